@@ -1,0 +1,1 @@
+"""What was asked and who answered what: the table, the scales, the formats, the study."""

@@ -1,0 +1,407 @@
+"""What a label may be: the scale an answer was given on.
+
+A scale says which labels are valid, whether they have an order and a distance, and how to name
+itself in one line (`spec`) that `parse_scale` reads back. `judging` reads replies by it,
+`collecting` draws its form from it, the questions pick their score or distance by it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.errors import DataError
+
+Label = str | int | float
+
+
+@dataclass(frozen=True)
+class Scale(ABC):
+    """The labels that are valid, and what may be done with them."""
+
+    kind: ClassVar[str]
+    ordered: ClassVar[bool] = False
+    """Whether more and less mean something."""
+
+    @property
+    def categories(self) -> tuple[Label, ...] | None:
+        """Every valid label, lowest first, or None where they can not be listed."""
+        return None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers that may be subtracted and averaged."""
+        return False
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lowest and highest value, where the scale has them."""
+        return None
+
+    @property
+    @abstractmethod
+    def spec(self) -> str:
+        """One line that `parse_scale` turns back into this scale."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What a valid label is, in words that fit after 'the label must be'."""
+
+    @abstractmethod
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """True for each label that is on the scale; null stays null."""
+
+    def contains(self, label: object) -> bool:
+        """Whether one label is on the scale."""
+        if label is None or isinstance(label, bool) or not isinstance(label, str | int | float):
+            return False
+        return bool(self.valid(pl.Series([label]))[0])
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Labels in the type the scale speaks of; what can not be cast becomes null."""
+        return labels
+
+    def values(self, labels: pl.Series) -> NDArray[np.float64]:
+        """Labels as numbers that keep the scale's order, for scores and coefficients."""
+        if self.numeric:
+            return labels.cast(pl.Float64).to_numpy().astype(np.float64)
+        listed = self.categories
+        if listed is None:
+            raise DataError(f"labels on the scale '{self.spec}' have no numbers")
+        ranks = pl.Series(range(len(listed)), dtype=pl.Float64)
+        return labels.replace_strict(pl.Series(listed), ranks, default=None).to_numpy().astype(np.float64)
+
+    def to_unit(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers mapped linearly so that the lowest label is 0 and the highest 1."""
+        bounds = self.bounds
+        if bounds is None:
+            raise DataError(f"the scale '{self.spec}' has no ends, so labels can not be mapped to 0-1")
+        low, high = bounds
+        return (values - low) / (high - low)
+
+
+@dataclass(frozen=True)
+class Nominal(Scale):
+    """Categories without order. With none given, every label seen counts as one."""
+
+    names: tuple[Label, ...] | None = None
+    kind: ClassVar[str] = "nominal"
+
+    def __init__(self, categories: Iterable[Label] | None = None) -> None:
+        names = None if categories is None else tuple(categories)
+        if names is not None:
+            _check_categories(names, least=1)
+        object.__setattr__(self, "names", names)
+
+    @property
+    def categories(self) -> tuple[Label, ...] | None:
+        """The categories given."""
+        return self.names
+
+    @property
+    def spec(self) -> str:
+        """``nominal`` or ``nominal:yes,no``."""
+        return "nominal" if self.names is None else "nominal:" + ",".join(map(str, self.names))
+
+    def describe(self) -> str:
+        """The categories in words."""
+        return "a category" if self.names is None else "one of " + ", ".join(map(str, self.names))
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Membership in the categories."""
+        return _member(labels, self.names)
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Text to whole numbers where the categories are whole numbers."""
+        if self.names is not None and all(isinstance(n, int) for n in self.names):
+            return _whole(labels)
+        return labels
+
+
+@dataclass(frozen=True)
+class Ordinal(Scale):
+    """Ordered labels: the whole numbers ``low`` to ``high``, or named categories from lowest to highest.
+
+    Whole-number scales count as numeric: a mean of stars is what users of such scales report.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    names: tuple[str, ...] | None = None
+    kind: ClassVar[str] = "ordinal"
+    ordered: ClassVar[bool] = True
+
+    def __init__(self, low: int | Sequence[str], high: int | None = None) -> None:
+        if isinstance(low, Sequence):
+            if isinstance(low, str) or high is not None:
+                raise DataError("Ordinal takes (low, high), or a list of categories from lowest to highest")
+            names = tuple(str(n) for n in low)
+            _check_categories(names, least=2)
+            ends: tuple[int | None, int | None] = (None, None)
+            named: tuple[str, ...] | None = names
+        else:
+            if high is None or int(low) != low or int(high) != high or not low < high:
+                raise DataError(f"Ordinal needs two whole numbers, low < high; got {low!r} and {high!r}")
+            ends, named = (int(low), int(high)), None
+        object.__setattr__(self, "low", ends[0])
+        object.__setattr__(self, "high", ends[1])
+        object.__setattr__(self, "names", named)
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """Every label, lowest first."""
+        if self.names is not None:
+            return self.names
+        assert self.low is not None
+        assert self.high is not None
+        return tuple(range(self.low, self.high + 1))
+
+    @property
+    def numeric(self) -> bool:
+        """True for whole-number scales."""
+        return self.names is None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends; positions 0 to n − 1 for named categories."""
+        if self.names is not None:
+            return 0.0, float(len(self.names) - 1)
+        assert self.low is not None
+        assert self.high is not None
+        return float(self.low), float(self.high)
+
+    @property
+    def spec(self) -> str:
+        """``ordinal:1-5`` or ``ordinal:low<mid<high``."""
+        if self.names is not None:
+            return "ordinal:" + "<".join(self.names)
+        return f"ordinal:{self.low}-{self.high}"
+
+    def describe(self) -> str:
+        """The scale in words."""
+        if self.names is not None:
+            return "one of " + ", ".join(self.names)
+        return f"a whole number from {self.low} to {self.high}"
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Membership; 4.0 is the whole number 4."""
+        if self.names is not None:
+            return _member(labels, self.names)
+        number = _number(labels)
+        return (number == number.round()) & number.is_between(*self.bounds)
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Whole numbers as integers."""
+        return labels if self.names is not None else _whole(labels)
+
+
+@dataclass(frozen=True)
+class Interval(Scale):
+    """Any number from ``low`` to ``high``, fractions included; without ends, any number at all."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    kind: ClassVar[str] = "interval"
+    ordered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise DataError(f"Interval needs low < high; got {self.low!r} and {self.high!r}")
+
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends, where both are finite."""
+        return (self.low, self.high) if math.isfinite(self.low) and math.isfinite(self.high) else None
+
+    @property
+    def spec(self) -> str:
+        """``interval:0-100`` or ``interval``."""
+        return f"interval:{self.low:g}-{self.high:g}" if self.bounds else "interval"
+
+    def describe(self) -> str:
+        """The scale in words."""
+        return f"a number from {self.low:g} to {self.high:g}" if self.bounds else "a number"
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Finite and between the ends."""
+        number = _number(labels)
+        return number.is_finite() & number.is_between(self.low, self.high)
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Numbers; whole ones stay whole."""
+        return labels if labels.dtype.is_integer() else _number(labels)
+
+
+@dataclass(frozen=True)
+class Text(Scale):
+    """Free text: compared by a similarity, never counted."""
+
+    kind: ClassVar[str] = "text"
+
+    @property
+    def spec(self) -> str:
+        """``text``."""
+        return "text"
+
+    def describe(self) -> str:
+        """The scale in words."""
+        return "text"
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Any text that is not blank."""
+        return labels.cast(pl.String).str.strip_chars() != ""
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Text."""
+        return labels.cast(pl.String)
+
+
+@dataclass(frozen=True)
+class Preference(Scale):
+    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie."""
+
+    kind: ClassVar[str] = "preference"
+    ordered: ClassVar[bool] = True
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """−1, 0, 1."""
+        return (-1, 0, 1)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """−1 and 1."""
+        return -1.0, 1.0
+
+    @property
+    def spec(self) -> str:
+        """``preference``."""
+        return "preference"
+
+    def describe(self) -> str:
+        """The scale in words."""
+        return "first, second or tie (−1, 1 or 0)"
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Membership, as number or word."""
+        return _member(self.cast(labels), self.categories, nulls=False) & labels.is_not_null()
+
+    def cast(self, labels: pl.Series) -> pl.Series:
+        """Words to −1, 0, 1."""
+        if labels.dtype == pl.String:
+            words = {"first": "-1", "second": "1", "tie": "0"}
+            labels = labels.str.strip_chars().str.to_lowercase().replace(words)
+        return _whole(labels)
+
+    def values(self, labels: pl.Series) -> NDArray[np.float64]:
+        """The numbers themselves, −1 to 1."""
+        return labels.cast(pl.Float64).to_numpy().astype(np.float64)
+
+
+@dataclass(frozen=True)
+class OddOneOut(Scale):
+    """Which of three does not belong: A, B or C, in the order in which the item lists its three."""
+
+    kind: ClassVar[str] = "odd-one-out"
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """A, B, C."""
+        return ("A", "B", "C")
+
+    @property
+    def spec(self) -> str:
+        """``odd-one-out``."""
+        return "odd-one-out"
+
+    def describe(self) -> str:
+        """The scale in words."""
+        return "A, B or C"
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Membership."""
+        return _member(labels, self.categories)
+
+
+def parse_scale(spec: str) -> Scale:
+    """Read a scale from one line.
+
+    ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
+    ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``, ``odd-one-out``.
+    """
+    head, _, rest = spec.strip().partition(":")
+    head, rest = head.strip().lower(), rest.strip()
+    ends = re.fullmatch(r"(-?[\d.]+)\s*(?:-|–|\.\.)\s*(-?[\d.]+)", rest or spec.strip())
+    if ends and (not rest or head in ("ordinal", "interval")):
+        try:
+            return (
+                Interval(float(ends[1]), float(ends[2])) if head == "interval" else Ordinal(int(ends[1]), int(ends[2]))
+            )
+        except ValueError:
+            raise DataError(
+                f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
+            ) from None
+    if head == "ordinal" and "<" in rest:
+        return Ordinal([part.strip() for part in rest.split("<")])
+    if head == "nominal":
+        return Nominal([part.strip() for part in rest.split(",")] if rest else None)
+    plain: dict[str, Scale] = {
+        "interval": Interval(),
+        "text": Text(),
+        "preference": Preference(),
+        "odd-one-out": OddOneOut(),
+    }
+    if head in plain and not rest:
+        return plain[head]
+    raise DataError(
+        f"'{spec}' is not a scale; write 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, "
+        "text, preference or odd-one-out"
+    )
+
+
+def _check_categories(names: tuple[Label, ...], least: int) -> None:
+    if len(names) < least:
+        raise DataError(f"a scale of categories needs at least {least}; got {len(names)}")
+    if len(set(names)) != len(names):
+        raise DataError(f"a category stands twice in {list(names)}")
+
+
+def _member(labels: pl.Series, names: Sequence[Label] | None, nulls: bool = True) -> pl.Series:
+    if names is None:
+        return pl.select(pl.when(labels.is_not_null()).then(True)).to_series()
+    if labels.dtype == pl.String or all(isinstance(n, str) for n in names):
+        # 1 is not "1": a text label never equals a number and a number never a text.
+        texts = [n for n in names if isinstance(n, str)]
+        if labels.dtype == pl.String:
+            return labels.is_in(texts)
+        return pl.select(pl.when(labels.is_not_null()).then(False)).to_series()
+    numbers = [float(n) for n in names if not isinstance(n, str)]
+    inside = labels.cast(pl.Float64, strict=False).is_in(numbers)
+    return inside if nulls else inside.fill_null(False)
+
+
+def _number(labels: pl.Series) -> pl.Series:
+    if labels.dtype == pl.String:
+        labels = labels.str.strip_chars()
+    return labels.cast(pl.Float64, strict=False)
+
+
+def _whole(labels: pl.Series) -> pl.Series:
+    if labels.dtype.is_integer():
+        return labels
+    number = _number(labels)
+    whole = pl.select(pl.when(number == number.round()).then(number)).to_series()
+    return whole.cast(pl.Int64, strict=False)
