@@ -663,7 +663,7 @@ def _on_scale(
     if isinstance(scale, Scale):
         scales = {None: scale}
     elif scale is not None:
-        scales = {**scale}
+        scales = dict[str | None, Scale](scale.items())
         for criterion in criteria:
             if criterion not in scales:
                 raise DataError(unknown("criterion", criterion, [str(s) for s in scales], "scale=..."))

@@ -1,0 +1,106 @@
+"""How every picture of assay is drawn: axes, colours, forest plots, inline SVG. Knows no statistics.
+
+Matplotlib is imported where a picture is drawn, never with assay. Pictures are drawn with the `Figure`
+class itself, without pyplot, so they need no display, keep no global state and leak nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK = "#1f2328"
+MUTED = "#6e7781"
+FAINT = "#d0d7de"
+HUMAN = "#0b6e99"
+JUDGE = "#c2410c"
+PASS = "#1a7f37"
+FAIL = "#cf222e"
+PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4b5563", "#0d9488")
+"""Colours that stay apart in print and for colour-blind readers; a judge keeps its place in a report."""
+
+_THEMED = {INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)"}
+
+
+def axes(ax: Axes | None = None, width: float = 6.4, height: float = 3.6) -> Axes:
+    """The axes given, or new ones in a figure of their own, with assay's quiet look."""
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
+    ax.patch.set_alpha(0)
+    ax.figure.patch.set_alpha(0)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(FAINT)
+    ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=9, length=3)
+    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        text.set_color(INK)
+        text.set_fontsize(10)
+    return ax
+
+
+def forest(
+    ax: Axes,
+    names: Sequence[str],
+    estimate: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    *,
+    colour: str | Sequence[str] = JUDGE,
+    marker: str = "o",
+    offset: float = 0.0,
+    label: str | None = None,
+) -> None:
+    """Points with their intervals, one row a name, the first on top."""
+    rows = np.arange(len(names))[::-1] + offset
+    colours = [colour] * len(names) if isinstance(colour, str) else list(colour)
+    for y, e, lo, hi, c in zip(rows, estimate, low, high, colours, strict=True):
+        if np.isfinite(lo) and np.isfinite(hi):
+            ax.plot([lo, hi], [y, y], color=c, linewidth=1.6, solid_capstyle="butt", zorder=2)
+        if np.isfinite(e):
+            ax.plot([e], [y], marker=marker, color=c, markersize=5.5, linestyle="none", zorder=3)
+    if label:
+        ax.plot([], [], marker=marker, color=colours[0] if colours else INK, linestyle="none", label=label)
+    ax.set_yticks(np.arange(len(names))[::-1], list(names))
+    ax.set_ylim(-0.7, len(names) - 0.3)
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    """A legend without a box, in the report's ink."""
+    handles, _ = ax.get_legend_handles_labels()
+    if handles:
+        ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
+
+
+def svg(draw: Callable[[], Axes], title: str) -> str:
+    """What ``draw`` draws, as an ``<svg>`` element to put into a page.
+
+    The same picture gives the same bytes. Ink, muted and faint become CSS variables, so that the page
+    sets them for light and dark; ``title`` is what a screen reader says.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = draw().figure
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    for colour, variable in _THEMED.items():
+        text = text.replace(colour, variable)
+    # Ids must differ between the pictures of one page.
+    prefix = re.sub(r"\W+", "-", title.lower()).strip("-")
+    text = re.sub(r'id="([^"]+)"', rf'id="{prefix}-\1"', text)
+    text = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{prefix}-\2", text)
+    safe = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return text.replace("<svg ", f'<svg role="img" aria-label="{safe}" ', 1)
