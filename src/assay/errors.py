@@ -52,7 +52,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 def unknown(what: str, name: object, known: Iterable[object], where: str = "the table") -> str:
     """Words for a name that is not there, with the nearest that is."""
-    names = [str(k) for k in known]
+    names = [str(k) for k in known if k != "_row"]
     message = f"{what} '{name}' is not in {where}"
     close = difflib.get_close_matches(str(name), names, n=1)
     if close:
@@ -65,3 +65,8 @@ def listing(names: Sequence[object], most: int = 8) -> str:
     shown = ", ".join(str(n) for n in names[:most])
     more = len(names) - most
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 label``, ``2 labels``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

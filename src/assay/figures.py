@@ -90,7 +90,8 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = draw().figure
+        figure = draw().get_figure(root=True)
+        assert figure is not None
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()

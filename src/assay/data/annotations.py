@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data.columns import to_polars
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
-from assay.errors import DataError, DesignError, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown
 
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
@@ -47,7 +48,7 @@ class Reading:
 
     def lines(self) -> list[str]:
         """One line a fact, fit to print."""
-        lines = [f"{rows} rows left out: {reason}" for reason, rows in self.left_out]
+        lines = [f"{counted(rows, 'row')} left out: {reason}" for reason, rows in self.left_out]
         return lines + list(self.notes)
 
 
@@ -131,7 +132,6 @@ class Annotations:
         annotators: Any = None,
         split_item: str | None = None,
         reading: Reading | None = None,
-        first_row: int = 1,
     ) -> Annotations:
         """Make the table from a long frame: one row a label.
 
@@ -154,8 +154,9 @@ class Annotations:
             A separator (``"__"``: what follows the last one is the criterion) or a regular expression
             with named groups (``(?P<item>.+)__(?P<criterion>\\w+)``); groups other than ``item``,
             ``criterion`` and ``repeat`` become columns of ``items``.
-        first_row : int
-            What the first row is called in messages (2 for a file with a header).
+        reading : Reading
+            What is known of the source already. A column ``_row`` of the frame, if there is one, says in
+            messages where each row stands.
 
         Raises
         ------
@@ -163,7 +164,7 @@ class Annotations:
             For a missing column, a missing id, labels of mixed type or off the scale, an answer given
             twice, a judge who is not there: with rows and the remedy.
         """
-        table = to_polars(frame)
+        table = to_polars(frame, strict=label)
         reading = reading or Reading(rows=table.height)
         source = reading.source
         wanted = {"item": item, "annotator": annotator, "label": label}
@@ -185,13 +186,14 @@ class Annotations:
         table = table.rename({name: f"{name} (original)" for name in clash}).rename(
             {name: role for role, name in wanted.items()}
         )
-        table = table.with_columns(_row=pl.int_range(first_row, table.height + first_row))
+        if "_row" not in table.columns:
+            table = table.with_columns(_row=pl.int_range(1, table.height + 1))
         for name in ("item", "annotator"):
             table = table.with_columns(_as_id(table[name]))
             missing = table.filter(pl.col(name).is_null())
             if missing.height:
                 raise DataError(
-                    f"{source}: {missing.height} rows have no {name} ({_rows(missing)}); fill or remove them"
+                    f"{source}: {counted(missing.height, 'row')} without {name} ({_rows(missing)}); fill or remove them"
                 )
         item_frame = None if items is None else _with_id(to_polars(items), "item", item)
         if split_item is not None:
@@ -205,7 +207,7 @@ class Annotations:
             blank = blank | (table["label"].str.strip_chars() == "")
         elif table["label"].dtype.is_float():
             blank = blank | table["label"].is_nan()
-        reading = reading.without("no label in the row", int(blank.sum()))
+        reading = reading.without("no label in it", int(blank.sum()))
         table = table.filter(~blank)
         if table.height == 0:
             raise DataError(f"{source}: no row has a label in column '{label}'")
@@ -214,7 +216,7 @@ class Annotations:
         people = _annotator_frame(table, judges, None if annotators is None else to_polars(annotators), source)
         item_frame, forgotten = _item_frame(table, item_frame)
         if forgotten:
-            reading = reading.noted(f"{forgotten} items of the item table have no label and are not counted")
+            reading = reading.noted(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
         declared = tuple(conditions)
         for name in declared:
             if name not in table.columns:
@@ -227,7 +229,7 @@ class Annotations:
         cells = made._cells(key)
         if pl.Series(cells).n_unique() < len(cells):
             raise DataError(f"{source}: {_twice(table, key)}")
-        return made
+        return made._with_attributes_at_home(rest)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -329,6 +331,25 @@ class Annotations:
         """The table in parts, one for each value of a column, in natural order."""
         for value in self.values_of(by):
             yield value, self.where(**{by: value})
+
+    def _with_attributes_at_home(self, names: Iterable[str]) -> Annotations:
+        """Columns that say something of the item (or the annotator) alone, moved to its frame."""
+        items, annotators, moved = self.items, self.annotators, []
+        for name in names:
+            column = self.labels[name]
+            simple = column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean)
+            if name in (*self.conditions, *items.columns, *annotators.columns) or not simple:
+                continue
+            if items.height < len(self) and pl.Series(self._cells(["item", name])).n_unique() == items.height:
+                about = self.labels.select("item", name).unique("item", keep="any")
+                items = items.join(about, on="item", how="left", maintain_order="left")
+            elif pl.Series(self._cells(["annotator", name])).n_unique() == annotators.height > 1:
+                about = self.labels.select("annotator", name).unique("annotator", keep="any")
+                annotators = annotators.join(about, on="annotator", how="left", maintain_order="left")
+            else:
+                continue
+            moved.append(name)
+        return replace(self, labels=self.labels.drop(moved), items=items, annotators=annotators) if moved else self
 
     def _with_labels(self, labels: pl.DataFrame) -> Annotations:
         if labels.height == self.labels.height:
@@ -518,24 +539,6 @@ class Annotations:
 # -- making the parts -------------------------------------------------------------------------------
 
 
-def to_polars(frame: Any) -> pl.DataFrame:
-    """Any eager or lazy frame that narwhals knows, as a Polars frame; the original is never changed."""
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    import narwhals as nw
-
-    try:
-        native = nw.from_native(frame)
-    except TypeError:
-        raise DataError(
-            f"can not read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
-        ) from None
-    eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
-    return eager.to_polars()
-
-
 def natural(names: Iterable[Any]) -> tuple[Any, ...]:
     """Names in the order people expect: '2' before '10', numbers as numbers."""
     values = list(names)
@@ -577,7 +580,7 @@ def _as_id(column: pl.Series) -> pl.Series:
 
 
 def _rows(bad: pl.DataFrame) -> str:
-    return ("row " if bad.height == 1 else "rows ") + listing(bad["_row"].to_list(), 5)
+    return ("row " if bad.height == 1 else "rows ") + listing([f"{r}" for r in bad["_row"]], 5)
 
 
 def _with_id(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
@@ -659,6 +662,7 @@ def _on_scale(
         list(natural(table["criterion"].unique().to_list())) if "criterion" in table.columns else [None]
     )
     notes: list[str] = []
+    said: dict[str, list[str | None]] = {}
     scales: dict[str | None, Scale] = {}
     if isinstance(scale, Scale):
         scales = {None: scale}
@@ -672,11 +676,12 @@ def _on_scale(
         for criterion in criteria:
             part = table if criterion is None else table.filter(pl.col("criterion") == criterion)
             scales[criterion], note = _infer(part["label"])
-            notes.append((f"{criterion}: " if criterion else "") + note)
+            said.setdefault(note, []).append(criterion)
         if len(set(scales.values())) == 1:
             scales = {None: next(iter(scales.values()))}
-            notes = [notes[0].removeprefix(f"{criteria[0]}: ")]
-        notes = [f"{note}; say so with scale=... if they are something else" for note in notes]
+        for note, those in said.items():
+            whose = "" if None in scales else listing(those, 4) + ": "
+            notes.append(f"{whose}{note}; say so with scale=... if they are something else")
     parts = []
     for criterion in [None] if None in scales else criteria:
         part = table if criterion is None else table.filter(pl.col("criterion") == criterion)
@@ -687,7 +692,7 @@ def _on_scale(
             shown = ", ".join(f"row {r}: {v!r}" for r, v in off.head(5).select("_row", "label").iter_rows())
             more = f" and {off.height - 5} more" if off.height > 5 else ""
             raise DataError(
-                f"{source}: {off.height} labels{about} are off the scale ({shown}{more}); each must be "
+                f"{source}: {counted(off.height, 'label')}{about} off the scale ({shown}{more}); each must be "
                 f"{its.describe()}. Mend them, or give the scale they are on with scale=..."
             )
         parts.append(part.with_columns(its.cast(part["label"]).alias("label")))
@@ -765,4 +770,4 @@ def _twice(table: pl.DataFrame, key: list[str]) -> str:
         if varied
         else "remove the extra rows, or number the answers in a column 'repeat'"
     )
-    return f"{groups.height} answers are given more than once ({shown}{more}); {remedy}"
+    return f"{counted(groups.height, 'answer')} given more than once ({shown}{more}); {remedy}"

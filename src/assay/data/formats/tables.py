@@ -1,0 +1,252 @@
+"""Plain tables: CSV, TSV, JSON, JSON Lines, Parquet, a folder of Parquet files; long or wide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.data.annotations import Reading
+from assay.data.columns import column_of
+from assay.data.formats import Rows
+from assay.errors import DataError, counted, listing, unknown
+
+SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+
+MISSING_NUMBERS = ("na", "n/a", "nan", "null", "none", "-")
+"""What stands for 'no label' among numbers in a text file; among categories these are categories."""
+
+SMALL_JSON = 200 * 2**20
+"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart."""
+
+
+def read_table(path: Path) -> Rows:
+    """A table from one file, or from every Parquet file of a folder."""
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"))
+        frame = pl.read_parquet(files)
+        return Rows(frame, reading=Reading(str(path), frame.height))
+    _refuse_what_is_no_table(path)
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        frame, first = _guarded(path, lambda: pl.read_parquet(path)), 1
+    elif suffix in (".jsonl", ".ndjson"):
+        frame, first = _json_lines(path), 1
+    elif suffix == ".json":
+        frame, first = _json(path), 1
+    else:
+        frame, first = _delimited(path), 2
+    if frame.height == 0:
+        raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
+    frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
+    return Rows(frame, reading=Reading(str(path), frame.height))
+
+
+def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
+    """A wide table (one row an item, one column an annotator) as a long one.
+
+    Columns that are not named stay as attributes of the item; without names, every column but the item's
+    holds an annotator's labels.
+    """
+    frame = rows.labels
+    if item not in frame.columns:
+        raise DataError(unknown("column", item, frame.columns, rows.reading.source) + " (it should hold the item)")
+    columns = [c for c in frame.columns if c not in (item, "_row")] if columns is None else list(columns)
+    for name in columns:
+        if name not in frame.columns:
+            raise DataError(unknown("column", name, frame.columns, rows.reading.source))
+    numbers = [c for c in columns if frame[c].dtype.is_numeric()]
+    texts = [c for c in columns if not frame[c].dtype.is_numeric() and frame[c].null_count() < frame.height]
+    if numbers and texts:
+        raise DataError(
+            f"{rows.reading.source}: columns {listing(texts, 4)} hold text and {listing(numbers, 4)} hold numbers; "
+            "name the columns that are annotators"
+        )
+    other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
+    twice = frame.filter(frame[item].is_duplicated())
+    if twice.height:
+        raise DataError(
+            f"{rows.reading.source}: item '{twice[item][0]}' has more than one row; "
+            "a wide table has one row an item (for a long table name the columns of annotator and label)"
+        )
+    index = [c for c in (item, "_row") if c in frame.columns]
+    long = frame.unpivot(columns, index=index, variable_name="annotator", value_name="label")
+    items = frame.select(pl.col(item).alias("item"), *other) if other else None
+    # A cell nobody filled in is not a row that was left out.
+    long = long.filter(pl.col("label").is_not_null())
+    return Rows(long.rename({item: "item"}), items=items, reading=Reading(rows.reading.source, long.height))
+
+
+def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wanted: bool | None) -> pl.Series:
+    """Labels of a text file: numbers where all of them are, text otherwise, a mixture refused.
+
+    Parameters
+    ----------
+    labels, where : polars.Series
+        Labels as text, and where each stands.
+    numbers_wanted : bool or None
+        What the scale says; None where there is no scale to say it.
+    """
+    if labels.dtype != pl.String or numbers_wanted is False:
+        return labels
+    text = labels.str.strip_chars()
+    gone = text.is_null() | (text == "")
+    number = text.cast(pl.Float64, strict=False).fill_nan(None)
+    nothing = ~gone & number.is_null() & text.str.to_lowercase().is_in(MISSING_NUMBERS)
+    odd = ~gone & number.is_null() & ~nothing
+    if number.null_count() == len(number):
+        return labels
+    if odd.any() and numbers_wanted:
+        return pl.select(pl.when(~nothing).then(labels)).to_series().alias(labels.name)  # the scale names the odd rows
+    if odd.any():
+        shown = zip(where.filter(odd).head(5), labels.filter(odd).head(5), strict=True)
+        rows = ", ".join(f"row {r}: {v!r}" for r, v in shown)
+        more = f" and {odd.sum() - 5} more" if odd.sum() > 5 else ""
+        raise DataError(
+            f"{source}: labels are a mixture of numbers and text; {counted(int(odd.sum()), 'row')} of text "
+            f"({rows}{more}). Mend them, or say what the labels are with a scale (nominal, if they are categories)"
+        )
+    whole = number.cast(pl.Int64, strict=False)
+    return whole if bool((number == whole).all()) else number
+
+
+def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:
+    """Text columns that hold nothing but numbers, as numbers."""
+    for name in set(frame.columns) - set(leave):
+        column = frame[name]
+        if column.dtype == pl.String and column.null_count() < len(column):
+            for dtype in (pl.Int64, pl.Float64):
+                number = column.cast(dtype, strict=False)
+                if number.null_count() == column.null_count():
+                    frame = frame.with_columns(number)
+                    break
+    return frame
+
+
+def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
+    """A list of JSON objects as a frame.
+
+    A column that mixes numbers and text is refused by row; with ``strict=False`` (attributes, not labels)
+    it becomes text.
+    """
+    if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
+        raise DataError(f"{source} must hold a list of objects, one an answer")
+    names = list(dict.fromkeys(key for value in values for key in value))
+    return pl.DataFrame({name: column_of(name, [v.get(name) for v in values], source, strict=strict) for name in names})
+
+
+def load_json(path: Path) -> Any:
+    """A JSON file; a key that stands twice in one object is refused, where ``json`` would drop the first."""
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(found)
+        if len(made) < len(found):
+            names = [k for k, _ in found]
+            twice = next(n for n in names if names.count(n) > 1)
+            raise DataError(f"{path}: key '{twice}' stands more than once in one object; one answer would be lost")
+        return made
+
+    try:
+        return json.loads(path.read_text("utf-8-sig"), object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+
+
+def json_objects(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON Lines file."""
+    found = []
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    if line.strip():
+                        found.append(json.loads(line))
+                except json.JSONDecodeError as error:
+                    raise DataError(f"{path}, line {number}: not JSON ({error.msg})") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    return found
+
+
+def _json_lines(path: Path) -> pl.DataFrame:
+    if path.stat().st_size > SMALL_JSON:
+        return _guarded(path, lambda: pl.read_ndjson(path, infer_schema_length=10_000))
+    return records(json_objects(path), str(path))
+
+
+def _json(path: Path) -> pl.DataFrame:
+    values = load_json(path)
+    if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
+        return by_annotator(values, str(path))
+    if isinstance(values, dict) and values and all(isinstance(v, list) for v in values.values()):
+        if len({len(v) for v in values.values()}) > 1:
+            raise DataError(f"{path}: the columns have different lengths")
+        return pl.DataFrame({k: column_of(k, v, str(path)) for k, v in values.items()})
+    return records(values, str(path))
+
+
+def by_annotator(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame:
+    """``{annotator: {item: label}}`` as a long frame."""
+    found = [(i, a, label) for a, answers in values.items() for i, label in answers.items()]
+    texts = [row for row in found if isinstance(row[2], str)]
+    numbers = [row for row in found if isinstance(row[2], int | float)]
+    if texts and numbers:
+        few = min(texts, numbers, key=len)
+        shown = "; ".join(f"annotator '{a}', item '{i}': {label!r}" for i, a, label in few[:5])
+        more = f"; and {len(few) - 5} more" if len(few) > 5 else ""
+        raise DataError(f'{source}: labels mix numbers and text ({shown}{more}); 1 is not "1": make them one type')
+    for i, a, label in found:
+        if isinstance(label, dict | list):
+            raise DataError(f"{source}: annotator '{a}', item '{i}' has {label!r}; a label is one number or text")
+    return pl.DataFrame(
+        {
+            "item": pl.Series([row[0] for row in found], dtype=pl.String),
+            "annotator": pl.Series([row[1] for row in found], dtype=pl.String),
+            "label": pl.Series([row[2] for row in found], strict=False),
+        }
+    )
+
+
+def _delimited(path: Path) -> pl.DataFrame:
+    with path.open("rb") as file:
+        header = file.readline().decode("utf-8-sig", errors="replace")
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
+    return _guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False))
+
+
+def _guarded(path: Path, read: Any) -> pl.DataFrame:
+    """Read, or say what is wrong with the file in one line."""
+    try:
+        frame: pl.DataFrame = read()
+    except pl.exceptions.NoDataError:
+        raise DataError(f"{path} is empty") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "utf" in reason.lower():
+            raise DataError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+        raise DataError(f"{path} can not be read as a table: {reason}") from None
+    return frame
+
+
+def _refuse_what_is_no_table(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise DataError(
+            f"{path} is of no format that is read here ({', '.join(sorted(SUFFIXES))}); save it as CSV or Parquet"
+        )
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if not start:
+        raise DataError(f"{path} is empty")
+    parquet = start[:4] == b"PAR1"
+    if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
+        raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, whatever its name says")
+    if not parquet and start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{path} is UTF-16 text; save it as UTF-8")
+    if not parquet and b"\0" in start:
+        kind = " (a spreadsheet or zip archive)" if start[:2] == b"PK" else ""
+        raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")

@@ -1,0 +1,153 @@
+"""`read`: whatever holds annotations -> the one table."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from assay.data.annotations import Annotations, Reading
+from assay.data.columns import to_polars
+from assay.data.formats import Rows, alt_test, tables
+from assay.data.scales import Preference, Scale, parse_scale
+from assay.errors import DataError
+
+Layout = Literal["long", "wide"]
+
+
+def read(
+    source: Any,
+    *,
+    item: str = "item",
+    annotator: str = "annotator",
+    label: str = "label",
+    criterion: str | None = None,
+    repeat: str | None = None,
+    kind: str | None = None,
+    judges: Iterable[str] | None = None,
+    scale: Scale | str | Mapping[str, Scale | str] | None = None,
+    layout: Layout = "long",
+    columns: Sequence[str] | None = None,
+    conditions: Iterable[str] = (),
+    split_item: str | None = None,
+    items: Any = None,
+    annotators: Any = None,
+) -> Annotations:
+    """Read annotations from a file, a folder or a frame.
+
+    Parameters
+    ----------
+    source : path or frame
+        CSV, TSV, JSON, JSON Lines or Parquet; a folder of Parquet files; a folder with
+        ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); a study folder; or a
+        pandas, Polars or Arrow frame, which is never changed.
+    item, annotator, label, criterion, repeat, kind : str
+        Names of the columns, see `Annotations.from_frame`.
+    judges : list of str
+        The annotators that are models.
+    scale : Scale or str, or a mapping of criterion to either
+        What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
+        Without it the scale is inferred from the labels, and ``labels.reading`` says so.
+    layout : {"long", "wide"}
+        One row a label, or one row an item with a column for each annotator.
+    columns : list of str
+        The annotators' columns of a wide table; all but the item's when not given.
+    conditions : list of str
+        Columns that were varied on purpose (temperature, prompt), see `Annotations`.
+    split_item : str
+        Turns parts of the item id into columns: ``"__"``, or a regular expression with named groups.
+    items, annotators : path or frame
+        Attributes: one row an item (column ``item``), one row an annotator (column ``annotator``).
+
+    Raises
+    ------
+    DataError
+        With the file, the rows and what would mend them.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> frame = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, 2], "gpt": [4, 3]})
+    >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
+    Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
+    """
+    path = _path(source)
+    if path is not None and (path / "study.yaml").is_file():
+        from assay.data.study import load_study
+
+        return load_study(path).annotations()
+    rows = _rows_of(path, source, label)
+    scales = _scales(scale)
+    if layout == "wide":
+        rows = tables.unpivot(rows, item, columns)
+        item, annotator, label = "item", "annotator", "label"
+    elif columns is not None:
+        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    frame = rows.labels
+    if path is not None and label in frame.columns:
+        where = frame["_row"] if "_row" in frame.columns else pl.Series(range(frame.height))
+        wanted = None if scales is None else _numbers_wanted(scales)
+        typed = tables.typed_labels(frame[label], where, rows.reading.source, numbers_wanted=wanted)
+        frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=(item, annotator, label, "_row"))
+    return Annotations.from_frame(
+        frame,
+        item=item,
+        annotator=annotator,
+        label=label,
+        criterion=criterion,
+        repeat=repeat,
+        kind=kind,
+        judges=rows.judges if judges is None else judges,
+        scale=scales,
+        conditions=conditions,
+        items=rows.items if items is None else _beside(items),
+        annotators=rows.annotators if annotators is None else _beside(annotators),
+        split_item=split_item,
+        reading=rows.reading,
+    )
+
+
+def _path(source: Any) -> Path | None:
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = Path(source).expanduser()
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+        hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
+        raise DataError(f"there is no file or folder '{path}'{hint}")
+    return path
+
+
+def _rows_of(path: Path | None, source: Any, label: str) -> Rows:
+    if path is None:
+        frame = to_polars(source, strict=label)
+        return Rows(frame, reading=Reading(rows=frame.height))
+    if path.is_dir() and alt_test.is_alt_test(path):
+        return alt_test.read_alt_test(path)
+    if path.is_dir() and not any(path.glob("*.parquet")):
+        raise DataError(
+            f"the folder '{path}' holds no study.yaml, no {alt_test.HUMANS} and no Parquet files; name a file in it"
+        )
+    return tables.read_table(path)
+
+
+def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | dict[str, Scale] | None:
+    if scale is None or isinstance(scale, Scale):
+        return scale
+    if isinstance(scale, str):
+        return parse_scale(scale)
+    return {name: parse_scale(one) if isinstance(one, str) else one for name, one in scale.items()}
+
+
+def _numbers_wanted(scales: Scale | dict[str, Scale]) -> bool:
+    each = [scales] if isinstance(scales, Scale) else list(scales.values())
+    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
+
+
+def _beside(frame: Any) -> pl.DataFrame:
+    path = _path(frame)
+    return to_polars(frame) if path is None else tables.read_table(path).labels.drop("_row", strict=False)
