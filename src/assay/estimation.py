@@ -17,7 +17,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Method = Literal["percentile", "bca", "jackknife", "none"]
+Transform = Literal["none", "fisher"]
 Adjustment = Literal["by", "bh", "holm", "none"]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Data = TypeVar("Data")
@@ -172,6 +173,10 @@ class Estimate:
         The statistic in each resample; empty for the jackknife.
     n_undefined : (q,) int
         Resamples in which the statistic was undefined; they are left out of the interval.
+    left_out : (n_units, q) float
+        The statistic without each unit in turn; empty for the percentile bootstrap.
+    transform : {"none", "fisher"}
+        The scale on which a jackknife interval is symmetric.
     """
 
     value: Floats
@@ -188,6 +193,8 @@ class Estimate:
     replicates: Floats
     n_undefined: NDArray[np.int64]
     unit: str = "items"
+    left_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
+    transform: Transform = "none"
 
     def __len__(self) -> int:
         return len(self.value)
@@ -207,18 +214,23 @@ class Estimate:
     def contrast(self, weights: Floats) -> Estimate:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
 
-        ``contrast([[1, -1]])`` is the paired difference of the first two values.
+        ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
+        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed. Values of weight 0 do not
+        matter, not even when they are undefined.
 
         Raises
         ------
         DesignError
-            For a jackknife estimate, which keeps no resamples; use `Difference`.
+            For an estimate that was made without an interval.
         """
         weights = np.atleast_2d(np.asarray(weights, dtype=float))
-        if not len(self.replicates):
-            raise DesignError("a contrast needs bootstrap resamples; estimate a Difference instead")
-        value, replicates = self.value @ weights.T, self.replicates @ weights.T
-        error, low, high, reasons = _bootstrap_interval(value, replicates, self.confidence)
+        if not (len(self.replicates) or len(self.left_out)):
+            raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
+        value, replicates, left_out = (_combine(v, weights) for v in (self.value, self.replicates, self.left_out))
+        if len(replicates):
+            error, low, high, reasons = _bootstrap_interval(value, replicates, self.confidence)
+        else:
+            error, low, high, reasons = _jackknife_interval(value, left_out, self.confidence)
         return dataclasses.replace(
             self,
             value=value,
@@ -226,9 +238,11 @@ class Estimate:
             low=low,
             high=high,
             reasons=reasons,
-            method="percentile",
+            method="percentile" if len(replicates) else "jackknife",
             replicates=replicates,
             n_undefined=np.isnan(replicates).sum(axis=0),
+            left_out=left_out,
+            transform="none",
         )
 
     def describe_interval(self) -> str:
@@ -238,7 +252,8 @@ class Estimate:
         if self.method == "none":
             return "no interval"
         if self.method == "jackknife":
-            return f"{level} jackknife interval over {unit}"
+            scale = " on Fisher's z scale" if self.transform == "fisher" else ""
+            return f"{level} jackknife interval{scale} over {unit}"
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         return f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
 
@@ -253,6 +268,7 @@ def estimate(
     confidence: float = 0.95,
     seed: int = 0,
     max_units: int | None = MAX_UNITS,
+    transform: Transform = "none",
 ) -> Estimate:
     """What is the statistic, and how sure are we?
 
@@ -275,6 +291,9 @@ def estimate(
         Same seed, same numbers, on any number of processes.
     max_units : int or None
         Merge items into at most this many blocks before resampling, see `MAX_UNITS`; None never merges.
+    transform : {"none", "fisher"}
+        ``fisher`` makes a jackknife interval symmetric for ``atanh(value)``: for statistics whose values end
+        at 1, where it covers better and never leaves the range. Bootstrap intervals need no such help.
 
     Returns
     -------
@@ -299,6 +318,7 @@ def estimate(
         n_resamples=n_resamples,
         confidence=confidence,
         seed=seed,
+        transform=transform,
     )
 
 
@@ -312,6 +332,7 @@ def estimate_units(
     n_resamples: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    transform: Transform = "none",
 ) -> Estimate:
     """`estimate` for moments that are summed already: (units, k), one row a unit to be resampled.
 
@@ -324,13 +345,15 @@ def estimate_units(
     n_units = len(units)
     total = units.sum(axis=0)
     value = np.atleast_1d(np.asarray(statistic.value(total)))
-    replicates = np.empty((0, len(value)))
+    replicates = left_out = np.empty((0, len(value)))
+    if method in ("bca", "jackknife") and n_units > 1:
+        left_out = np.asarray(statistic.value(total - units))
     if method in ("percentile", "bca") and n_units > 1:
         replicates = resample(statistic, units, n_resamples=n_resamples, seed=seed)
-        left_out = statistic.value(total - units) if method == "bca" else None
-        error, low, high, reasons = _bootstrap_interval(value, replicates, confidence, left_out)
+        without = left_out if method == "bca" else None
+        error, low, high, reasons = _bootstrap_interval(value, replicates, confidence, without)
     elif method == "jackknife" and n_units > 1:
-        error, low, high, reasons = _jackknife_interval(value, statistic.value(total - units), confidence)
+        error, low, high, reasons = _jackknife_interval(value, left_out, confidence, transform)
     elif method in ("percentile", "bca", "jackknife", "none"):
         reason = "no interval was asked for" if method == "none" else "a single unit can not be resampled"
         error, low, high = np.full((3, len(value)), np.nan)
@@ -352,6 +375,8 @@ def estimate_units(
         seed=seed,
         replicates=replicates,
         n_undefined=np.isnan(replicates).sum(axis=0),
+        left_out=left_out,
+        transform=transform,
     )
 
 
@@ -359,15 +384,28 @@ def sum_by_unit(
     moments: Floats, clusters: NDArray[np.int64] | None = None, *, max_units: int | None = MAX_UNITS
 ) -> Floats:
     """Moments summed over clusters, and over random blocks of units where there are very many: (units, k)."""
+    unit, n_units = units_of(len(moments), clusters, max_units=max_units)
+    return moments if n_units == len(moments) else _add_rows(moments, unit, n_units)
+
+
+def units_of(
+    n_items: int, clusters: NDArray[np.int64] | None = None, *, max_units: int | None = MAX_UNITS
+) -> tuple[NDArray[np.int64], int]:
+    """The unit that each item is resampled with, and how many units there are.
+
+    For statistics that sum straight into units, because items times moments would not fit in memory.
+    """
+    unit, n_units = np.arange(n_items), n_items
     if clusters is not None:
-        if len(clusters) != len(moments):
-            raise DataError(f"there are {len(moments)} items but {len(clusters)} cluster labels")
-        moments = _add_rows(moments, np.unique(clusters, return_inverse=True)[1])
-    if max_units is not None and len(moments) > max_units:
+        if len(clusters) != n_items:
+            raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
+        distinct, unit = np.unique(clusters, return_inverse=True)
+        n_units = len(distinct)
+    if max_units is not None and n_units > max_units:
         # A fixed shuffle: which items share a block must not depend on anything the items mean.
-        block = np.random.default_rng(len(moments)).permutation(len(moments)) % max_units
-        moments = _add_rows(moments, block)
-    return moments
+        unit = (np.random.default_rng(n_units).permutation(n_units) % max_units)[unit]
+        n_units = max_units
+    return unit, n_units
 
 
 def sum_chunks(
@@ -579,8 +617,8 @@ def _bca_ends(value: float, defined: Floats, left_out: Floats, ends: Floats) -> 
     return np.asarray(ndtr(z0 + z / (1 - a * z)))
 
 
-def _jackknife_interval(value: Floats, left_out: Floats, confidence: float) -> Ends:
-    """Value ± t · se from the statistic without each unit in turn."""
+def _jackknife_interval(value: Floats, left_out: Floats, confidence: float, transform: Transform = "none") -> Ends:
+    """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
     n = len(left_out)
@@ -596,7 +634,23 @@ def _jackknife_interval(value: Floats, left_out: Floats, confidence: float) -> E
             reasons.append(None)
     error = np.where([r is None for r in reasons], error, np.nan)
     half = stdtrit(n - 1, (1 + confidence) / 2) * error
-    return error, value - half, value + half, tuple(reasons)
+    low, high = value - half, value + half
+    if transform == "fisher":
+        # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
+        inside = np.abs(value) < 1
+        centre = np.where(inside, value, 0.0)
+        wide = half / (1 - centre**2)
+        low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
+        high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+    return error, low, high, tuple(reasons)
+
+
+def _combine(values: Floats, weights: Floats) -> Floats:
+    """(..., q) values to (..., c) weighted sums; what has no weight does not matter."""
+    if not values.size:
+        return np.empty((0, len(weights)))
+    columns = [values[..., used] @ row[used] for row in weights for used in [np.flatnonzero(row)]]
+    return np.stack(columns, axis=-1)
 
 
 def _add_rows(rows: Floats, group: NDArray[np.int64], n_groups: int | None = None) -> Floats:
