@@ -544,6 +544,11 @@ def signature(name: str, **parts: object) -> str:
     return "|".join([name, *said, f"assay:{__version__}"])
 
 
+def shown(value: float, digits: int = 2) -> str:
+    """A number as a sentence says it; what could not be estimated is said in words."""
+    return "not estimable" if math.isnan(value) else f"{value:.{digits}f}"
+
+
 def json_safe(value: Any) -> Any:
     """Plain lists, dicts, numbers and text; NaN and infinities become null."""
     if isinstance(value, pl.DataFrame):

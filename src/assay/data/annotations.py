@@ -445,6 +445,10 @@ class Annotations:
             Where the table holds several criteria, conditions or repeats, so that an item and an
             annotator do not name one label.
         """
+        return self._answers
+
+    @cached_property
+    def _answers(self) -> Answers:
         if len(self.criteria) > 1:
             raise DesignError(
                 f"the table has {len(self.criteria)} criteria ({listing(self.criteria, 4)}); "

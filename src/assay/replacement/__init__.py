@@ -1,0 +1,1 @@
+"""May the judge stand in for a person? The alternative annotator test."""

@@ -1,0 +1,427 @@
+"""Who is closer to the other annotators on each item: the judge, or the annotator who is left out?
+
+Calderon, Reichart & Dror (2025), section 3.1. For annotator j on item i the alignment score S compares a
+label with the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the judge's, is above,
+equal to or below S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from
+the counts of each label, or from the number of labels and their sum, so there is no loop over items,
+annotators or judges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.data.scales import Label
+from assay.errors import DataError, DesignError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TIE = 1e-9
+"""Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
+
+DENSE_CELLS = 50_000_000
+"""Item-by-label tables up to this size are held whole; larger ones are looked up by sorted keys."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Human answers on the items of one question, and what each is compared with.
+
+    Attributes
+    ----------
+    item, annotator : (answers,) int
+        Item and annotator of each human answer.
+    value : (answers,) float
+        The label as a number: its value, or the position of its category or text.
+    n_items, n_annotators : int
+        How many there are.
+    quality : (annotators,) float
+        Weight of each annotator, all 1 unless told otherwise (appendix C.4).
+    reference : (items,) float or None
+        One label an item that everybody is compared with, NaN where there is none: a single expert's
+        (C.2) or gold (C.3). None compares each annotator with the others.
+    labels : tuple or None
+        What the positions in ``value`` stand for, where labels are categories or text.
+    """
+
+    item: Ints
+    annotator: Ints
+    value: Floats
+    n_items: int
+    n_annotators: int
+    quality: Floats
+    reference: Floats | None = None
+    labels: tuple[Label, ...] | None = None
+
+    def weights(self) -> Floats:
+        """Weight of each answer: its annotator's quality."""
+        return self.quality[self.annotator]
+
+    def others(self) -> Floats:
+        """For each answer, the weight of those it is compared with."""
+        if self.reference is not None:
+            return (~np.isnan(self.reference[self.item])).astype(float)
+        weight = self.weights()
+        return np.bincount(self.item, weight, self.n_items)[self.item] - weight
+
+    def companions(self) -> Ints:
+        """For each answer, how many labels it is compared with."""
+        if self.reference is not None:
+            return (~np.isnan(self.reference[self.item])).astype(np.int64)
+        return np.bincount(self.item, minlength=self.n_items)[self.item] - 1
+
+    def panel_of_reference(self) -> tuple[Ints, Floats, Floats]:
+        """Item, value and weight of every label that others are compared with."""
+        if self.reference is None:
+            return self.item, self.value, self.weights()
+        known = np.flatnonzero(~np.isnan(self.reference))
+        return known, self.reference[known], np.ones(len(known))
+
+    def own(self) -> Floats:
+        """Weight with which an answer itself stands in the reference, to be taken out again."""
+        return self.weights() if self.reference is None else np.zeros(len(self.item))
+
+
+class Score(ABC):
+    """An alignment score: how close a label is to the other annotators' labels of the item."""
+
+    name: str
+
+    @abstractmethod
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Judge's score less the annotator's for each human answer, as far as its sign goes: (answers,).
+
+        ``judge`` holds the judge's label of each item, NaN where it has none. Differences within
+        rounding are exactly 0; where the judge or the reference has no label the value is NaN.
+        """
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats | None:
+        """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
+        return None
+
+
+@dataclass(frozen=True)
+class Accuracy(Score):
+    """ACC: the share of the others who gave the same label."""
+
+    name: str = "accuracy"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Weight of the others who share the judge's label, less those who share the annotator's."""
+        item, value, weight = panel.panel_of_reference()
+        code, n_codes = _codes(value, panel.value, judge)
+        counts = _Counts(item, code(value), weight, panel.n_items, n_codes)
+        known = ~np.isnan(judge)
+        safe = code(np.where(known, judge, panel.value[0] if len(panel.value) else 0.0))
+        for_judge, mine = safe[panel.item], code(panel.value)
+        own = panel.own()
+        with_judge = counts.of_items(safe)[panel.item] - own * (for_judge == mine)
+        with_annotator = counts.of(panel.item, mine) - own
+        difference = _without_rounding(with_judge - with_annotator, panel.others())
+        return np.where(known[panel.item] & (panel.companions() > 0), difference, np.nan)
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
+        """The majority vote; ties are drawn."""
+        return majority(panel, rng)
+
+
+@dataclass(frozen=True)
+class NegRMSE(Score):
+    """−RMSE: minus the root mean squared distance to the others' labels.
+
+    With f the judge's label, h the annotator's, W and T the weight and the weighted sum of the others'
+    labels: SSE(f) − SSE(h) = (f − h) · (W (f + h) − 2 T), so the sign needs two sums an item.
+    """
+
+    name: str = "neg_rmse"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """SSE of the annotator less that of the judge: positive where the judge is closer."""
+        item, value, weight = panel.panel_of_reference()
+        total = np.bincount(item, weight * value, panel.n_items)[panel.item] - panel.own() * panel.value
+        others = panel.others()
+        f, h = judge[panel.item], panel.value
+        leaning = others * (f + h) - 2 * total
+        size = others * (np.abs(f) + np.abs(h)) + 2 * np.abs(total)
+        difference = -(f - h) * _without_rounding(leaning, size)
+        return np.where(np.isnan(f) | (panel.companions() == 0), np.nan, difference)
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
+        """The mean of the labels."""
+        item, value, weight = panel.panel_of_reference()
+        with np.errstate(invalid="ignore"):
+            return np.bincount(item, weight * value, panel.n_items) / np.bincount(item, weight, panel.n_items)
+
+
+@dataclass(frozen=True)
+class PairwiseScore(Score):
+    """The mean over the others of a function of two labels, such as the similarity of two texts (SIM)."""
+
+    pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = field(repr=False)
+    """Two equally long lists of labels -> a number for each pair; higher is closer."""
+    name: str = "similarity"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Summed similarity of the judge's label to the others' less that of the annotator's."""
+        rows, value, weight = self._comparisons(panel)
+        f = judge[panel.item]
+        known = ~np.isnan(f)
+        use = known[rows]
+        rows, value, weight = rows[use], value[use], weight[use]
+        # The same others in the same order for both, so that equal labels give equal sums to the last bit.
+        scores = self._similarity(panel, np.concatenate([f[rows], panel.value[rows]]), np.concatenate([value, value]))
+        of_judge, of_annotator = np.split(scores, 2)
+        n = len(panel.item)
+        judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
+        difference = _without_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
+        return np.where(known & (panel.companions() > 0), difference, np.nan)
+
+    def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
+        """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
+        use = ~np.isnan(judge[panel.item])
+        item, value = panel.item[use], panel.value[use]
+        return item, self._similarity(panel, judge[item], value)
+
+    @staticmethod
+    def _comparisons(panel: Panel) -> tuple[Ints, Floats, Floats]:
+        """Every (answer, other label on its item): the answer's row, the other's value and weight."""
+        if panel.reference is not None:
+            reference = panel.reference[panel.item]
+            rows = np.flatnonzero(~np.isnan(reference))
+            return rows, reference[rows], np.ones(len(rows))
+        order = np.argsort(panel.item, kind="stable")
+        size = np.bincount(panel.item, minlength=panel.n_items)[panel.item[order]]
+        start = np.searchsorted(panel.item[order], panel.item[order])
+        rows = np.repeat(np.arange(len(order)), size)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
+        other = start[rows] + within
+        keep = other != rows
+        rows, other = order[rows[keep]], order[other[keep]]
+        return rows, panel.value[other], panel.weights()[other]
+
+    def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
+        """Similarities, each distinct pair of labels asked once."""
+        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
+        distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+        a, b = np.split(codes.astype(np.int64), 2)
+        keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
+        named = [label(v) for v in distinct]
+        found = np.asarray(
+            self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
+        )
+        if found.shape != keys.shape:
+            raise DataError(f"the similarity gave {found.shape} numbers for {len(keys)} pairs")
+        if np.isnan(found).any():
+            bad = keys[np.flatnonzero(np.isnan(found))[0]]
+            pair = named[bad // len(distinct)], named[bad % len(distinct)]
+            raise DataError(f"there is no similarity for the labels {pair[0]!r} and {pair[1]!r}")
+        return np.asarray(found[where])
+
+
+@dataclass(frozen=True)
+class CustomScore(Score):
+    """Any function of a label and the list of the others' labels; higher is closer."""
+
+    function: Callable[[Any, list[Any]], float] = field(repr=False)
+    name: str = "custom"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """The function's score of the judge's label less that of the annotator's, item by item."""
+        if not np.all(panel.quality == 1):
+            raise DesignError("a score that is a function of your own can not weigh annotators by quality")
+        rows, value, _ = PairwiseScore._comparisons(panel)
+        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
+        difference = np.full(len(panel.item), np.nan)
+        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(edges):
+            row = rows[start]
+            f = judge[panel.item[row]]
+            if not np.isnan(f):
+                others = [label(v) for v in value[start:end]]
+                difference[row] = self.function(label(f), others) - self.function(label(panel.value[row]), others)
+        return difference
+
+
+def make_score(score: str | Callable[..., float] | Score, similarity: Any = None) -> Score:
+    """The score of that name: ``accuracy``, ``neg_rmse`` or ``similarity``; or a function of one's own.
+
+    Parameters
+    ----------
+    score : str or callable
+        A callable takes a label and the list of the others' labels and returns a number, higher is closer.
+    similarity : callable, mapping or frame
+        For ``similarity``: a function of two labels, a mapping of label pairs to numbers, or a frame with
+        two columns of labels and one of numbers. Pairs are looked up in both orders.
+    """
+    if isinstance(score, Score):
+        return score
+    if score == "accuracy":
+        return Accuracy()
+    if score == "neg_rmse":
+        return NegRMSE()
+    if score == "similarity":
+        if similarity is None:
+            raise DesignError(
+                "the score 'similarity' needs similarity=...: a function of two labels, or a table of label pairs"
+            )
+        return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity))
+    if callable(score):
+        return CustomScore(score, name=getattr(score, "__name__", "custom"))
+    raise DesignError(f"score '{score}' is not known; take accuracy, neg_rmse, similarity, or give a function")
+
+
+def majority(panel: Panel, rng: np.random.Generator) -> Floats:
+    """The most frequent label of each item, ties drawn at random: (items,), NaN where there is none."""
+    item, value, weight = panel.panel_of_reference()
+    best, labels = _tops(item, value, weight, panel.n_items)
+    choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
+    return np.where(best.any(axis=1), labels[choice], np.nan)
+
+
+def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
+    """Does the judge give the majority's label? 1 / (number of tied labels) where it gives one of them.
+
+    Returns the items that count, and the credit of each: the expectation over ties drawn at random.
+    """
+    item, value, weight = panel.panel_of_reference()
+    best, labels = _tops(item, value, weight, panel.n_items)
+    rows = np.flatnonzero(best.any(axis=1) & ~np.isnan(judge))
+    same = labels[None, :] == judge[rows, None]
+    return rows, (best[rows] & same).sum(axis=1) / best[rows].sum(axis=1)
+
+
+def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
+    """The majority label of each answer's item without that answer (C.1), as class shares.
+
+    Returns
+    -------
+    shares : (answers, classes) float
+        1 at the class of the majority; with ``ties="share"`` split evenly between tied classes.
+    labels : (classes,) float
+        The label of each class.
+    """
+    labels = np.unique(panel.value if panel.reference is None else panel.reference[~np.isnan(panel.reference)])
+    if len(labels) * len(panel.item) > DENSE_CELLS:
+        raise DesignError(f"weights against imbalance need few labels; there are {len(labels)}")
+    item, value, weight = panel.panel_of_reference()
+    table = np.zeros((panel.n_items, len(labels)))
+    np.add.at(table, (item, np.searchsorted(labels, value)), weight)
+    each = table[panel.item]
+    if panel.reference is None:
+        each[np.arange(len(each)), np.searchsorted(labels, panel.value)] -= panel.weights()
+    top = each.max(axis=1, keepdims=True)
+    best = (each >= top - TIE * np.maximum(top, 1)) & (top > 0)
+    if ties == "share":
+        with np.errstate(invalid="ignore"):
+            return best / best.sum(axis=1, keepdims=True), labels
+    if ties == "random":
+        rank = rng.random(best.shape)
+    elif ties == "lowest":
+        rank = np.broadcast_to(np.arange(len(labels))[::-1], best.shape).astype(float)
+    elif ties == "highest":
+        rank = np.broadcast_to(np.arange(len(labels)), best.shape).astype(float)
+    else:
+        raise DesignError(f"ties must be random, lowest, highest or share; got '{ties}'")
+    chosen = np.argmax(np.where(best, rank, -1.0), axis=1)
+    shares = np.zeros(best.shape)
+    shares[np.arange(len(best)), chosen] = best.any(axis=1)
+    return shares, labels
+
+
+# -- private ----------------------------------------------------------------------------------------
+
+
+class _Counts:
+    """Summed weight of each label on each item."""
+
+    def __init__(self, item: Ints, code: Ints, weight: Floats, n_items: int, n_codes: int) -> None:
+        self._n_codes = n_codes
+        key = item * n_codes + code
+        self._keys: Ints | None = None
+        if n_items * n_codes <= DENSE_CELLS:
+            self._sums = np.bincount(key, weight, n_items * n_codes)
+        else:
+            self._keys, where = np.unique(key, return_inverse=True)
+            self._sums = np.bincount(where, weight)
+
+    def of(self, item: Ints, code: Ints) -> Floats:
+        """Weight of label ``code`` on each ``item``."""
+        key = item * self._n_codes + code
+        if self._keys is None:
+            return np.asarray(self._sums[key])
+        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        return np.where(self._keys[at] == key, self._sums[at], 0.0)
+
+    def of_items(self, code: Ints) -> Floats:
+        """Weight of one label for each item in turn."""
+        return self.of(np.arange(len(code)), code)
+
+
+def _codes(*values: Floats) -> tuple[Callable[[Floats], Ints], int]:
+    """A function from labels to codes from 0, and the number of codes."""
+    known = [v[~np.isnan(v)] if v.dtype.kind == "f" else v for v in values]
+    ends = [(v.min(), v.max()) for v in known if len(v)]
+    low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+    if high - low < 1000 and all(bool((v == np.rint(v)).all()) for v in known):
+        return (lambda v: (v - low).astype(np.int64)), int(high - low) + 1
+    distinct = np.unique(np.concatenate(known))
+    return (lambda v: np.searchsorted(distinct, v)), len(distinct)
+
+
+def _tops(item: Ints, value: Floats, weight: Floats, n_items: int) -> tuple[NDArray[np.bool_], Floats]:
+    """(items, labels): which labels have the most weight on each item; and the labels."""
+    labels = np.unique(value)
+    if len(labels) * n_items > DENSE_CELLS:
+        raise DesignError(f"a majority vote needs few labels; there are {len(labels)}")
+    table = np.bincount(item * len(labels) + np.searchsorted(labels, value), weight, n_items * len(labels))
+    table = table.reshape(n_items, len(labels))
+    top = table.max(axis=1, keepdims=True)
+    return (table >= top - TIE * np.maximum(top, 1)) & (top > 0), labels
+
+
+def _without_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
+    return np.where(np.abs(difference) <= TIE * size, 0.0, difference)
+
+
+def _pairs_of(similarity: Any) -> Callable[[Sequence[Any], Sequence[Any]], Floats]:
+    """Anything that tells the similarity of two labels, as a function of two lists."""
+    if hasattr(similarity, "pairs"):
+        pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = similarity.pairs
+        return pairs
+    if callable(similarity):
+        return lambda first, second: np.array([float(similarity(a, b)) for a, b in zip(first, second, strict=True)])
+    table = similarity if isinstance(similarity, Mapping) else _table_of(similarity)
+
+    def look_up(first: Sequence[Any], second: Sequence[Any]) -> Floats:
+        found = (
+            1.0 if a == b and (a, b) not in table else table.get((a, b), table.get((b, a), np.nan))
+            for a, b in zip(first, second, strict=True)
+        )
+        return np.fromiter(found, dtype=float, count=len(first))
+
+    return look_up
+
+
+def _table_of(frame: Any) -> dict[tuple[Any, Any], float]:
+    from assay.data.columns import to_polars
+
+    table = to_polars(frame)
+    if table.width < 3:
+        raise DataError("a table of similarities has three columns: a label, another label, their similarity")
+    first, second, number = table.columns[:3]
+    if not table[number].dtype.is_numeric():
+        raise DataError(f"column '{number}' of the similarities must hold numbers")
+    return {(a, b): float(s) for a, b, s in table.select(first, second, number).iter_rows()}
+
+
+def _name_of(similarity: Any) -> str:
+    name = getattr(similarity, "name", None) or getattr(similarity, "__name__", None)
+    return f"similarity({name})" if name and name != "<lambda>" else "similarity"

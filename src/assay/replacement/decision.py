@@ -1,0 +1,203 @@
+"""From win counts to the verdict: the test of each annotator, the correction, the winning rate.
+
+Everything here is a function of how often the judge was closer, equally close and farther (`wins`, `ties`,
+`losses`) than each annotator, so it broadcasts over leading axes: resamples, values of epsilon, sizes.
+
+With balancing weights (Calderon et al. 2025, appendix C.1) counts are kept by class of the majority label,
+because inverse probability weights make every mean a mean over classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.estimation import adjust_p
+
+Floats = NDArray[np.float64]
+Test = Literal["auto", "t", "wilcoxon"]
+Verdict = Literal["replace", "do not replace", "cannot tell yet"]
+
+SMALL = 30
+"""Below this many items the t-test's normality is in doubt and Wilcoxon's signed-rank test is used (3.3)."""
+
+WIN, TIE, LOSS = 0, 1, 2
+
+
+def advantage(counts: Floats) -> tuple[Floats, Floats]:
+    """Advantage probabilities of judge and annotator, rho_f and rho_h (section 3.2, with C.1).
+
+    Parameters
+    ----------
+    counts : (..., annotators, classes, 3)
+        Wins, ties and losses of the judge; one class where labels are not balanced.
+
+    Returns
+    -------
+    rho_judge, rho_human : (..., annotators)
+        NaN where the annotator has no item. With several classes, the mean over the classes that occur.
+    """
+    n = counts.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        judge = (counts[..., WIN] + counts[..., TIE]) / n
+        human = (counts[..., LOSS] + counts[..., TIE]) / n
+        if counts.shape[-2] == 1:
+            return judge[..., 0], human[..., 0]
+        there = n > 0
+        classes = there.sum(axis=-1)
+        return (
+            np.where(there, judge, 0).sum(axis=-1) / classes,
+            np.where(there, human, 0).sum(axis=-1) / classes,
+        )
+
+
+def average_advantage(counts: Floats) -> Floats:
+    """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
+    judge, _ = advantage(counts)
+    there = ~np.isnan(judge)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1))
+
+
+def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean difference d = rho_h − rho_f, its standard error and degrees of freedom: (..., annotators) each.
+
+    Unbalanced: s² with n − 1 (section 3.3). Balanced: the weighted mean, s and effective sample size of
+    C.1, with n_eff − 1 degrees of freedom, which the paper leaves open.
+    """
+    n = counts.sum(axis=-1)
+    wins, losses = counts[..., WIN], counts[..., LOSS]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if counts.shape[-2] == 1:
+            n, wins, losses = n[..., 0], wins[..., 0], losses[..., 0]
+            mean = (losses - wins) / n
+            variance = np.maximum((losses + wins) - n * mean**2, 0.0) / (n - 1)
+            return mean, np.sqrt(variance / n), n - 1
+        total = n.sum(axis=-1)
+        weight = np.where(n > 0, total[..., None] / n, 0.0)
+        weights = (weight * n).sum(axis=-1)
+        mean = (weight * (losses - wins)).sum(axis=-1) / weights
+        variance = np.maximum((weight * (losses + wins)).sum(axis=-1) / weights - mean**2, 0.0)
+        effective = weights**2 / (weight**2 * n).sum(axis=-1)
+        return mean, np.sqrt(variance / effective), effective - 1
+
+
+def p_values(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats, Floats]:
+    """t statistic and the two one-sided p-values of each annotator: (..., annotators) each.
+
+    The first p tests H0: rho_f <= rho_h − epsilon (the judge wins when rejected, section 3.3); the second
+    the reverse, H0: rho_f >= rho_h − epsilon (the judge loses when rejected).
+
+    Where all differences are equal the t statistic is undefined. The p-value is then exact: the largest
+    probability, under the null, that all n items come out as they did, (1 − epsilon)^n for n ties. It is
+    1 at epsilon = 0 and falls with n, where the limit of the t-test would claim certainty from any n.
+    """
+    from scipy.special import stdtr
+
+    mean, error, df = t_parts(counts)
+    epsilon = np.asarray(epsilon, dtype=float)
+    n = counts.sum(axis=(-1, -2))
+    flat = (error <= 1e-12) & (n > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        statistic = np.where(flat, np.nan, (mean - epsilon) / error)
+        wins = stdtr(df, statistic)
+        # A difference that is always 0 (or −1), though its mean is epsilon or more: P(d > 0) >= epsilon.
+        largest = np.where(mean < -0.5, (1 - epsilon) / 2, 1 - epsilon)
+        exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
+        reverse = np.where(mean > epsilon, np.clip((1 + epsilon) / 2, 0, 1) ** n, 1.0)
+    wins, statistic, loses = np.where(flat, exact, wins), statistic, np.where(flat, reverse, stdtr(df, -statistic))
+    untestable = (n < 2) | np.isnan(mean)
+    return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
+
+
+def wilcoxon_p(counts: Floats, epsilon: float) -> tuple[float, float]:
+    """One annotator's two one-sided p-values from the signed-rank test of d − epsilon: counts (3,)."""
+    from scipy.stats import wilcoxon
+
+    shifted = np.repeat([-1.0, 0.0, 1.0], np.rint(counts).astype(int)) - epsilon
+    if not np.any(shifted):
+        return 1.0, 1.0
+    # The normal approximation with ties: differences take three values only, so exact tables do not apply.
+    less = wilcoxon(shifted, alternative="less", method="approx", axis=None)
+    greater = wilcoxon(shifted, alternative="greater", method="approx", axis=None)
+    return float(less.pvalue), float(greater.pvalue)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Tests of all annotators together, arrays (annotators,)."""
+
+    statistic: Floats
+    p: Floats
+    p_adjusted: Floats
+    rejected: NDArray[np.bool_]
+    p_reverse: Floats
+    rejected_reverse: NDArray[np.bool_]
+    tests: tuple[str, ...]
+
+
+def decide(counts: Floats, epsilon: float, fdr: float, test: Test) -> Decision:
+    """Test every annotator at one epsilon and correct across them (Benjamini-Yekutieli, C.5)."""
+    statistic, p, reverse = p_values(counts, epsilon)
+    n = counts.sum(axis=(-1, -2))
+    balanced = counts.shape[-2] > 1
+    _, error, _ = t_parts(counts)
+    tests = []
+    for j in range(len(p)):
+        flat = error[j] <= 1e-12
+        small = test == "wilcoxon" or (test == "auto" and n[j] < SMALL)
+        if flat and not np.isnan(p[j]):
+            tests.append("exact")
+        elif small and not balanced:
+            p[j], reverse[j] = wilcoxon_p(counts[j, 0], epsilon)
+            statistic[j] = np.nan
+            tests.append("wilcoxon")
+        else:
+            tests.append("t")
+    return correct(statistic, p, reverse, fdr, tuple(tests))
+
+
+def correct(statistic: Floats, p: Floats, reverse: Floats, fdr: float, tests: tuple[str, ...]) -> Decision:
+    """Reject with the false discovery rate held at ``fdr`` over the p-values given."""
+    adjusted, adjusted_reverse = adjust_p(p), adjust_p(reverse)
+    return Decision(
+        statistic, p, adjusted, np.nan_to_num(adjusted, nan=1.0) <= fdr,
+        reverse, np.nan_to_num(adjusted_reverse, nan=1.0) <= fdr, tests,
+    )  # fmt: skip
+
+
+def winning_rate(rejected: NDArray[np.bool_], quality: Floats) -> float:
+    """omega, the share of annotators over whom the judge wins, weighted by quality (3.3, C.4)."""
+    if len(rejected) == 0:
+        return float("nan")
+    return float((quality * rejected).sum() / quality.sum())
+
+
+def rates(counts: Floats, epsilon: float | Floats, fdr: float, quality: Floats) -> tuple[Floats, Floats]:
+    """omega and its reverse by t-tests, over leading axes: (..., annotators, classes, 3) -> (...,) each."""
+    _, p, reverse = p_values(counts, epsilon)
+    weight = quality / quality.sum()
+    return by_rejects(p, fdr) @ weight, by_rejects(reverse, fdr) @ weight
+
+
+def by_rejects(p: Floats, fdr: float) -> Floats:
+    """1 where Benjamini-Yekutieli rejects along the last axis; NaN is no hypothesis."""
+    known = ~np.isnan(p)
+    m = known.sum(axis=-1, keepdims=True)
+    ranked = np.sort(np.where(known, p, np.inf), axis=-1)
+    rank = np.arange(1, p.shape[-1] + 1)
+    harmonic = np.concatenate([[1.0], np.cumsum(1.0 / rank)])[m]
+    below = ranked <= rank * fdr / (np.maximum(m, 1) * harmonic)
+    last = np.where(below.any(axis=-1), p.shape[-1] - np.argmax(below[..., ::-1], axis=-1), 0)
+    cut = np.where(last > 0, np.take_along_axis(ranked, np.maximum(last - 1, 0)[..., None], axis=-1)[..., 0], -1.0)
+    return (known & (np.where(known, p, np.inf) <= cut[..., None])).astype(float)
+
+
+def verdict_of(winning: float, losing: float, threshold: float) -> Verdict:
+    """Replace, do not replace (shown not), or cannot tell yet (not shown)."""
+    if winning >= threshold:
+        return "replace"
+    return "do not replace" if losing >= max(threshold, 0.5) else "cannot tell yet"
