@@ -146,8 +146,8 @@ class Comparisons:
         """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
         outcome = 1 - self.sign
         if self.shares is None:
-            flat = np.bincount(group * 3 + outcome, minlength=n_groups * 3)
-            return flat.reshape(n_groups, 1, 3).astype(float)
+            flat: Floats = np.bincount(group * 3 + outcome, minlength=n_groups * 3).astype(np.float64)
+            return flat.reshape(n_groups, 1, 3)
         n_classes = self.shares.shape[1]
         by_class = [
             np.bincount(group * 3 + outcome, self.shares[:, c], minlength=n_groups * 3) for c in range(n_classes)
@@ -250,20 +250,27 @@ class TestTable:
         return np.flatnonzero(n >= max(self.settings.min_items, 2)), n
 
     def units(self, compared: Comparisons, tested: Ints) -> tuple[Floats, str]:
-        """Win counts of each unit that is resampled, and what a unit is: (units, annotators · classes · 3)."""
+        """Win counts of each unit that is resampled, and what a unit is: (units, annotators · classes · 3).
+
+        Units without any comparison (items that the judge or the people skipped) are not part of the sample.
+        """
+        counts, name = self.all_units(compared, tested)
+        return np.asarray(counts[counts.any(axis=1)]), name
+
+    def all_units(self, compared: Comparisons, tested: Ints, share: int = 1) -> tuple[Floats, str]:
+        """`units`, those without a comparison included; ``share`` tables of them are to fit in memory."""
         n_classes = 1 if compared.shares is None else compared.shares.shape[1]
         width = max(len(tested) * n_classes * 3, 1)
-        most = max(200, min(MAX_UNITS, UNIT_CELLS // width))
+        most = max(200, min(MAX_UNITS, UNIT_CELLS // (width * share)))
         unit, n_units = units_of(self.panel.n_items, self.clusters, max_units=most)
         position = np.full(len(self.humans), -1)
         position[tested] = np.arange(len(tested))
         part = compared.where(position[self.panel.annotator[compared.row]] >= 0)
         at = position[self.panel.annotator[part.row]]
         counts = part.counts(unit[self.panel.item[part.row]] * len(tested) + at, n_units * len(tested))
-        name = "blocks" if n_units == most else "clusters" if self.clusters is not None else "items"
-        # Units without any comparison (items that the judge or the people skipped) are not part of the sample.
-        counts = counts.reshape(n_units, width)
-        return np.asarray(counts[counts.any(axis=1)]), name
+        whole = self.panel.n_items if self.clusters is None else len(np.unique(self.clusters))
+        name = "blocks" if n_units < whole else "items" if self.clusters is None else "clusters"
+        return counts.reshape(n_units, width), name
 
     def left_out(self, judge: Floats, n: Ints, tested: Ints) -> tuple[LeftOut, ...]:
         """Items and annotators that are not in the test, counted, with the reason."""

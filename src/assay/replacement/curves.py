@@ -1,0 +1,338 @@
+"""How the outcome of an alt-test moves: with epsilon, with the number of items, with more data than there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from assay import figures
+from assay.errors import DesignError
+from assay.estimation import Result, json_safe, signature
+from assay.replacement import decision
+from assay.replacement.alignment import Floats, Ints, Panel
+from assay.replacement.panel import Comparisons, TestTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from assay.replacement.alt_test import AltTest
+
+SIZES = (30, 40, 50, 75, 100, 150, 200, 300)
+"""Numbers of items for which `size_curve` looks, as far as figure 2 of the paper goes."""
+
+GROWTH = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20)
+"""How many times the items at hand `items_to_decide` looks ahead."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpsilonCurve(Result):
+    """omega against epsilon (figure 3 of the paper), for one judge.
+
+    Attributes
+    ----------
+    judge : str
+    epsilon, winning_rate : (values,) float
+        The winning rate at each epsilon; it never falls as epsilon grows.
+    smallest : float
+        The smallest epsilon at which the judge passes; NaN where it does not pass at 1.
+    chosen : float
+        The epsilon of the test itself.
+    """
+
+    judge: str
+    epsilon: Floats
+    winning_rate: Floats
+    smallest: float
+    chosen: float
+    threshold: float
+    test_signature: str
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a value of epsilon."""
+        return pl.DataFrame({"epsilon": self.epsilon, "estimate": self.winning_rate})
+
+    @property
+    def signature(self) -> str:
+        """The test's signature, marked as a curve."""
+        return "epsilon-curve of " + self.test_signature
+
+    def summary(self) -> str:
+        """The smallest epsilon in a sentence."""
+        if np.isnan(self.smallest):
+            return f"{self.judge} does not pass at any epsilon."
+        return f"{self.judge} passes from epsilon = {self.smallest:.3f} up (the test was made at {self.chosen:g})."
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """omega as steps, the threshold, and the epsilon that was chosen."""
+        ax = figures.axes(ax, height=3.0)
+        ax.step(self.epsilon, self.winning_rate, where="post", color=figures.JUDGE, linewidth=1.8, label=self.judge)
+        ax.axhline(self.threshold, color=figures.MUTED, linewidth=1, linestyle=":")
+        ax.axvline(self.chosen, color=figures.FAINT, linewidth=1.2)
+        ax.set_xlabel("ε, what the judge's low cost is worth")
+        ax.set_ylabel("winning rate ω")
+        ax.set_ylim(-0.03, 1.05)
+        return ax
+
+
+def epsilon_curve(test: AltTest, epsilons: Floats | None = None) -> EpsilonCurve:
+    """The winning rate of a finished test at other values of epsilon.
+
+    Parameters
+    ----------
+    epsilons : (values,) float, optional
+        Between 0 and 1; 0 to .5 in steps of .01 when not given.
+    """
+    grid = np.linspace(0, 0.5, 51) if epsilons is None else np.sort(np.asarray(epsilons, dtype=float))
+    if len(grid) == 0 or grid[0] < 0 or grid[-1] > 1:
+        raise DesignError("epsilons must lie between 0 and 1")
+    counts, quality = _counts(test), test.annotators["quality"].to_numpy()
+
+    def winning(values: Floats) -> Floats:
+        return _winning_at(counts, values, quality, test.settings.fdr, test.annotators["test"].to_list())
+
+    smallest = np.nan
+    low, high = 0.0, 1.0
+    if test.n_annotators and winning(np.array([1.0]))[0] >= test.settings.threshold:
+        # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes.
+        for _ in range(3):
+            steps = np.linspace(low, high, 1001)
+            first = int(np.argmax(winning(steps) >= test.settings.threshold))
+            smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
+    found = winning(grid) if test.n_annotators else np.full(len(grid), np.nan)
+    return EpsilonCurve(
+        test.judge, grid, found, float(smallest), test.epsilon, test.settings.threshold, test.signature
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCurve(Result):
+    """omega and rho against the number of items, over random panels and items (figure 2 of the paper).
+
+    Attributes
+    ----------
+    judge : str
+    size : (sizes,) int
+        Items drawn, with replacement, from those that at least two of the panel answered.
+    winning_rate, advantage_probability : (sizes,) float
+        Means over the draws.
+    low, high : (sizes,) float
+        The middle 90% of rho over the draws: how far a study of that size scatters, not a confidence
+        interval of the test at hand.
+    passing : (sizes,) float
+        Share of the draws in which the judge passes.
+    n_annotators, n_draws, seed : int
+        Annotators in a panel, draws for each size.
+    """
+
+    judge: str
+    size: Ints
+    winning_rate: Floats
+    passing: Floats
+    advantage_probability: Floats
+    low: Floats
+    high: Floats
+    n_annotators: int
+    n_draws: int
+    seed: int
+    epsilon: float
+    threshold: float
+    test_signature: str
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a size; ``estimate`` is rho."""
+        return pl.DataFrame(
+            {
+                "n": self.size,
+                "estimate": self.advantage_probability,
+                "low": self.low,
+                "high": self.high,
+                "winning_rate": self.winning_rate,
+                "passing": self.passing,
+            }
+        )
+
+    @property
+    def signature(self) -> str:
+        """The draws, and the test they belong to."""
+        return signature("size-curve", panel=self.n_annotators, draws=self.n_draws, seed=self.seed) + (
+            " of " + self.test_signature
+        )
+
+    def summary(self) -> str:
+        """omega and rho at the smallest and the largest size."""
+        a, b = 0, len(self.size) - 1
+        return (
+            f"{self.judge}, panels of {self.n_annotators} annotators: winning rate {self.winning_rate[a]:.2f} with "
+            f"{self.size[a]} items and {self.winning_rate[b]:.2f} with {self.size[b]}; passes in "
+            f"{100 * self.passing[a]:.0f}% and {100 * self.passing[b]:.0f}% of {self.n_draws} draws."
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """omega and rho against the number of items."""
+        ax = figures.axes(ax, height=3.0)
+        ax.fill_between(self.size, self.low, self.high, color=figures.HUMAN, alpha=0.15, linewidth=0)
+        ax.plot(self.size, self.advantage_probability, color=figures.HUMAN, linestyle="--", label="ρ, middle 90%")
+        ax.plot(self.size, self.winning_rate, color=figures.JUDGE, marker="o", markersize=3.5, label="ω")
+        ax.axhline(self.threshold, color=figures.MUTED, linewidth=1, linestyle=":")
+        ax.set_xlabel(f"items, each with up to {self.n_annotators} annotators")
+        ax.set_ylim(-0.03, 1.05)
+        figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        return ax
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything, safe for JSON."""
+        return {**super().to_dict(), "table": json_safe(self.table)}
+
+
+def size_curve(
+    test: AltTest, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100, seed: int = 0
+) -> SizeCurve:
+    """omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Numbers of items; `SIZES` when not given. Sizes beyond the items at hand are drawn with replacement,
+        as all sizes are: they say what more items like these would bring.
+    n_annotators : int
+        Annotators in each panel, at least 2; everybody where the table has fewer.
+    n_draws : int
+        Panels and sets of items drawn for each size.
+
+    Raises
+    ------
+    DesignError
+        Where no panel shares items, or where everybody is compared with one reference.
+    """
+    table = _table(test)
+    if table.settings.fixed_reference:
+        raise DesignError("the size curve draws panels that are compared with each other; there is one reference here")
+    sizes = tuple(sorted(set(SIZES if sizes is None else sizes)))
+    if not sizes or sizes[0] < 2:
+        raise DesignError("sizes must be whole numbers of at least 2")
+    panel, rng = table.panel, np.random.default_rng(seed)
+    n_annotators = max(2, min(n_annotators, panel.n_annotators))
+    grid = np.full((panel.n_items, panel.n_annotators), np.nan)
+    grid[panel.item, panel.annotator] = panel.value
+    grid[np.isnan(test._judge)] = np.nan
+    panels, pools = _draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
+    results = [_study(test, table, grid, panels, pools, size, rng) for size in sizes]
+    omega, rho, passing = (np.array(column) for column in zip(*results, strict=True))
+    low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
+    return SizeCurve(
+        judge=test.judge,
+        size=np.array(sizes),
+        winning_rate=omega.mean(axis=1),
+        passing=passing.mean(axis=1),
+        advantage_probability=np.nanmean(rho, axis=1),
+        low=low,
+        high=high,
+        n_annotators=n_annotators,
+        n_draws=n_draws,
+        seed=seed,
+        epsilon=test.epsilon,
+        threshold=test.settings.threshold,
+        test_signature=test.signature,
+    )
+
+
+def items_to_decide(test: AltTest, power: float = 0.8, n_resamples: int = 400, seed: int = 0) -> int | None:
+    """How many items, by these same annotators, until the test would probably tell, yes or no?
+
+    Studies of growing size are drawn with replacement from the items at hand; the answer is the smallest
+    size at which the share that ends in *replace* or *do not replace* reaches ``power``. It assumes that
+    further items are like these, and says None where even 20 times as many would not do.
+    """
+    if not test.n_annotators:
+        return None
+    quality = test.annotators["quality"].to_numpy()
+    units = test._units
+    rng = np.random.default_rng(seed)
+    share = np.full(len(units), 1 / len(units))
+    for growth in GROWTH:
+        n_units = int(np.ceil(growth * len(units)))
+        drawn = rng.multinomial(n_units, share, size=n_resamples)
+        counts = (drawn @ units).reshape(n_resamples, test.n_annotators, -1, 3)
+        wins, losses = decision.rates(counts, test.epsilon, test.settings.fdr, quality)
+        told = (wins >= test.settings.threshold) | (losses >= max(test.settings.threshold, 0.5))
+        if told.mean() >= power:
+            return int(np.ceil(growth * test.n_items))
+    return None
+
+
+def _table(test: AltTest) -> TestTable:
+    assert test._table is not None, "every test that alt_test makes keeps its table"
+    return test._table
+
+
+def _counts(test: AltTest) -> Floats:
+    """Wins, ties and losses of the judge over each annotator: (annotators, classes, 3)."""
+    return test._units.sum(axis=0).reshape(test.n_annotators, -1, 3)
+
+
+def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, tests: list[str]) -> Floats:
+    """omega at each epsilon: (values,)."""
+    _, p, _ = decision.p_values(counts[None], epsilons[:, None])
+    for j in np.flatnonzero(np.array(tests) == "wilcoxon"):
+        p[:, j] = [decision.wilcoxon_p(counts[j, 0], float(e))[0] for e in epsilons]
+    return np.asarray(decision.by_rejects(p, fdr) @ (quality / quality.sum()))
+
+
+def _draw_panels(
+    answered: np.ndarray[tuple[int, int], np.dtype[np.bool_]], size: int, n_draws: int, rng: np.random.Generator
+) -> tuple[Ints, list[Ints]]:
+    """Random panels whose members share items: (draws, size); and the items that at least two of each answered.
+
+    Members must meet others on at least 30 items, or on as many as the best panel found has.
+    """
+    found: list[tuple[int, Ints, Ints]] = []
+    for _ in range(20 * n_draws):
+        members = np.sort(rng.choice(answered.shape[1], size, replace=False))
+        part = answered[:, members]
+        shared = part.sum(axis=1) >= 2
+        least = int(part[shared].sum(axis=0).min()) if shared.any() else 0
+        if least >= 2:
+            found.append((least, members, np.flatnonzero(shared)))
+        if sum(f[0] >= decision.SMALL for f in found) >= n_draws:
+            break
+    if not found:
+        raise DesignError(f"no {size} annotators share items, so there is no panel to draw")
+    enough = [f for f in found if f[0] >= decision.SMALL] or [max(found, key=lambda f: f[0])]
+    chosen = [enough[i % len(enough)] for i in range(n_draws)]
+    return np.array([c[1] for c in chosen]), [c[2] for c in chosen]
+
+
+def _study(
+    test: AltTest, table: TestTable, grid: Floats, panels: Ints, pools: list[Ints], size: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """omega, rho and whether the judge passes in each drawn study of ``size`` items: (draws,) each.
+
+    All draws are one table in which every drawn item is an item of its own, so the scores are taken once.
+    """
+    n_draws, k = panels.shape
+    items = np.stack([pool[rng.integers(0, len(pool), size)] for pool in pools])
+    values = grid[items[:, :, None], panels[:, None, :]]
+    draw, item, member = np.nonzero(~np.isnan(values))
+    study = Panel(
+        item=draw * size + item,
+        annotator=draw * k + member,
+        value=values[draw, item, member],
+        n_items=n_draws * size,
+        n_annotators=n_draws * k,
+        quality=table.panel.quality[panels].ravel(),
+        labels=table.panel.labels,
+    )
+    settings = replace(table.settings, min_items=2)
+    drawn = replace(table, panel=study, settings=settings)
+    compared: Comparisons = drawn.compare(test._judge[items].ravel())
+    counts = compared.counts(study.annotator[compared.row], n_draws * k)
+    counts = counts.reshape(n_draws, k, -1, 3)
+    _, p, _ = decision.p_values(counts, test.epsilon)
+    weight = study.quality.reshape(n_draws, k)
+    omega = np.asarray((decision.by_rejects(p, test.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
+    return omega, decision.average_advantage(counts), omega >= test.settings.threshold
