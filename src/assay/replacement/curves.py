@@ -272,7 +272,7 @@ def _table(test: AltTest) -> TestTable:
 
 def _counts(test: AltTest) -> Floats:
     """Wins, ties and losses of the judge over each annotator: (annotators, classes, 3)."""
-    return test._units.sum(axis=0).reshape(test.n_annotators, -1, 3)
+    return np.asarray(test._units.sum(axis=0).reshape(test.n_annotators, -1, 3))
 
 
 def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, tests: list[str]) -> Floats:
@@ -335,4 +335,4 @@ def _study(
     _, p, _ = decision.p_values(counts, test.epsilon)
     weight = study.quality.reshape(n_draws, k)
     omega = np.asarray((decision.by_rejects(p, test.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
-    return omega, decision.average_advantage(counts), omega >= test.settings.threshold
+    return omega, decision.average_advantage(counts), (omega >= test.settings.threshold).astype(float)

@@ -245,7 +245,8 @@ class PairedAltTest(Result):
         rho = self.advantage_probability
         return (
             f"{self.judge}: mean winning rate {shown(self.winning_rate)} "
-            f"(from {shown(self.low)} to {shown(self.high)}) over {self.pairings.height} pairings of {' and '.join(str(len(s)) for s in self.sets)} annotators, "
+            f"(from {shown(self.low)} to {shown(self.high)}) over {self.pairings.height} pairings "
+            f"of {' and '.join(str(len(s)) for s in self.sets)} annotators, "
             f"epsilon = {self.epsilon:g}; advantage probability {shown(rho.estimate)} [{shown(rho.low)}, "
             f"{shown(rho.high)}]; {self.n_items} items. Combined annotators mix people and add variance; more items "
             f"by the same people are better.\n{self.signature}"

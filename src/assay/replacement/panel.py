@@ -152,7 +152,8 @@ class Comparisons:
         by_class = [
             np.bincount(group * 3 + outcome, self.shares[:, c], minlength=n_groups * 3) for c in range(n_classes)
         ]
-        return np.stack(by_class, axis=-1).reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
+        stacked: Floats = np.stack(by_class, axis=-1).astype(np.float64)
+        return stacked.reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Two texts -> one number; knows nothing of annotators."""
