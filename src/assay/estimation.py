@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Method = Literal["percentile", "bca", "jackknife", "none"]
-Transform = Literal["none", "fisher"]
+Transform = Literal["none", "fisher", "log"]
 Adjustment = Literal["by", "bh", "holm", "none"]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Data = TypeVar("Data")
@@ -175,7 +175,7 @@ class Estimate:
         Resamples in which the statistic was undefined; they are left out of the interval.
     left_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : {"none", "fisher"}
+    transform : {"none", "fisher", "log"}
         The scale on which a jackknife interval is symmetric.
     """
 
@@ -252,7 +252,7 @@ class Estimate:
         if self.method == "none":
             return "no interval"
         if self.method == "jackknife":
-            scale = " on Fisher's z scale" if self.transform == "fisher" else ""
+            scale = {"none": "", "fisher": " on Fisher's z scale", "log": " on the log scale"}[self.transform]
             return f"{level} jackknife interval{scale} over {unit}"
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         return f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
@@ -291,9 +291,10 @@ def estimate(
         Same seed, same numbers, on any number of processes.
     max_units : int or None
         Merge items into at most this many blocks before resampling, see `MAX_UNITS`; None never merges.
-    transform : {"none", "fisher"}
+    transform : {"none", "fisher", "log"}
         ``fisher`` makes a jackknife interval symmetric for ``atanh(value)``: for statistics whose values end
-        at 1, where it covers better and never leaves the range. Bootstrap intervals need no such help.
+        at 1; ``log`` for ``log(value)``: for those that end at 0. It covers better there and never leaves
+        the range. Bootstrap intervals need no such help.
 
     Returns
     -------
@@ -647,6 +648,10 @@ def _jackknife_interval(value: Floats, left_out: Floats, confidence: float, tran
         wide = half / (1 - centre**2)
         low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
         high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+    elif transform == "log":
+        centre = np.where(value > 0, value, 1.0)
+        low = np.where(value > 0, centre * np.exp(-half / centre), low)
+        high = np.where(value > 0, centre * np.exp(half / centre), high)
     return error, low, high, tuple(reasons)
 
 
