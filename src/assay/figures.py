@@ -29,7 +29,7 @@ PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4
 _THEMED = {INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)"}
 
 
-def axes(ax: Axes | None = None, width: float = 6.4, height: float = 3.6) -> Axes:
+def axes(ax: Axes | None = None, width: float = 5.6, height: float = 3.6) -> Axes:
     """The axes given, or new ones in a figure of their own, with assay's quiet look."""
     if ax is None:
         from matplotlib.figure import Figure

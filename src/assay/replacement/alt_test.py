@@ -151,7 +151,7 @@ class AltTest(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
-        ax = figures.axes(ax, height=1.2 + 0.28 * max(self.n_annotators, 3))
+        ax = figures.axes(ax, width=5.6, height=1.2 + 0.28 * min(max(self.n_annotators, 3), 40))
         rows = self.annotators.sort("rho_judge", descending=True)
         if rows.height > 40:
             rows = pl.concat([rows.head(20), rows.tail(20)])

@@ -1,0 +1,136 @@
+"""Pictures that set several results side by side; a result's own picture is its ``plot``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay import figures
+from assay.data.annotations import Annotations
+from assay.data.scales import Label
+from assay.replacement.alignment import Floats, Ints
+from assay.replacement.alt_test import AltTest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
+
+MOST_LABELS = 24
+"""Categories shown in the picture of labels; the rarest share a column beyond that."""
+
+
+def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
+    """omega against epsilon, one line a judge (figure 3 of the paper)."""
+    ax = figures.axes(height=3.2)
+    for i, test in enumerate(tests):
+        curve = test.epsilon_curve()
+        # Steps of equal height would hide each other; a hair's breadth keeps them apart.
+        shift = (i - (len(tests) - 1) / 2) * 0.006
+        ax.step(
+            curve.epsilon, curve.winning_rate + shift, where="post", linewidth=1.6,
+            color=figures.PALETTE[i % len(figures.PALETTE)], label=test.judge,
+        )  # fmt: skip
+    _threshold(ax, tests[0].settings.threshold)
+    ax.axvline(tests[0].epsilon, color=figures.MUTED, linewidth=1)
+    ax.set_xlabel("ε, what the judge's low cost is worth (line: the test's)")
+    ax.set_ylabel("winning rate ω")
+    return _outside_legend(ax)
+
+
+def size_curves(tests: Sequence[AltTest]) -> Axes:
+    """omega against the number of items, one line a judge (figure 2 of the paper)."""
+    ax = figures.axes(height=3.2)
+    k = 3
+    for i, test in enumerate(tests):
+        curve = test.size_curve()
+        k = curve.n_annotators
+        colour = figures.PALETTE[i % len(figures.PALETTE)]
+        ax.plot(curve.size, curve.winning_rate, marker="o", markersize=3.2, color=colour, label=test.judge)
+    _threshold(ax, tests[0].settings.threshold)
+    ax.set_xlabel(f"items, drawn for random panels of {k} annotators")
+    ax.set_ylabel("mean winning rate ω")
+    return _outside_legend(ax)
+
+
+def label_shares(labels: Annotations) -> Axes | None:
+    """How often people and each judge give each label; None for free text."""
+    scale = labels.scale
+    column = labels.labels["label"]
+    if scale.kind == "text":
+        return None
+    names = labels.labels["annotator"]
+    rows = {"people": names.is_in(list(labels.humans)).to_numpy()}
+    rows |= {judge: (names == judge).to_numpy() for judge in labels.judges}
+    columns, codes = _columns(labels, column.to_list())
+    shares = np.array([_share(codes[mask], len(columns)) for mask in rows.values()])
+    ax = figures.axes(width=max(5.2, 1.6 + 0.42 * len(columns)), height=1.1 + 0.3 * len(rows))
+    for y, row in enumerate(shares):
+        for x, share in enumerate(row):
+            ax.add_patch(_box(x, len(rows) - 1 - y, share, figures.HUMAN if y == 0 else figures.JUDGE))
+            if share >= 0.005:
+                ax.text(
+                    x + 0.5,
+                    len(rows) - 0.5 - y,
+                    f"{100 * share:.0f}",
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color=figures.INK,
+                )
+    ax.set_xlim(0, len(columns))
+    ax.set_ylim(0, len(rows))
+    ax.set_yticks(np.arange(len(rows))[::-1] + 0.5, list(rows))
+    long = max(len(c) for c in columns) > 4
+    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45 if long else 0, ha="right" if long else "center")
+    ax.tick_params(length=0)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def _box(x: float, y: float, share: float, colour: str) -> Rectangle:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, facecolor=colour, alpha=0.06 + 0.6 * share, linewidth=0)
+
+
+def _share(codes: Ints, k: int) -> Floats:
+    counts = np.bincount(codes, minlength=k)
+    return np.asarray(counts / max(counts.sum(), 1))
+
+
+def _columns(labels: Annotations, values: list[Label]) -> tuple[list[str], Ints]:
+    """The columns of the picture and each label's: categories, or ten bins of a continuous scale."""
+    scale = labels.scale
+    listed = scale.categories
+    if listed is None and scale.numeric:
+        numbers = np.array(values, dtype=float)
+        low, high = scale.bounds or (float(numbers.min()), float(numbers.max()))
+        edges = np.linspace(low, high, 11)
+        codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, 9)
+        return [f"{a:.3g}–{b:.3g}" for a, b in itertools.pairwise(edges)], codes
+    if listed is None:
+        listed = tuple(labels.values_of("label"))
+    if len(listed) > MOST_LABELS:
+        counts: dict[Label, int] = {}
+        for value in values:
+            counts[value] = counts.get(value, 0) + 1
+        kept = set(sorted(counts, key=lambda c: -counts[c])[: MOST_LABELS - 1])
+        position = {c: i for i, c in enumerate(c for c in listed if c in kept)}
+        names = [str(c) for c in position] + ["other"]
+        return names, np.array([position.get(v, len(position)) for v in values])
+    position = {c: i for i, c in enumerate(listed)}
+    return [str(c) for c in listed], np.array([position[v] for v in values])
+
+
+def _threshold(ax: Axes, threshold: float) -> None:
+    ax.axhline(threshold, color=figures.MUTED, linewidth=1, linestyle=":")
+    ax.set_ylim(-0.04, 1.06)
+
+
+def _outside_legend(ax: Axes) -> Axes:
+    figures.legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return ax

@@ -1,0 +1,103 @@
+"""Tables for readers: columns chosen and named, numbers rounded; as text, CSV, LaTeX or for the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from assay.reporting.sentences import interval, number
+
+TITLES: Mapping[str, str] = {
+    "judge": "judge",
+    "annotator": "annotator",
+    "rho": "ρ",
+    "winning_rate": "ω",
+    "accuracy_with_majority": "accuracy",
+    "mean_pearson": "Pearson r",
+    "mean_similarity": "similarity",
+    "smallest_epsilon": "smallest ε",
+    "n": "items",
+    "rho_human": "ρ of annotator",
+    "p_adjusted": "p (adjusted)",
+    "rejected": "judge wins",
+    "n_judge_better": "closer",
+    "n_tie": "equal",
+    "n_human_better": "farther",
+    "n_annotators": "annotators",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text ready to be shown; ``numeric`` tells which columns are numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+    caption: str = ""
+
+
+def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = ()) -> Table:
+    """A result's table for readers: estimate, low and high become one column, numbers get two decimals."""
+    columns = [c for c in frame.columns if c not in drop and c not in ("low", "high")]
+    rows = []
+    for row in frame.iter_rows(named=True):
+        cells = []
+        for name in columns:
+            if name == "estimate" and "low" in frame.columns:
+                cells.append(f"{number(row['estimate'])} {interval(_float(row['low']), _float(row['high']))}")
+            else:
+                cells.append(_cell(name, row[name]))
+        rows.append(tuple(cells))
+    titles = tuple(TITLES.get(c, "ρ" if c == "estimate" else c.replace("_", " ")) for c in columns)
+    numeric = tuple(frame.schema[c].is_numeric() for c in columns)
+    return Table(titles, tuple(rows), numeric, caption)
+
+
+def to_csv(frame: pl.DataFrame) -> str:
+    """The table as it was computed, all digits, for machines."""
+    return frame.write_csv()
+
+
+def to_latex(table: Table) -> str:
+    """A ``tabular`` with booktabs rules."""
+    spec = "".join("r" if n else "l" for n in table.numeric)
+    lines = [f"\\begin{{tabular}}{{{spec}}}", "\\toprule", " & ".join(map(_tex, table.columns)) + r" \\", "\\midrule"]
+    lines += [" & ".join(map(_tex, row)) + r" \\" for row in table.rows]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+_GREEK = {
+    "ρ": r"$\rho$",
+    "ω": r"$\omega$",
+    "ε": r"$\epsilon$",
+    "κ": r"$\kappa$",
+    "α": r"$\alpha$",
+    "−": "$-$",
+    "–": "--",
+}
+
+
+def _tex(text: str) -> str:
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
+    return "".join(_GREEK.get(c, c) for c in escaped).replace("~", r"\textasciitilde{}").replace("^", r"\^{}")
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if name.startswith("p") and name in ("p", "p_adjusted", "p_reverse"):
+            return "< 0.001" if value < 0.001 else number(value, 3)
+        return number(value) if not value.is_integer() or abs(value) <= 1 else f"{int(value):,}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _float(value: float | None) -> float:
+    return float("nan") if value is None else value
