@@ -101,3 +101,17 @@ def _cell(name: str, value: Any) -> str:
 
 def _float(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+def to_text(table: Table) -> str:
+    """Aligned columns for a terminal or a log."""
+    widths = [max(len(cell) for cell in column) for column in zip(table.columns, *table.rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(cells, widths, table.numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(table.columns), *map(line, table.rows)])
