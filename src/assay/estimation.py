@@ -105,7 +105,7 @@ class Together(Generic[Data]):
     def parts(self, sums: Floats) -> list[Floats]:
         """The value of each statistic from the joint sums."""
         edges = np.cumsum((0, *self.widths))
-        return [s.value(sums[..., a:b]) for s, a, b in zip(self.statistics, edges, edges[1:], strict=True)]
+        return [s.value(sums[..., a:b]) for s, a, b in zip(self.statistics, edges[:-1], edges[1:], strict=True)]
 
     def value(self, sums: Floats) -> Floats:
         """All values, side by side."""
