@@ -231,12 +231,18 @@ def within(k: float) -> Measure:
 def kappa(weights: Weights) -> Measure:
     """Cohen's κ with weights."""
     if weights == "quadratic":
-        return Measure("qwk", "Cohen's κ, quadratic weights", "order", pair=lambda s: Moments2(s.centre, "quadratic"))
+        return Measure(
+            "qwk",
+            "Cohen's κ, quadratic weights",
+            "order",
+            pair=lambda s: Moments2(s.centre, "quadratic"),
+            takes_means=True,
+        )
     plain = weights == "none"
     return Measure(
         "cohen-kappa" if plain else f"cohen-kappa-{weights}",
         "Cohen's κ" if plain else f"Cohen's κ, {weights} weights",
-        "categories" if plain else "order",
+        "categories" if plain else "ordered categories",
         pair=lambda s: _kappa(s, weights),
     )
 
@@ -262,7 +268,7 @@ def gwet(weights: Weights) -> Measure:
     return Measure(
         "gwet-ac1" if plain else f"gwet-ac2-{weights}",
         "Gwet's AC1" if plain else f"Gwet's AC2, {weights} weights",
-        "categories" if plain else "order",
+        "categories" if plain else "ordered categories",
         panel=lambda s: ChanceCorrected(s.categories, agreement_weights(s.categories, weights), "gwet"),
     )
 
@@ -277,6 +283,7 @@ def alpha(level: Level) -> Measure:
         f"Krippendorff's α, {level}",
         needs[level],  # type: ignore[arg-type]
         panel=lambda s: _alpha(s, level),
+        takes_means=level in ("interval", "ratio"),
     )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 import polars as pl
 
-from assay.agreement.sheet import How, OfSums, Sheet
-from assay.agreement.statistics import Ints, MeanOfPairs, PairRanks, PairStatistic, Ranks, grid
+from assay.agreement.sheet import How, Sheet
+from assay.agreement.statistics import Ints, MeanOfPairs, PairRanks, PairStatistic, PanelStatistic, Ranks, grid
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.errors import DesignError
@@ -19,7 +19,7 @@ from assay.estimation import Estimate, Interval, Result, Transform, signature
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Needs = Literal["labels", "categories", "order", "numbers", "range"]
+Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
 
 MOST_IN_PAIRS = 30
 """Annotators up to which a coefficient of two is averaged over all their pairs."""
@@ -34,7 +34,7 @@ class Measure:
     name, title : str
         For signatures, and for people.
     needs : str
-        What the scale must offer: any labels, finite ``categories``, ``order``, ``numbers``, a ``range``.
+        What the scale must offer: any labels, finite ``categories``, ``order``, both, ``numbers``, a ``range``.
     panel, pair : function of Sheet
         The statistic of all labels of an item, or of two; one of them. A pair statistic of None stands
         for ranks of labels that have too many values for a table.
@@ -48,18 +48,21 @@ class Measure:
         For errors.
     directed : bool
         Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing.
+    takes_means : bool
+        Whether a consensus may be a mean, which need not be a label of the scale.
     """
 
     name: str
     title: str
     needs: Needs
-    panel: Callable[[Sheet], OfSums | Ranks] | None = None
+    panel: Callable[[Sheet], PanelStatistic | Ranks] | None = None
     pair: Callable[[Sheet], PairStatistic | None] | None = None
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
     zero: bool = True
     lower_is_better: bool = False
     directed: bool = False
+    takes_means: bool = False
 
     def check(self, sheet: Sheet) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -68,6 +71,7 @@ class Measure:
             "labels": scale.kind != "text",
             "categories": scale.categories is not None or scale.kind == "nominal",
             "order": scale.ordered,
+            "ordered categories": scale.ordered and scale.categories is not None,
             "numbers": scale.numeric,
             "range": scale.numeric and scale.bounds is not None,
         }
@@ -76,6 +80,7 @@ class Measure:
                 "labels": "labels that can be equal, not free text",
                 "categories": "categories that can be counted",
                 "order": "labels with an order",
+                "ordered categories": "categories with an order",
                 "numbers": "labels that are numbers",
                 "range": "a scale with a lowest and a highest number",
             }
@@ -92,7 +97,7 @@ class Measure:
             return False
         return True
 
-    def statistic(self, sheet: Sheet, first: Ints | None = None, second: Ints | None = None) -> OfSums | Ranks:
+    def statistic(self, sheet: Sheet, first: Ints | None = None, second: Ints | None = None) -> PanelStatistic | Ranks:
         """What is to be estimated; for a coefficient of two annotators over these pairs of them."""
         if self.panel is not None:
             return self.panel(sheet)

@@ -262,6 +262,7 @@ def intraclass(form: Form) -> Measure:
         FORMS[form][0],
         "numbers",
         panel=lambda s: intraclass_statistic(s, (form,), default_estimator(s), labels_per_item(s)),
+        takes_means=True,
     )
 
 
@@ -285,6 +286,8 @@ def labels_per_item(sheet: Sheet) -> float:
     """The harmonic mean over items: the number of annotators where all answered. In chunks the plain mean."""
     if isinstance(sheet.labels, Chunks):
         return sheet.n_labels / sheet.n_items
+    if sheet.complete:
+        return len(sheet.annotators)
     number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
     return float(1 / np.mean(1 / number[number > 0]))
 

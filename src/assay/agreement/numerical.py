@@ -123,7 +123,9 @@ def bias(
 def correlating(kind: Kind) -> Measure:
     """A correlation."""
     if kind == "pearson":
-        return Measure("pearson", "Pearson's r", "numbers", pair=lambda s: Moments2(s.centre, "pearson"))
+        return Measure(
+            "pearson", "Pearson's r", "numbers", pair=lambda s: Moments2(s.centre, "pearson"), takes_means=True
+        )
     if kind not in ("spearman", "kendall"):
         raise DesignError(f"kind must be pearson, spearman or kendall; got {kind!r}")
     return Measure(
@@ -132,6 +134,7 @@ def correlating(kind: Kind) -> Measure:
         "order",
         pair=lambda s: RankTable(s.values, kind) if len(s.values) <= MOST_VALUES else None,
         ranks=kind,
+        takes_means=True,
     )
 
 
@@ -152,4 +155,5 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
         zero=kind == "bias",
         lower_is_better=kind != "bias",
         directed=kind == "bias",
+        takes_means=True,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
-from assay.agreement.statistics import AlphaRanks, Ints, PairRanks, Ranks
+from assay.agreement.statistics import AlphaRanks, Ints, PairRanks, PanelStatistic, Ranks
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.scales import Scale
@@ -60,25 +60,11 @@ class How(TypedDict, total=False):
     seed: int
 
 
-class OfSums(Protocol):
-    """A statistic of summed moments that says how many columns it works with."""
-
-    @property
-    def width(self) -> int:
-        """Columns needed at work."""
-
-    def moments(self, data: Answers) -> Floats:
-        """What each item adds."""
-
-    def value(self, sums: Floats) -> Floats:
-        """The statistic."""
-
-
 @dataclass(frozen=True)
 class Counted:
     """A statistic that also counts the items which add anything."""
 
-    statistic: OfSums
+    statistic: PanelStatistic
 
     def moments(self, data: Answers) -> Floats:
         """The statistic's, and whether there are any."""
@@ -263,7 +249,7 @@ class Sheet:
             piece = _slice(self.labels, start, min(start + rows, self.n_items), int(first), int(last))
             yield partial(_with_unit, partial(_same, piece), unit[start : start + rows])
 
-    def units(self, statistic: OfSums) -> Units:
+    def units(self, statistic: PanelStatistic) -> Units:
         """Moments summed into the units that are resampled."""
         most = min(MAX_UNITS, max(1_000, 4 * CELLS // max(statistic.width, 1)))
         unit, n_units = units_of(self.n_items, self.clusters, max_units=most)
@@ -271,7 +257,9 @@ class Sheet:
         name = "clusters" if self.clusters is not None else "items" if n_units == self.n_items else "blocks"
         return Units(sums[:, :-1], int(sums[:, -1].sum()), name)
 
-    def estimate(self, statistic: OfSums | Ranks, transform: Transform = "none", **how: Unpack[How]) -> Estimate:
+    def estimate(
+        self, statistic: PanelStatistic | Ranks, transform: Transform = "none", **how: Unpack[How]
+    ) -> Estimate:
         """The statistic with its interval; see `How` for what may be asked."""
         if isinstance(statistic, PairRanks | AlphaRanks):
             return self._estimate_ranks(statistic, transform, **how)

@@ -75,6 +75,20 @@ def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
         return np.asarray(np.where(np.abs(below) > least, above / below, np.nan))
 
 
+class PanelStatistic(Protocol):
+    """A statistic of summed moments of the labels of items."""
+
+    @property
+    def width(self) -> int:
+        """Columns needed at work."""
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item adds: (items, k)."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
 # -- panels -----------------------------------------------------------------------------------------
 
 
@@ -91,9 +105,9 @@ class ChanceCorrected:
         """Columns needed at work."""
         return len(self.categories) + 2
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """Agreeing share of the item's pairs, whether it has a pair, share of each category."""
-        counts = category_counts(answers, self.categories)
+        counts = category_counts(data, self.categories)
         number = counts.sum(axis=1)
         agreeing = ((counts @ self.weights) * counts).sum(axis=1) - number
         pairs = number * (number - 1)
@@ -136,15 +150,15 @@ class Alpha:
         c = len(self.categories)
         return 4 if self.level == "interval" else c * (c + 1) // 2 if self.level == "ordinal" else 3 * c
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """The item's disagreement and what the expected disagreement is made of."""
         if self.level == "interval":
-            y = answers.value - self.centre
-            number, total, squares = item_sums(answers, y, y * y)
+            y = data.value - self.centre
+            number, total, squares = item_sums(data, y, y * y)
             pairable = number > 1
             within = 2 * (number * squares - total**2) / np.maximum(number - 1, 1)
             return np.where(pairable[:, None], np.stack([within, number, total, squares], axis=1), 0.0)
-        counts = category_counts(answers, self.categories)
+        counts = category_counts(data, self.categories)
         number = counts.sum(axis=1)
         counts[number < 2] = 0
         if self.level == "ordinal":
@@ -193,10 +207,10 @@ class OneWay:
 
     width = 6
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """Items, labels, their squares, Σy, Σy² and (Σy)²/n of each item."""
-        y = answers.value - self.centre
-        number, total, squares = item_sums(answers, y, y * y)
+        y = data.value - self.centre
+        number, total, squares = item_sums(data, y, y * y)
         there = np.minimum(number, 1.0)
         return np.stack([there, number, number**2, total, squares, total**2 / np.maximum(number, 1)], axis=1)
 
@@ -224,9 +238,9 @@ class TwoWay:
         """Columns needed at work."""
         return 2 * self.n_annotators + 3
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """Items, Σy², (Σy)² and each annotator's y."""
-        cells = grid(answers) - self.centre
+        cells = grid(data) - self.centre
         complete = np.asarray(~np.isnan(cells).any(axis=1))
         cells = np.where(complete[:, None], cells, 0.0)
         squares, total = (cells**2).sum(axis=1), cells.sum(axis=1)
@@ -256,9 +270,9 @@ class Components:
         """Columns needed at work."""
         return 3 * self.n_annotators + 4
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """Items, squared numbers of labels, Σy², (Σy)²/n, and each annotator's y and number of labels."""
-        cells = grid(answers) - self.centre
+        cells = grid(data) - self.centre
         there = ~np.isnan(cells)
         cells = np.where(there, cells, 0.0)
         number, total = there.sum(axis=1).astype(float), cells.sum(axis=1)
@@ -301,9 +315,9 @@ class IntraclassCorrelation:
         """Columns needed at work."""
         return self.components.width
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """Those of the components."""
-        return self.components.moments(answers)
+        return self.components.moments(data)
 
     def value(self, sums: Floats) -> Floats:
         """Each form: (..., forms)."""
@@ -467,12 +481,12 @@ class MeanOfPairs:
         """Columns needed at work."""
         return self.statistic.width * len(self.first)
 
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """The moments of every pair of annotators, side by side."""
-        cells = grid(answers)
+        cells = grid(data)
         x, y = cells[:, self.first], cells[:, self.second]
         both = ~(np.isnan(x) | np.isnan(y))
-        fill = answers.value[0] if len(answers) else 0.0
+        fill = data.value[0] if len(data) else 0.0
         moments = self.statistic.of_pairs(np.where(both, x, fill), np.where(both, y, fill)) * both[..., None]
         return moments.reshape(len(cells), -1)
 
@@ -483,13 +497,13 @@ class MeanOfPairs:
 
 @dataclass(frozen=True, eq=False)
 class WithinItems:
-    """A pair statistic over pairs of labels of the same item, each item counting once.
+    """A statistic of two annotators over pairs of labels of the same item, each item counting once.
 
     The first label is by an annotator of ``first``, the second by another of ``second``: what to expect of
     one drawn at random against one drawn at random.
     """
 
-    statistic: PairStatistic
+    statistic: PanelStatistic
     first: NDArray[np.bool_]
     second: NDArray[np.bool_]
 
@@ -498,24 +512,12 @@ class WithinItems:
         """Columns needed at work, about."""
         return 4 * self.statistic.width
 
-    def pairs(self, answers: Answers) -> tuple[Ints, Floats, Floats]:
-        """Every such pair of labels: its item, the first and the second label."""
-        start, number = label_runs(answers)
-        label = np.arange(len(answers))
-        partners = number[answers.item]
-        one = np.repeat(label, partners)
-        step = np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
-        other = start[answers.item[one]] + step
-        keep = (one != other) & self.first[answers.annotator[one]] & self.second[answers.annotator[other]]
-        one, other = one[keep], other[keep]
-        return answers.item[one], answers.value[one], answers.value[other]
-
-    def moments(self, answers: Answers) -> Floats:
+    def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""
-        item, x, y = self.pairs(answers)
-        number = np.bincount(item, minlength=len(answers.items))
-        rows = self.statistic.of_pairs(x, y) / number[item][:, None]
-        total = np.zeros((len(answers.items), rows.shape[1]))
+        item, pairs = label_pairs(data, self.first, self.second)
+        moments = self.statistic.moments(pairs) if len(pairs) else np.zeros((0, self.statistic.width))
+        rows = moments / np.bincount(item, minlength=len(data.items))[item][:, None]
+        total = np.zeros((len(data.items), rows.shape[1]))
         starts = np.flatnonzero(np.diff(item, prepend=-1))
         if len(starts):
             total[item[starts]] = np.add.reduceat(rows, starts, axis=0)
@@ -523,7 +525,30 @@ class WithinItems:
 
     def value(self, sums: Floats) -> Floats:
         """The statistic."""
-        return self.statistic.value(sums)[..., None]
+        return self.statistic.value(sums)
+
+
+def label_pairs(answers: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Answers]:
+    """Every two labels of an item by an annotator of ``first`` and another of ``second``, as if each pair were
+    an item with two annotators; and the item of each pair."""
+    start, number = label_runs(answers)
+    partners = number[answers.item]
+    one = np.repeat(np.arange(len(answers)), partners)
+    step = np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
+    other = start[answers.item[one]] + step
+    keep = (one != other) & first[answers.annotator[one]] & second[answers.annotator[other]]
+    one, other = one[keep], other[keep]
+    value = np.stack([answers.value[one], answers.value[other]], axis=1).ravel()
+    row = np.arange(len(one))
+    pairs = Answers(
+        np.repeat(row, 2),
+        np.tile([0, 1], len(one)),
+        value,
+        tuple(map(str, row)),
+        ("first", "second"),
+        answers.categories,
+    )
+    return answers.item[one], pairs
 
 
 def label_runs(answers: Answers) -> tuple[Ints, Ints]:
