@@ -211,6 +211,20 @@ class Estimate:
     def __iter__(self) -> Iterator[Interval]:
         return (self[i] for i in range(len(self)))
 
+    def part(self, which: slice | NDArray[np.int64]) -> Estimate:
+        """Some of the values, with their intervals and resamples."""
+        return dataclasses.replace(
+            self,
+            value=self.value[which],
+            standard_error=self.standard_error[which],
+            low=self.low[which],
+            high=self.high[which],
+            reasons=tuple(np.array(self.reasons, dtype=object)[which]),
+            replicates=self.replicates[:, which],
+            n_undefined=self.n_undefined[which],
+            left_out=self.left_out[:, which],
+        )
+
     def contrast(self, weights: Floats) -> Estimate:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
 

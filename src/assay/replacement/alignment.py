@@ -13,6 +13,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,33 +62,68 @@ class Panel:
     reference: Floats | None = None
     labels: tuple[Label, ...] | None = None
 
+    # What follows is the same for every judge, so it is taken once.
+
+    @cached_property
     def weights(self) -> Floats:
-        """Weight of each answer: its annotator's quality."""
-        return self.quality[self.annotator]
+        """Weight of each answer, its annotator's quality: (answers,)."""
+        return np.asarray(self.quality[self.annotator])
 
-    def others(self) -> Floats:
-        """For each answer, the weight of those it is compared with."""
-        if self.reference is not None:
-            return (~np.isnan(self.reference[self.item])).astype(float)
-        weight = self.weights()
-        return np.bincount(self.item, weight, self.n_items)[self.item] - weight
+    @cached_property
+    def own(self) -> Floats:
+        """Weight with which each answer stands in what it is compared with, to be taken out again."""
+        return self.weights if self.reference is None else np.zeros(len(self.item))
 
-    def companions(self) -> Ints:
-        """For each answer, how many labels it is compared with."""
-        if self.reference is not None:
-            return (~np.isnan(self.reference[self.item])).astype(np.int64)
-        return np.bincount(self.item, minlength=self.n_items)[self.item] - 1
-
-    def panel_of_reference(self) -> tuple[Ints, Floats, Floats]:
+    @cached_property
+    def compared(self) -> tuple[Ints, Floats, Floats]:
         """Item, value and weight of every label that others are compared with."""
         if self.reference is None:
-            return self.item, self.value, self.weights()
+            return self.item, self.value, self.weights
         known = np.flatnonzero(~np.isnan(self.reference))
         return known, self.reference[known], np.ones(len(known))
 
-    def own(self) -> Floats:
-        """Weight with which an answer itself stands in the reference, to be taken out again."""
-        return self.weights() if self.reference is None else np.zeros(len(self.item))
+    @cached_property
+    def companions(self) -> Ints:
+        """For each answer, how many labels it is compared with: (answers,)."""
+        item, _, _ = self.compared
+        return np.bincount(item, minlength=self.n_items)[self.item] - (self.reference is None)
+
+    @cached_property
+    def others(self) -> Floats:
+        """For each answer, the weight W of what it is compared with: (answers,)."""
+        item, _, weight = self.compared
+        return np.asarray(np.bincount(item, weight, self.n_items)[self.item] - self.own)
+
+    @cached_property
+    def total(self) -> Floats:
+        """For each answer, the weighted sum T of the labels it is compared with: (answers,)."""
+        item, value, weight = self.compared
+        return np.asarray(np.bincount(item, weight * value, self.n_items)[self.item] - self.own * self.value)
+
+    @cached_property
+    def agreement(self) -> Floats:
+        """For each answer, the weight of what it is compared with that has the same label: (answers,)."""
+        item, value, weight = self.compared
+        codes, labels = _codes(np.concatenate([value, self.value]))
+        k = len(labels)
+        theirs, mine = item * k + codes[: len(item)], self.item * k + codes[len(item) :]
+        if self.n_items * k <= DENSE_CELLS:
+            return np.asarray(np.bincount(theirs, weight, self.n_items * k)[mine] - self.own)
+        keys, where = np.unique(np.concatenate([theirs, mine]), return_inverse=True)
+        sums = np.bincount(where[: len(theirs)], weight, len(keys))
+        return np.asarray(sums[where[len(theirs) :]] - self.own)
+
+    @cached_property
+    def votes(self) -> tuple[NDArray[np.bool_], Floats]:
+        """(items, labels): which labels have the most weight on each item; and the labels."""
+        item, value, weight = self.compared
+        codes, labels = _codes(value)
+        if len(labels) * self.n_items > DENSE_CELLS:
+            raise DesignError(f"a majority vote needs few labels; there are {len(labels)}")
+        table = np.bincount(item * len(labels) + codes, weight, self.n_items * len(labels))
+        table = table.reshape(self.n_items, len(labels))
+        top = table.max(axis=1, keepdims=True)
+        return (table >= top - TIE * np.maximum(top, 1)) & (top > 0), labels
 
 
 class Score(ABC):
@@ -116,17 +152,12 @@ class Accuracy(Score):
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """Weight of the others who share the judge's label, less those who share the annotator's."""
-        item, value, weight = panel.panel_of_reference()
-        code, n_codes = _codes(value, panel.value, judge)
-        counts = _Counts(item, code(value), weight, panel.n_items, n_codes)
-        known = ~np.isnan(judge)
-        safe = code(np.where(known, judge, panel.value[0] if len(panel.value) else 0.0))
-        for_judge, mine = safe[panel.item], code(panel.value)
-        own = panel.own()
-        with_judge = counts.of_items(safe)[panel.item] - own * (for_judge == mine)
-        with_annotator = counts.of(panel.item, mine) - own
-        difference = _without_rounding(with_judge - with_annotator, panel.others())
-        return np.where(known[panel.item] & (panel.companions() > 0), difference, np.nan)
+        item, value, weight = panel.compared
+        f = judge[panel.item]
+        same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
+        with_judge = same - panel.own * (panel.value == f)
+        difference = _without_rounding(with_judge - panel.agreement, panel.others)
+        return np.where(np.isnan(f) | (panel.companions == 0), np.nan, difference)
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The majority vote; ties are drawn."""
@@ -145,18 +176,15 @@ class NegRMSE(Score):
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """SSE of the annotator less that of the judge: positive where the judge is closer."""
-        item, value, weight = panel.panel_of_reference()
-        total = np.bincount(item, weight * value, panel.n_items)[panel.item] - panel.own() * panel.value
-        others = panel.others()
         f, h = judge[panel.item], panel.value
-        leaning = others * (f + h) - 2 * total
-        size = others * (np.abs(f) + np.abs(h)) + 2 * np.abs(total)
+        leaning = panel.others * (f + h) - 2 * panel.total
+        size = panel.others * (np.abs(f) + np.abs(h)) + 2 * np.abs(panel.total)
         difference = -(f - h) * _without_rounding(leaning, size)
-        return np.where(np.isnan(f) | (panel.companions() == 0), np.nan, difference)
+        return np.where(np.isnan(f) | (panel.companions == 0), np.nan, difference)
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The mean of the labels."""
-        item, value, weight = panel.panel_of_reference()
+        item, value, weight = panel.compared
         with np.errstate(invalid="ignore"):
             return np.bincount(item, weight * value, panel.n_items) / np.bincount(item, weight, panel.n_items)
 
@@ -182,7 +210,7 @@ class PairwiseScore(Score):
         n = len(panel.item)
         judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
         difference = _without_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
-        return np.where(known & (panel.companions() > 0), difference, np.nan)
+        return np.where(known & (panel.companions > 0), difference, np.nan)
 
     def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
         """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
@@ -205,7 +233,7 @@ class PairwiseScore(Score):
         other = start[rows] + within
         keep = other != rows
         rows, other = order[rows[keep]], order[other[keep]]
-        return rows, panel.value[other], panel.weights()[other]
+        return rows, panel.value[other], panel.weights[other]
 
     def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
         """Similarities, each distinct pair of labels asked once."""
@@ -280,8 +308,7 @@ def make_score(score: str | Callable[..., float] | Score, similarity: Any = None
 
 def majority(panel: Panel, rng: np.random.Generator) -> Floats:
     """The most frequent label of each item, ties drawn at random: (items,), NaN where there is none."""
-    item, value, weight = panel.panel_of_reference()
-    best, labels = _tops(item, value, weight, panel.n_items)
+    best, labels = panel.votes
     choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
     return np.where(best.any(axis=1), labels[choice], np.nan)
 
@@ -291,11 +318,11 @@ def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
 
     Returns the items that count, and the credit of each: the expectation over ties drawn at random.
     """
-    item, value, weight = panel.panel_of_reference()
-    best, labels = _tops(item, value, weight, panel.n_items)
+    best, labels = panel.votes
     rows = np.flatnonzero(best.any(axis=1) & ~np.isnan(judge))
-    same = labels[None, :] == judge[rows, None]
-    return rows, (best[rows] & same).sum(axis=1) / best[rows].sum(axis=1)
+    at = np.minimum(np.searchsorted(labels, judge[rows]), len(labels) - 1)
+    hit = best[rows, at] & (labels[at] == judge[rows])
+    return rows, hit / best[rows].sum(axis=1)
 
 
 def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
@@ -311,12 +338,12 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
     labels = np.unique(panel.value if panel.reference is None else panel.reference[~np.isnan(panel.reference)])
     if len(labels) * len(panel.item) > DENSE_CELLS:
         raise DesignError(f"weights against imbalance need few labels; there are {len(labels)}")
-    item, value, weight = panel.panel_of_reference()
+    item, value, weight = panel.compared
     table = np.zeros((panel.n_items, len(labels)))
     np.add.at(table, (item, np.searchsorted(labels, value)), weight)
     each = table[panel.item]
     if panel.reference is None:
-        each[np.arange(len(each)), np.searchsorted(labels, panel.value)] -= panel.weights()
+        each[np.arange(len(each)), np.searchsorted(labels, panel.value)] -= panel.weights
     top = each.max(axis=1, keepdims=True)
     best = (each >= top - TIE * np.maximum(top, 1)) & (top > 0)
     if ties == "share":
@@ -339,52 +366,15 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
 # -- private ----------------------------------------------------------------------------------------
 
 
-class _Counts:
-    """Summed weight of each label on each item."""
-
-    def __init__(self, item: Ints, code: Ints, weight: Floats, n_items: int, n_codes: int) -> None:
-        self._n_codes = n_codes
-        key = item * n_codes + code
-        self._keys: Ints | None = None
-        if n_items * n_codes <= DENSE_CELLS:
-            self._sums = np.bincount(key, weight, n_items * n_codes)
-        else:
-            self._keys, where = np.unique(key, return_inverse=True)
-            self._sums = np.bincount(where, weight)
-
-    def of(self, item: Ints, code: Ints) -> Floats:
-        """Weight of label ``code`` on each ``item``."""
-        key = item * self._n_codes + code
-        if self._keys is None:
-            return np.asarray(self._sums[key])
-        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.where(self._keys[at] == key, self._sums[at], 0.0)
-
-    def of_items(self, code: Ints) -> Floats:
-        """Weight of one label for each item in turn."""
-        return self.of(np.arange(len(code)), code)
-
-
-def _codes(*values: Floats) -> tuple[Callable[[Floats], Ints], int]:
-    """A function from labels to codes from 0, and the number of codes."""
-    known = [v[~np.isnan(v)] if v.dtype.kind == "f" else v for v in values]
-    ends = [(v.min(), v.max()) for v in known if len(v)]
-    low, high = min(e[0] for e in ends), max(e[1] for e in ends)
-    if high - low < 1000 and all(bool((v == np.rint(v)).all()) for v in known):
-        return (lambda v: (v - low).astype(np.int64)), int(high - low) + 1
-    distinct = np.unique(np.concatenate(known))
-    return (lambda v: np.searchsorted(distinct, v)), len(distinct)
-
-
-def _tops(item: Ints, value: Floats, weight: Floats, n_items: int) -> tuple[NDArray[np.bool_], Floats]:
-    """(items, labels): which labels have the most weight on each item; and the labels."""
-    labels = np.unique(value)
-    if len(labels) * n_items > DENSE_CELLS:
-        raise DesignError(f"a majority vote needs few labels; there are {len(labels)}")
-    table = np.bincount(item * len(labels) + np.searchsorted(labels, value), weight, n_items * len(labels))
-    table = table.reshape(n_items, len(labels))
-    top = table.max(axis=1, keepdims=True)
-    return (table >= top - TIE * np.maximum(top, 1)) & (top > 0), labels
+def _codes(values: Floats) -> tuple[Ints, Floats]:
+    """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
+    if len(values):
+        low, high = values.min(), values.max()
+        if high - low < 1000 and not np.any(values % 1):
+            # Whole numbers of a short range, as nearly all labels are, need no sorting.
+            return (values - low).astype(np.int64), np.arange(low, high + 1)
+    labels, codes = np.unique(values, return_inverse=True)
+    return codes, labels
 
 
 def _without_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:

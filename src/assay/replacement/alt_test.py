@@ -20,9 +20,9 @@ from assay.data.annotations import Annotations, Repeats
 from assay.errors import counted
 from assay.estimation import Estimate, Interval, Method, Result, estimate_units, shown, signature
 from assay.replacement import decision
-from assay.replacement.alignment import Floats, Score
+from assay.replacement.alignment import Floats, Ints, Score
 from assay.replacement.decision import Test, Verdict
-from assay.replacement.panel import Expertise, LeftOut, Normalise, Settings, TestTable, Ties
+from assay.replacement.panel import Comparisons, Expertise, LeftOut, Normalise, Settings, TestTable, Ties
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +60,8 @@ class AltTest(Result):
         What was computed and how.
     left_out : tuple of LeftOut
         Items and annotators that are not in the test, counted, with the reason.
-    data : str
-        Fingerprint of the labels.
+    interval_method : str
+        How the intervals were made.
     """
 
     judge: str
@@ -77,12 +77,9 @@ class AltTest(Result):
     epsilon: float
     settings: Settings
     left_out: tuple[LeftOut, ...]
-    data: str
     domain: str | None = None
     interval_method: str = ""
-    _units: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
-    _judge: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
-    _table: TestTable | None = field(default=None, repr=False)
+    _prepared: Prepared | None = field(default=None, repr=False)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -91,6 +88,17 @@ class AltTest(Result):
         return self.annotators.rename(names).select(
             "annotator", "estimate", "low", "high", "n", pl.exclude("annotator", "estimate", "low", "high", "n")
         )
+
+    @cached_property
+    def data(self) -> str:
+        """Fingerprint of the labels."""
+        return self.prepared.table.labels.fingerprint
+
+    @property
+    def prepared(self) -> Prepared:
+        """The arrays behind the test, from which its curves are made."""
+        assert self._prepared is not None, "every test that alt_test makes keeps its arrays"
+        return self._prepared
 
     @property
     def n_annotators(self) -> int:
@@ -321,45 +329,87 @@ def alt_test(
 # -- compute and wrap -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A judge's labels compared with each annotator's, ready to be tested and resampled.
+
+    Attributes
+    ----------
+    tested : (m,) int
+        The annotators that have enough items.
+    n : (annotators,) int
+        How many items each annotator has.
+    used : Comparisons
+        Those of the tested annotators.
+    counts : (m, classes, 3) float
+        Wins, ties and losses of the judge over each.
+    """
+
+    table: TestTable
+    name: str
+    compared: Comparisons
+    tested: Ints
+    n: Ints
+    used: Comparisons
+    counts: Floats
+
+    @classmethod
+    def of(cls, table: TestTable, name: str, judge: Floats) -> Prepared:
+        """Compare, and find who can be tested."""
+        compared = table.compare(judge)
+        annotator = table.panel.annotator[compared.row]
+        n = np.bincount(annotator, minlength=len(table.humans))
+        enough = n >= max(table.settings.min_items, 2)
+        used = compared if enough.all() else compared.where(enough[annotator])
+        counts = used.counts(table.panel.annotator[used.row], len(table.humans))[enough]
+        return cls(table, name, compared, np.flatnonzero(enough), n, used, counts)
+
+    @cached_property
+    def units(self) -> Floats:
+        """Win counts of each unit that is resampled: (units, m · classes · 3)."""
+        return self.table.units(self.used, self.tested)
+
+    def estimate(self) -> Estimate | None:
+        """rho and every rho_f with their intervals; None where nobody can be tested."""
+        if not len(self.tested):
+            return None
+        statistic = AdvantageProbability(len(self.tested))
+        if self.table.settings.method == "none":
+            return estimate_units(statistic, self.counts.reshape(1, -1), method="none")
+        _, _, unit = self.table.unit_of_item
+        return estimate_units(statistic, self.units, unit=unit, **self.table.settings.interval_options)
+
+
 def test_judge(table: TestTable, name: str, judge: Floats) -> AltTest:
-    """The test of a judge's labels, one an item: compute, decide, wrap."""
-    s = table.settings
-    compared = table.compare(judge)
-    tested, n = table.tested(compared)
-    used = compared.where(np.isin(table.panel.annotator[compared.row], tested))
-    annotator = table.panel.annotator[used.row]
-    counts = used.counts(annotator, len(table.humans))[tested]
-    found = decision.decide(counts, s.tolerance, s.fdr, s.test)
-    wins = decision.winning_rate(found.rejected, table.panel.quality[tested])
-    losses = decision.winning_rate(found.rejected_reverse, table.panel.quality[tested])
-    units, unit = table.units(used, tested)
-    if len(tested):
-        estimate = estimate_units(
-            AdvantageProbability(len(tested)), units, n_items=len(units), unit=unit,
-            method=s.method, n_resamples=s.n_resamples, confidence=s.confidence, seed=s.seed,
-        )  # fmt: skip
-        rho, each, how = estimate[0], estimate, estimate.describe_interval()
-    else:
-        rho, each, how = Interval(np.nan, np.nan, np.nan, np.nan, "nobody has enough items to be tested"), None, ""
+    """The test of a judge's labels, one an item."""
+    prepared = Prepared.of(table, name, judge)
+    return conclude(prepared, prepared.estimate())
+
+
+def conclude(prepared: Prepared, estimate: Estimate | None) -> AltTest:
+    """Decide and wrap."""
+    table, tested, s = prepared.table, prepared.tested, prepared.table.settings
+    quality = table.panel.quality[tested]
+    found = decision.decide(prepared.counts, s.tolerance, s.fdr, s.test)
+    wins = decision.winning_rate(found.rejected, quality)
+    losses = decision.winning_rate(found.rejected_reverse, quality)
+    nobody = Interval(np.nan, np.nan, np.nan, np.nan, "nobody has enough items to be tested")
     return AltTest(
-        judge=name,
+        judge=prepared.name,
         verdict=decision.verdict_of(wins, losses, s.threshold),
         passed=bool(wins >= s.threshold),
         winning_rate=wins,
         losing_rate=losses,
-        advantage_probability=rho,
-        annotators=_rows([table.humans[j] for j in tested], table.panel.quality[tested], counts, found, each),
-        n_items=len(np.unique(table.panel.item[used.row])),
-        n_labels=len(used.row),
+        advantage_probability=nobody if estimate is None else estimate[0],
+        annotators=_rows([table.humans[j] for j in tested], quality, prepared.counts, found, estimate),
+        n_items=int(np.count_nonzero(np.bincount(table.panel.item[prepared.used.row]))),
+        n_labels=len(prepared.used.row),
         score=table.score.name,
         epsilon=s.tolerance,
         settings=s,
-        left_out=table.left_out(judge, n, tested),
-        data=table.labels.fingerprint,
-        interval_method=how,
-        _units=units,
-        _judge=judge,
-        _table=table,
+        left_out=table.left_out(prepared.compared.judge, prepared.n, tested),
+        interval_method="" if estimate is None else estimate.describe_interval(),
+        _prepared=prepared,
     )
 
 
@@ -369,7 +419,7 @@ def _rows(
     """One row a tested annotator."""
     judge, human = decision.advantage(counts)
     outcome = counts.sum(axis=1)
-    frame = pl.DataFrame(
+    return pl.DataFrame(
         {
             "annotator": pl.Series(names, dtype=pl.String),
             "n": np.rint(outcome.sum(axis=1)).astype(np.int64),
@@ -391,7 +441,6 @@ def _rows(
             "quality": quality,
         }
     )
-    return frame.with_columns(pl.col("statistic").fill_nan(None))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from assay.data.annotations import Annotations
 from assay.errors import DesignError
 from assay.estimation import Estimate, Interval, Result, estimate_units, shown, signature
 from assay.replacement.alignment import Accuracy, Floats, NegRMSE, PairwiseScore, majority_share
-from assay.replacement.alt_test import AdvantageProbability, AltTest, test_judge
+from assay.replacement.alt_test import AdvantageProbability, AltTest, Prepared, conclude, test_judge
 from assay.replacement.panel import Settings, TestTable
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ class JudgeComparison(Result):
     next_best: str | None
     lead: Interval
     lead_is_clear: bool
-    estimate: Estimate = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -155,13 +155,12 @@ def compare_judges(labels: Annotations, judges: Sequence[str] | None = None, **o
     if not names:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
     table = TestTable.of(labels, settings)
-    answers = {name: table.judge_labels(name) for name in names}
-    tests = {name: test_judge(table, name, found) for name, found in answers.items()}
+    prepared = [Prepared.of(table, name, table.judge_labels(name)) for name in names]
+    estimates, joint = _together(prepared)
+    tests = {p.name: conclude(p, e) for p, e in zip(prepared, estimates, strict=True)}
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
-    estimate = _together(table, [answers[name] for name in order])
-    lead = Interval(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
-    if len(order) > 1:
-        lead = _lead(estimate, len(order))
+    lead = _lead(joint, [names.index(name) for name in order[:2]])
+    answers = {p.name: p.compared.judge for p in prepared}
     traditional, measure = _traditional(table, answers)
     return JudgeComparison(
         tests={name: tests[name] for name in order},
@@ -172,48 +171,48 @@ def compare_judges(labels: Annotations, judges: Sequence[str] | None = None, **o
         next_best=order[1] if len(order) > 1 else None,
         lead=lead,
         lead_is_clear=bool(lead.low > 0),
-        estimate=estimate,
     )
 
 
 @dataclass(frozen=True)
-class _EachAdvantage:
-    """rho of several judges from win counts that stand side by side."""
+class _SideBySide:
+    """rho and every rho_f of several judges, from win counts that stand side by side."""
 
-    n_judges: int
-    n_annotators: int
+    n_annotators: tuple[int, ...]
+    widths: tuple[int, ...]
 
     def value(self, sums: Floats) -> Floats:
-        """(..., judges · annotators · classes · 3) -> (..., judges)."""
-        each = sums.reshape(*sums.shape[:-1], self.n_judges, -1)
-        return AdvantageProbability(self.n_annotators).value(each)[..., 0]
+        """(..., all counts) -> (..., all values)."""
+        edges = np.cumsum([0, *self.widths])
+        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
+        return np.concatenate([AdvantageProbability(m).value(sums[..., a:b]) for m, (a, b) in each], axis=-1)
 
 
-def _together(table: TestTable, judges: list[Floats]) -> Estimate:
-    """rho of all judges under the same resamples of the items."""
-    compared = [table.compare(judge) for judge in judges]
-    s = table.settings
-    enough = [table.tested(c)[0] for c in compared]
-    # An annotator counts where any judge could be tested against them; the rest of a row is no comparison.
-    tested = np.unique(np.concatenate(enough))
-    if not len(tested):
-        return estimate_units(_EachAdvantage(len(judges), 1), np.zeros((1, 3 * len(judges))), method="none")
-    parts = [table.all_units(c, tested, share=len(judges)) for c in compared]
-    units = np.concatenate([part for part, _ in parts], axis=1)
-    return estimate_units(
-        _EachAdvantage(len(judges), len(tested)), units[units.any(axis=1)], unit=parts[0][1], method=s.method,
-        n_resamples=s.n_resamples, confidence=s.confidence, seed=s.seed,
-    )  # fmt: skip
+def _together(prepared: list[Prepared]) -> tuple[list[Estimate | None], Estimate | None]:
+    """Each judge's estimates, and rho of all that can be tested, under the same resamples.
+
+    Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
+    """
+    settings = prepared[0].table.settings
+    if settings.method == "none" or not all(len(p.tested) for p in prepared):
+        return [p.estimate() for p in prepared], None
+    _, _, unit = prepared[0].table.unit_of_item
+    units = [p.units for p in prepared]
+    statistic = _SideBySide(tuple(len(p.tested) for p in prepared), tuple(u.shape[1] for u in units))
+    joint = estimate_units(statistic, np.concatenate(units, axis=1), unit=unit, **settings.interval_options)
+    edges = np.cumsum([0, *(1 + len(p.tested) for p in prepared)])
+    return [joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)], joint.part(edges[:-1])
 
 
-def _lead(estimate: Estimate, n_judges: int) -> Interval:
-    """The first judge's rho less the second's."""
-    weights = np.zeros(n_judges)
-    weights[:2] = 1, -1
-    if not len(estimate.replicates):
-        difference = float(weights @ estimate.value)
-        return Interval(difference, np.nan, np.nan, np.nan, "a paired difference needs a bootstrap")
-    return estimate.contrast(weights)[0]
+def _lead(joint: Estimate | None, best: list[int]) -> Interval:
+    """rho of the best judge less that of the next, paired; the values of ``joint`` are the judges' rho."""
+    if len(best) < 2:
+        return Interval(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
+    if joint is None:
+        return Interval(np.nan, np.nan, np.nan, np.nan, "a paired difference needs an interval of every judge")
+    weights = np.zeros(len(joint))
+    weights[best] = 1, -1
+    return joint.contrast(weights)[0]
 
 
 def _ceiling(table: TestTable) -> AltTest | None:

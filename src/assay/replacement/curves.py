@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay import figures
 from assay.errors import DesignError
 from assay.estimation import Result, json_safe, signature
 from assay.replacement import decision
-from assay.replacement.alignment import Floats, Ints, Panel
-from assay.replacement.panel import Comparisons, TestTable
+from assay.replacement.alignment import DENSE_CELLS, Floats, Ints, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def epsilon_curve(test: AltTest, epsilons: Floats | None = None) -> EpsilonCurve
     grid = np.linspace(0, 0.5, 51) if epsilons is None else np.sort(np.asarray(epsilons, dtype=float))
     if len(grid) == 0 or grid[0] < 0 or grid[-1] > 1:
         raise DesignError("epsilons must lie between 0 and 1")
-    counts, quality = _counts(test), test.annotators["quality"].to_numpy()
+    counts, quality = test.prepared.counts, test.annotators["quality"].to_numpy()
 
     def winning(values: Floats) -> Floats:
         return _winning_at(counts, values, quality, test.settings.fdr, test.annotators["test"].to_list())
@@ -209,7 +209,7 @@ def size_curve(
     DesignError
         Where no panel shares items, or where everybody is compared with one reference.
     """
-    table = _table(test)
+    table, compared = test.prepared.table, test.prepared.compared
     if table.settings.fixed_reference:
         raise DesignError("the size curve draws panels that are compared with each other; there is one reference here")
     sizes = tuple(sorted(set(SIZES if sizes is None else sizes)))
@@ -219,9 +219,9 @@ def size_curve(
     n_annotators = max(2, min(n_annotators, panel.n_annotators))
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)
     grid[panel.item, panel.annotator] = panel.value
-    grid[np.isnan(test._judge)] = np.nan
-    panels, pools = _draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
-    results = [_study(test, table, grid, panels, pools, size, rng) for size in sizes]
+    grid[np.isnan(compared.judge)] = np.nan
+    panels = _draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
+    results = [_study(test, grid, panels, size, rng) for size in sizes]
     omega, rho, passing = (np.array(column) for column in zip(*results, strict=True))
     low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
     return SizeCurve(
@@ -251,7 +251,7 @@ def items_to_decide(test: AltTest, power: float = 0.8, n_resamples: int = 400, s
     if not test.n_annotators:
         return None
     quality = test.annotators["quality"].to_numpy()
-    units = test._units
+    units = test.prepared.units
     rng = np.random.default_rng(seed)
     share = np.full(len(units), 1 / len(units))
     for growth in GROWTH:
@@ -265,16 +265,6 @@ def items_to_decide(test: AltTest, power: float = 0.8, n_resamples: int = 400, s
     return None
 
 
-def _table(test: AltTest) -> TestTable:
-    assert test._table is not None, "every test that alt_test makes keeps its table"
-    return test._table
-
-
-def _counts(test: AltTest) -> Floats:
-    """Wins, ties and losses of the judge over each annotator: (annotators, classes, 3)."""
-    return np.asarray(test._units.sum(axis=0).reshape(test.n_annotators, -1, 3))
-
-
 def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, tests: list[str]) -> Floats:
     """omega at each epsilon: (values,)."""
     _, p, _ = decision.p_values(counts[None], epsilons[:, None])
@@ -283,55 +273,70 @@ def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, t
     return np.asarray(decision.by_rejects(p, fdr) @ (quality / quality.sum()))
 
 
-def _draw_panels(
-    answered: np.ndarray[tuple[int, int], np.dtype[np.bool_]], size: int, n_draws: int, rng: np.random.Generator
-) -> tuple[Ints, list[Ints]]:
-    """Random panels whose members share items: (draws, size); and the items that at least two of each answered.
+@dataclass(frozen=True, eq=False)
+class _Panels:
+    """Random panels of annotators, and the items that at least two members of each answered."""
 
-    Members must meet others on at least 30 items, or on as many as the best panel found has.
-    """
-    found: list[tuple[int, Ints, Ints]] = []
-    for _ in range(20 * n_draws):
-        members = np.sort(rng.choice(answered.shape[1], size, replace=False))
-        part = answered[:, members]
-        shared = part.sum(axis=1) >= 2
-        least = int(part[shared].sum(axis=0).min()) if shared.any() else 0
-        if least >= 2:
-            found.append((least, members, np.flatnonzero(shared)))
-        if sum(f[0] >= decision.SMALL for f in found) >= n_draws:
-            break
-    if not found:
+    members: Ints
+    """(draws, annotators)"""
+    items: Ints
+    """The items of the first panel, then of the second, ..."""
+    start: Ints
+    """Where each panel's items begin in ``items``: (draws + 1,)."""
+
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """``size`` items of each panel, with replacement: (draws, size)."""
+        count = np.diff(self.start)[:, None]
+        return np.asarray(self.items[self.start[:-1, None] + rng.integers(0, count, (len(count), size))])
+
+
+def _draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.random.Generator) -> _Panels:
+    """Panels whose members meet others on at least 30 items; or the best panel found, where none does."""
+    members = np.zeros((0, size), dtype=np.int64)
+    least = np.zeros(0, dtype=np.int64)
+    shared: list[NDArray[np.bool_]] = []
+    step = max(1, min(n_draws, DENSE_CELLS // max(answered.shape[0] * size, 1)))
+    while len(least) < 20 * n_draws and np.count_nonzero(least >= decision.SMALL) < n_draws:
+        drawn = np.sort(np.argsort(rng.random((step, answered.shape[1])), axis=1)[:, :size], axis=1)
+        part = answered[:, drawn]
+        meet = part.sum(axis=2) >= 2
+        members = np.concatenate([members, drawn])
+        least = np.concatenate([least, (part & meet[:, :, None]).sum(axis=0).min(axis=1)])
+        shared += list(meet.T)
+    if least.max() < 2:
         raise DesignError(f"no {size} annotators share items, so there is no panel to draw")
-    enough = [f for f in found if f[0] >= decision.SMALL] or [max(found, key=lambda f: f[0])]
-    chosen = [enough[i % len(enough)] for i in range(n_draws)]
-    return np.array([c[1] for c in chosen]), [c[2] for c in chosen]
+    enough = np.flatnonzero(least >= decision.SMALL)
+    if not len(enough):
+        enough = np.flatnonzero(least == least.max())
+    chosen = np.resize(enough, n_draws)
+    items = [np.flatnonzero(shared[c]) for c in chosen]
+    return _Panels(members[chosen], np.concatenate(items), np.cumsum([0, *map(len, items)]))
 
 
 def _study(
-    test: AltTest, table: TestTable, grid: Floats, panels: Ints, pools: list[Ints], size: int, rng: np.random.Generator
+    test: AltTest, grid: Floats, panels: _Panels, size: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """omega, rho and whether the judge passes in each drawn study of ``size`` items: (draws,) each.
 
     All draws are one table in which every drawn item is an item of its own, so the scores are taken once.
     """
-    n_draws, k = panels.shape
-    items = np.stack([pool[rng.integers(0, len(pool), size)] for pool in pools])
-    values = grid[items[:, :, None], panels[:, None, :]]
-    draw, item, member = np.nonzero(~np.isnan(values))
+    table, compared = test.prepared.table, test.prepared.compared
+    n_draws, k = panels.members.shape
+    items = panels.draw(size, rng)
+    values = grid[items[:, :, None], panels.members[:, None, :]].ravel()
+    cell = np.flatnonzero(~np.isnan(values))
+    item, member = cell // k, cell % k
     study = Panel(
-        item=draw * size + item,
-        annotator=draw * k + member,
-        value=values[draw, item, member],
+        item=item,
+        annotator=item // size * k + member,
+        value=values[cell],
         n_items=n_draws * size,
         n_annotators=n_draws * k,
-        quality=table.panel.quality[panels].ravel(),
+        quality=table.panel.quality[panels.members].ravel(),
         labels=table.panel.labels,
     )
-    settings = replace(table.settings, min_items=2)
-    drawn = replace(table, panel=study, settings=settings)
-    compared: Comparisons = drawn.compare(test._judge[items].ravel())
-    counts = compared.counts(study.annotator[compared.row], n_draws * k)
-    counts = counts.reshape(n_draws, k, -1, 3)
+    drawn = replace(table, panel=study).compare(compared.judge[items].ravel())
+    counts = drawn.counts(study.annotator[drawn.row], n_draws * k).reshape(n_draws, k, -1, 3)
     _, p, _ = decision.p_values(counts, test.epsilon)
     weight = study.quality.reshape(n_draws, k)
     omega = np.asarray((decision.by_rejects(p, test.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))

@@ -284,7 +284,7 @@ def alt_test_paired(
     table = TestTable.of(labels, settings)
     compared = table.compare(table.judge_labels(judge))
     everyone = np.arange(len(table.humans))
-    units, unit = table.units(compared, everyone)
+    units, (_, _, unit) = table.units(compared, everyone), table.unit_of_item
     first, second = ([table.humans.index(name) for name in group] for group in groups)
     if len(first) > len(second):
         first, second = second, first
@@ -311,8 +311,7 @@ def alt_test_paired(
     if not rows:
         raise DesignError(f"even combined, nobody has {settings.min_items} comparable items; set min_items=... lower")
     estimate = estimate_units(
-        _Paired(len(everyone), np.array(first), np.array(kept)), units, unit=unit, method=settings.method,
-        n_resamples=settings.n_resamples, confidence=settings.confidence, seed=settings.seed,
+        _Paired(len(everyone), np.array(first), np.array(kept)), units, unit=unit, **settings.interval_options,
     )  # fmt: skip
     frame = pl.DataFrame(rows)
     omega = float(np.mean(frame["estimate"].to_numpy()))

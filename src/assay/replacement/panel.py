@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -90,6 +91,13 @@ class Settings:
     def fixed_reference(self) -> bool:
         """Whether everybody is compared with one label an item (C.2, C.3)."""
         return self.expert is not None or self.gold is not None
+
+    @property
+    def interval_options(self) -> dict[str, Any]:
+        """How intervals are made, as options of `assay.estimation.estimate_units`."""
+        return {
+            "method": self.method, "n_resamples": self.n_resamples, "confidence": self.confidence, "seed": self.seed,
+        }  # fmt: skip
 
     @property
     def tolerance(self) -> float:
@@ -233,10 +241,7 @@ class TestTable:
     def compare(self, judge: Floats) -> Comparisons:
         """The judge against each annotator on each item: section 3.1 and 3.2."""
         difference = self.score.difference(self.panel, judge)
-        enough = self.panel.companions() + (not self.settings.fixed_reference) >= self.settings.min_humans
-        if self.settings.fixed_reference:
-            enough = self.panel.companions() > 0
-        row = np.flatnonzero(~np.isnan(difference) & enough)
+        row = np.flatnonzero(~np.isnan(difference) & self.enough)
         shares = None
         if self.settings.balance:
             if self.score.name not in ("accuracy", "neg_rmse"):
@@ -245,33 +250,45 @@ class TestTable:
             shares = majority_without(self.panel, rng, self.settings.ties)[0][row]
         return Comparisons(self.panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
 
-    def tested(self, compared: Comparisons) -> tuple[Ints, Ints]:
-        """Which annotators have enough items to be tested; and how many items each has."""
-        n = np.bincount(self.panel.annotator[compared.row], minlength=len(self.humans))
-        return np.flatnonzero(n >= max(self.settings.min_items, 2)), n
+    @cached_property
+    def unit_of_item(self) -> tuple[Ints, int, str]:
+        """The unit that each item is resampled with, how many there are, and what a unit is.
 
-    def units(self, compared: Comparisons, tested: Ints) -> tuple[Floats, str]:
-        """Win counts of each unit that is resampled, and what a unit is: (units, annotators · classes · 3).
-
-        Units without any comparison (items that the judge or the people skipped) are not part of the sample.
+        It depends on the people alone, so that every judge of a table, alone or beside others, is estimated
+        under the same resamples. Items that nobody can be compared on are no part of the sample: −1.
         """
-        counts, name = self.all_units(compared, tested)
-        return np.asarray(counts[counts.any(axis=1)]), name
+        usable = np.zeros(self.panel.n_items, dtype=bool)
+        usable[self.panel.item[self.enough]] = True
+        items = np.flatnonzero(usable)
+        n_classes = 1
+        if self.settings.balance:
+            n_classes = len(np.unique(self.panel.compared[1]))
+        width = max(len(self.humans) * n_classes * 3 * max(len(self.labels.judges), 1), 1)
+        clusters = None if self.clusters is None else self.clusters[items]
+        whole = len(items) if clusters is None else len(np.unique(clusters))
+        unit = np.full(self.panel.n_items, -1)
+        unit[items], n_units = units_of(
+            len(items), clusters, max_units=max(200, min(MAX_UNITS, UNIT_CELLS // width))
+        )  # fmt: skip
+        name = "blocks" if n_units < whole else "items" if clusters is None else "clusters"
+        return unit, n_units, name
 
-    def all_units(self, compared: Comparisons, tested: Ints, share: int = 1) -> tuple[Floats, str]:
-        """`units`, those without a comparison included; ``share`` tables of them are to fit in memory."""
+    @cached_property
+    def enough(self) -> NDArray[np.bool_]:
+        """Which answers can be compared at all: enough other labels on the item: (answers,)."""
+        least = 1 if self.settings.fixed_reference else self.settings.min_humans - 1
+        return np.asarray(self.panel.companions >= least)
+
+    def units(self, compared: Comparisons, tested: Ints) -> Floats:
+        """Win counts of each unit that is resampled: (units, annotators · classes · 3)."""
+        unit, n_units, _ = self.unit_of_item
         n_classes = 1 if compared.shares is None else compared.shares.shape[1]
-        width = max(len(tested) * n_classes * 3, 1)
-        most = max(200, min(MAX_UNITS, UNIT_CELLS // (width * share)))
-        unit, n_units = units_of(self.panel.n_items, self.clusters, max_units=most)
         position = np.full(len(self.humans), -1)
         position[tested] = np.arange(len(tested))
-        part = compared.where(position[self.panel.annotator[compared.row]] >= 0)
-        at = position[self.panel.annotator[part.row]]
-        counts = part.counts(unit[self.panel.item[part.row]] * len(tested) + at, n_units * len(tested))
-        whole = self.panel.n_items if self.clusters is None else len(np.unique(self.clusters))
-        name = "blocks" if n_units < whole else "items" if self.clusters is None else "clusters"
-        return counts.reshape(n_units, width), name
+        at = position[self.panel.annotator[compared.row]]
+        part = compared if (at >= 0).all() else compared.where(at >= 0)
+        group = unit[self.panel.item[part.row]] * len(tested) + at[at >= 0]
+        return part.counts(group, n_units * len(tested)).reshape(n_units, len(tested) * n_classes * 3)
 
     def left_out(self, judge: Floats, n: Ints, tested: Ints) -> tuple[LeftOut, ...]:
         """Items and annotators that are not in the test, counted, with the reason."""
