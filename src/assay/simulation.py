@@ -1,0 +1,348 @@
+"""Studies with a known truth: for planning, tests and the demo.
+
+Every item has a true label. An annotator answers with it, or, with a probability that is the annotator's
+*noise*, with a draw from the prior over the labels: ``prior · noise + (1 − noise) · truth``. Nothing else is
+assumed, so what a method ought to find is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.annotations import Annotations, Reading
+from assay.data.scales import Label, Nominal, Scale, parse_scale
+from assay.errors import DesignError, unknown
+
+Floats = NDArray[np.float64]
+
+NOISE = 0.3
+"""Noise of an annotator unless told otherwise."""
+
+CATEGORIES = 4
+"""Categories of a simulated study unless told otherwise."""
+
+
+def simulate(
+    n_items: int = 100,
+    n_annotators: int = 3,
+    *,
+    scale: Scale | str | int = CATEGORIES,
+    prior: Sequence[float] | None = None,
+    annotator_noise: float | Sequence[float] = NOISE,
+    judges: float | Mapping[str, float] = 0.2,
+    bias: Mapping[str, float] | None = None,
+    spread: float = 0.0,
+    labels_per_item: int | None = None,
+    documents: int | None = None,
+    alike: float = 0.5,
+    criteria: Sequence[str] | None = None,
+    missing: float | Mapping[str, float] = 0.0,
+    seed: int = 0,
+) -> Annotations:
+    """What would the labels look like, if this were the truth?
+
+    Parameters
+    ----------
+    n_items, n_annotators : int
+        Items, and people ``ann_1``, ``ann_2`` …
+    scale : Scale, str or int
+        A number of categories without order (4 unless told otherwise), or a scale: ``"1-5"``,
+        ``assay.Ordinal(1, 5)``, ``"interval:0-100"``.
+    prior : sequence of float, optional
+        Probability of each label, lowest first. Drawn from a flat Dirichlet, for each criterion anew, when
+        not given. On an `Interval` truths and noise are uniform between the ends, and there is no prior.
+    annotator_noise : float or sequence of float, 0 to 1
+        Probability that a person answers with a draw from the prior; one number, or one a person.
+    judges : float or mapping of name to float, 0 to 1
+        Noise of the one judge ``judge``, or of several by name; an empty mapping makes a study of people
+        only.
+    bias : mapping of name to float
+        How far the labels of a judge or person lie too high, in points (or categories) of an ordered scale.
+    spread : float
+        Standard deviation of a Gaussian error of every answer, in points of an ordered scale. Labels are
+        rounded to the scale (unless it is an `Interval`) and never leave its ends.
+    labels_per_item : int, optional
+        People who answer each item, drawn at random; all of them when not given.
+    documents : int, optional
+        Number of documents that the items come from, a column ``document`` of ``items``.
+    alike : float, 0 to 1
+        How alike items of one document are: the share of items that have their document's truth, and the
+        share of an annotator's answers for which one draw decides, for the whole document, whether the
+        annotator errs. Each item by itself is as without documents.
+    criteria : sequence of str, optional
+        Questions asked about every item, with truths of their own.
+    missing : float or mapping of judge to float, 0 to 1
+        Share of the items for which a judge has no label.
+    seed : int
+        Same seed, same labels.
+
+    Returns
+    -------
+    Annotations
+        ``items`` has the true label in ``truth`` (with several criteria in ``truth_<criterion>``), and
+        ``annotators`` has ``noise``, and ``bias`` where there is one.
+
+    Raises
+    ------
+    DesignError
+        For a probability outside 0 to 1, or a scale whose labels can not be listed and that has no ends.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=200, n_annotators=3, judges={"careful": 0.1, "careless": 0.8}, seed=4)
+    >>> labels
+    Annotations(1000 labels, 200 items, 3 humans, 2 judges, nominal:a,b,c,d)
+    >>> judged = labels.where(annotator="careless")
+    >>> float((judged.labels["label"] == judged.column("truth")).mean())
+    0.565
+
+    The careless judge answers 80% of the items by chance, and by chance it is right on many of those.
+    """
+    source = Source.of(scale, prior, spread)
+    people, models = _noises(n_annotators, annotator_noise, judges)
+    everyone = {**people, **models}
+    shift = _biases(bias, everyone, source)
+    per_item = n_annotators if labels_per_item is None else labels_per_item
+    absent = {name: missing.get(name, 0.0) if isinstance(missing, Mapping) else missing for name in models}
+    _check(n_items, n_annotators, per_item, documents, alike, missing, models)
+    rng = np.random.default_rng(seed)
+    noise = np.array(list(everyone.values()))
+    document = None if documents is None else np.arange(n_items) * documents // n_items
+    item_names = _numbered("item", n_items)
+    items: dict[str, list[object]] = {"item": list(item_names)}
+    if document is not None and documents is not None:
+        names = _numbered("document", documents)
+        items["document"] = [names[d] for d in document]
+    frames = []
+    for criterion in [None] if criteria is None else criteria:
+        cumulative = source.priors(rng, 1)
+        truth = source.draw(_together(rng, (n_items, 1), document, alike)[None, :, 0], cumulative)
+        answers = source.answer(
+            rng, truth, cumulative, noise, shift,
+            errs=_together(rng, (n_items, len(noise)), document, alike)[None],
+            instead=_together(rng, (n_items, len(noise)), document, alike)[None],
+        )[0]  # fmt: skip
+        answered = np.ones(answers.shape, dtype=bool)
+        answered[:, :n_annotators] = rng.random((n_items, n_annotators)).argsort(axis=1).argsort(axis=1) < per_item
+        answered[:, n_annotators:] = rng.random((n_items, len(models))) >= np.array(list(absent.values()))
+        item, annotator = np.nonzero(answered)
+        frame = pl.DataFrame(
+            {
+                "item": pl.Series(item_names).gather(item),
+                "annotator": pl.Series(list(everyone), dtype=pl.String).gather(annotator),
+                "label": source.labels(answers[item, annotator]),
+            }
+        )
+        frames.append(frame if criterion is None else frame.with_columns(criterion=pl.lit(criterion)))
+        items["truth" if criterion is None else f"truth_{criterion}"] = source.labels(truth[0]).to_list()
+    about: dict[str, list[object]] = {"annotator": list(everyone), "noise": list(noise)}
+    if bias:
+        about["bias"] = list(shift)
+    table = pl.concat(frames)
+    return Annotations.from_frame(
+        table,
+        judges=list(models),
+        scale=source.scale,
+        items=pl.DataFrame(items),
+        annotators=pl.DataFrame(about),
+        reading=Reading(source=f"a simulated study (seed {seed})", rows=table.height),
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where simulated labels come from. Labels stand as positions in the scale, or as points of an interval.
+
+    Arrays have studies on the first axis, so that planning can draw thousands at once.
+    """
+
+    scale: Scale
+    prior: tuple[float, ...] | None = None
+    spread: float = 0.0
+
+    @classmethod
+    def of(cls, scale: Scale | str | int, prior: Sequence[float] | None = None, spread: float = 0.0) -> Source:
+        """Check what a user asks for."""
+        if isinstance(scale, int):
+            if scale < 2:
+                raise DesignError(f"a study needs at least 2 categories; got {scale}")
+            scale = Nominal([_letters(i) for i in range(scale)])
+        elif isinstance(scale, str):
+            scale = parse_scale(scale)
+        if scale.categories is None and scale.bounds is None:
+            raise DesignError(
+                f"labels that are {scale.describe()} can not be simulated; take a number of categories, or a scale "
+                "with two ends such as '1-5' or 'interval:0-100'"
+            )
+        if prior is not None:
+            if scale.categories is None:
+                raise DesignError("on an interval, truths are uniform; leave prior=... out, or take whole numbers")
+            if len(prior) != len(scale.categories):
+                raise DesignError(f"prior has {len(prior)} probabilities for {len(scale.categories)} labels")
+            if min(prior) < 0 or not np.isclose(sum(prior), 1.0):
+                raise DesignError(f"the probabilities of a prior are at least 0 and add up to 1; got {list(prior)}")
+        if spread < 0:
+            raise DesignError(f"spread is a standard deviation, at least 0; got {spread}")
+        if spread and not scale.ordered:
+            raise DesignError("spread needs an ordered scale; give categories without order more noise instead")
+        return cls(scale, None if prior is None else tuple(prior), spread)
+
+    @cached_property
+    def categories(self) -> tuple[Label, ...] | None:
+        """The labels, lowest first; None on an interval."""
+        return self.scale.categories
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest number that a label stands as."""
+        if self.categories is not None:
+            return 0.0, float(len(self.categories) - 1)
+        assert self.scale.bounds is not None
+        return self.scale.bounds
+
+    def priors(self, rng: np.random.Generator, n_studies: int) -> Floats:
+        """Summed probabilities of the labels in each study: (studies, categories); none on an interval."""
+        if self.categories is None:
+            return np.empty((n_studies, 0))
+        if self.prior is not None:
+            return np.tile(np.cumsum(self.prior), (n_studies, 1))
+        return np.cumsum(rng.dirichlet(np.ones(len(self.categories)), n_studies), axis=1)
+
+    def draw(self, uniform: Floats, cumulative: Floats) -> Floats:
+        """Labels drawn from the prior of each study, by numbers from 0 to 1: (studies, ...)."""
+        low, high = self.ends
+        if self.categories is None:
+            return low + (high - low) * uniform
+        study = np.arange(len(cumulative))
+        # One sorted list for all studies: those of study s lie between s and s + 1.
+        offset = study.reshape(-1, *([1] * (uniform.ndim - 1)))
+        found = np.searchsorted((cumulative + study[:, None]).ravel(), uniform + offset, side="right")
+        return np.clip(found - offset * cumulative.shape[1], low, high).astype(float)
+
+    def answer(
+        self,
+        rng: np.random.Generator,
+        truth: Floats,
+        cumulative: Floats,
+        noise: Floats,
+        bias: Floats | None = None,
+        *,
+        errs: Floats | None = None,
+        instead: Floats | None = None,
+    ) -> Floats:
+        """Everybody's labels: (studies, items, annotators).
+
+        Parameters
+        ----------
+        truth : (studies, items)
+        cumulative : (studies, categories)
+        noise : (annotators,) or (studies, 1, annotators)
+        bias : (annotators,), optional
+        errs, instead : (studies, items, annotators), optional
+            Numbers from 0 to 1 that decide whether an annotator errs, and with which label.
+        """
+        shape = (*truth.shape, noise.shape[-1])
+        errs = rng.random(shape) if errs is None else errs
+        instead = rng.random(shape) if instead is None else instead
+        label = np.where(errs < noise, self.draw(instead, cumulative), truth[..., None])
+        if bias is not None and bias.any():
+            label = label + bias
+        if self.spread:
+            label = label + self.spread * rng.standard_normal(shape)
+        if self.categories is not None:
+            label = np.rint(label)
+        return np.asarray(np.clip(label, *self.ends))
+
+    def labels(self, positions: Floats) -> pl.Series:
+        """The labels that stand at these positions."""
+        if self.categories is None:
+            return pl.Series(positions)
+        return pl.Series(list(self.categories)).gather(positions.astype(np.int64))
+
+    def values(self, positions: Floats) -> Floats:
+        """The numbers that a score compares: on a numeric scale the labels themselves."""
+        if self.categories is None or not self.scale.numeric:
+            return positions
+        return positions + float(self.categories[0])
+
+
+# -- private ----------------------------------------------------------------------------------------
+
+
+def _noises(
+    n_annotators: int, annotator_noise: float | Sequence[float], judges: float | Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Noise of every person and of every judge, by name."""
+    several = isinstance(annotator_noise, Sequence)
+    noises = list(annotator_noise) if isinstance(annotator_noise, Sequence) else [annotator_noise] * n_annotators
+    if several and len(noises) != n_annotators:
+        raise DesignError(f"annotator_noise has {len(noises)} numbers for {n_annotators} annotators")
+    people = {f"ann_{j + 1}": float(noise) for j, noise in enumerate(noises)}
+    models = {
+        str(name): float(noise)
+        for name, noise in (judges if isinstance(judges, Mapping) else {"judge": judges}).items()
+    }
+    for name, noise in {**people, **models}.items():
+        if not 0 <= noise <= 1:
+            raise DesignError(f"noise is a probability, 0 to 1; {name} has {noise}")
+        if name in people and name in models:
+            raise DesignError(f"'{name}' is the name of a simulated person; call the judge something else")
+    return people, models
+
+
+def _biases(bias: Mapping[str, float] | None, everyone: Mapping[str, float], source: Source) -> Floats:
+    for name in bias or {}:
+        if name not in everyone:
+            raise DesignError(unknown("annotator", name, everyone, "bias=..."))
+    if bias and not source.scale.ordered:
+        raise DesignError("bias needs an ordered scale such as '1-5'; categories without order have no too high")
+    return np.array([(bias or {}).get(name, 0.0) for name in everyone])
+
+
+def _check(
+    n_items: int, n_annotators: int, per_item: int, documents: int | None, alike: float,
+    missing: float | Mapping[str, float], models: Mapping[str, float],
+) -> None:  # fmt: skip
+    if n_items < 1 or n_annotators < 1:
+        raise DesignError(f"a study needs at least 1 item and 1 annotator; got {n_items} and {n_annotators}")
+    if not 1 <= per_item <= n_annotators:
+        raise DesignError(f"labels_per_item must lie between 1 and the {n_annotators} annotators; got {per_item}")
+    if documents is not None and not 1 <= documents <= n_items:
+        raise DesignError(f"documents must lie between 1 and the {n_items} items; got {documents}")
+    if not 0 <= alike <= 1:
+        raise DesignError(f"alike is a share, 0 to 1; got {alike}")
+    for name in missing if isinstance(missing, Mapping) else ():
+        if name not in models:
+            raise DesignError(unknown("judge", name, models, "missing=..."))
+    for share in missing.values() if isinstance(missing, Mapping) else [missing]:
+        if not 0 <= share < 1:
+            raise DesignError(f"missing is a share of the items, from 0 up to but not 1; got {share}")
+
+
+def _together(
+    rng: np.random.Generator, shape: tuple[int, int], document: NDArray[np.int64] | None, alike: float
+) -> Floats:
+    """Numbers from 0 to 1, (items, columns); in a document a share of them is the document's own number."""
+    own = rng.random(shape)
+    if document is None:
+        return own
+    whole = rng.random((int(document.max()) + 1, shape[1]))[document]
+    return np.where(rng.random(shape) < alike, whole, own)
+
+
+def _numbered(what: str, n: int) -> list[str]:
+    """``item_001`` …: names whose alphabetical order is their order."""
+    return [f"{what}_{i:0{len(str(n))}d}" for i in range(1, n + 1)]
+
+
+def _letters(i: int) -> str:
+    """a, b … z, ba, bb …"""
+    head, tail = divmod(i, 26)
+    return (_letters(head) if head else "") + chr(ord("a") + tail)
