@@ -355,6 +355,8 @@ def estimate_units(
     """
     if not 0 < confidence < 1:
         raise DesignError(f"confidence must lie between 0 and 1; got {confidence}")
+    if method in ("percentile", "bca") and n_resamples < 1:
+        raise DesignError(f"n_resamples must be at least 1; got {n_resamples}")
     if units.ndim != 2 or len(units) == 0:
         raise DesignError("there are no items to estimate from")
     n_units = len(units)
@@ -400,7 +402,7 @@ def sum_by_unit(
 ) -> Floats:
     """Moments summed over clusters, and over random blocks of units where there are very many: (units, k)."""
     unit, n_units = units_of(len(moments), clusters, max_units=max_units)
-    return moments if n_units == len(moments) else _add_rows(moments, unit, n_units)
+    return moments if clusters is None and n_units == len(moments) else _add_rows(moments, unit, n_units)
 
 
 def units_of(
