@@ -1,0 +1,54 @@
+"""The words in which assay refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay import errors
+from assay.errors import AssayError, DataError, DesignError, JudgeError, MissingExtra, StudyError
+
+
+def test_one_name_catches_everything_assay_refuses():
+    for kind in (DataError, DesignError, StudyError, JudgeError, MissingExtra):
+        assert issubclass(kind, AssayError)
+
+
+def test_a_missing_extra_is_also_an_import_error():
+    assert issubclass(MissingExtra, ImportError)
+
+
+def test_a_missing_library_says_how_to_get_it():
+    with pytest.raises(MissingExtra) as caught:
+        errors.require("a_library_nobody_has", "raters", "the rater model")
+    assert str(caught.value) == 'the rater model needs more than the base install: pip install "assay[raters]"'
+
+
+def test_a_library_that_is_there_is_returned():
+    assert errors.require("json", "raters", "the rater model").dumps([1]) == "[1]"
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (["gpt-4o", "llama"], "judge 'gtp-4o' is not in the table; did you mean 'gpt-4o'?"),
+        (["ann", "bob"], "judge 'gtp-4o' is not in the table; it has ann, bob"),
+        ([], "judge 'gtp-4o' is not in the table; it has none"),
+        # assay's own row numbers are no column of the user's.
+        (["_row", "ann"], "judge 'gtp-4o' is not in the table; it has ann"),
+    ],
+)
+def test_an_unknown_name_meets_its_nearest(known, words):
+    assert errors.unknown("judge", "gtp-4o", known) == words
+
+
+def test_a_listing_is_never_a_page():
+    assert errors.listing(["a", "b"]) == "a, b"
+    assert errors.listing(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
+    assert errors.listing(range(1000), 3) == "0, 1, 2 and 997 more"
+    assert errors.listing([]) == ""
+
+
+def test_one_is_singular_and_thousands_are_grouped():
+    assert errors.counted(1, "label") == "1 label"
+    assert errors.counted(0, "label") == "0 labels"
+    assert errors.counted(12345, "label") == "12,345 labels"

@@ -1,0 +1,762 @@
+"""The one way to estimate: against explicit loops, against scipy, by hand, and by its promises."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+
+import joblib
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from assay import estimation
+from assay.errors import DataError, DesignError
+from assay.estimation import (
+    Difference,
+    Function,
+    Interval,
+    Mean,
+    Result,
+    Together,
+    adjust_p,
+    estimate,
+    estimate_units,
+    json_safe,
+    resample,
+    resampling_counts,
+    shown,
+    signature,
+    sum_by_unit,
+    sum_chunks,
+    units_of,
+)
+
+MEAN = Mean()
+
+
+def of_mean(data):
+    return Function(lambda d: np.column_stack([d, np.ones(len(d))]), lambda s: s[..., :1] / s[..., 1:])
+
+
+def ratio():
+    """Σx / Σy: the smallest statistic that is not a mean."""
+    return Function(lambda d: np.asarray(d, dtype=float), ratio_of_sums)
+
+
+def ratio_of_sums(sums):
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums[..., :1] / sums[..., 1:2]
+
+
+def correlation():
+    """Pearson's r, from five sums and a count."""
+
+    def moments(d):
+        x, y = (d - d.mean(axis=0)).T
+        return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
+
+    def value(s):
+        n, x, y, xx, yy, xy = np.moveaxis(s, -1, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = (n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y))
+        return r[..., None]
+
+    return Function(moments, value)
+
+
+def some(seed, n, columns=1):
+    return np.random.default_rng(seed).normal(size=(n, columns)) + np.arange(columns)
+
+
+tables = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(2, 25), st.just(2)),
+    elements=st.floats(-100, 100, allow_nan=False, width=32),
+)
+
+
+# -- two roads: resampling, item by item ---------------------------------------------------------
+
+
+def by_loops(statistic, data, n_resamples, seed):
+    """What a bootstrap is: draw items with replacement, and take the statistic of what was drawn."""
+    n = len(data)
+    found = []
+    for block in range(math.ceil(n_resamples / estimation.RESAMPLES_PER_BLOCK)):
+        rows = min(estimation.RESAMPLES_PER_BLOCK, n_resamples - block * estimation.RESAMPLES_PER_BLOCK)
+        counts = resampling_counts(n, rows, seed, block)
+        for one in counts:
+            drawn = []
+            for item in range(n):
+                drawn += [data[item]] * int(one[item])
+            found.append(statistic.value(statistic.moments(np.array(drawn)).sum(axis=0)))
+    return np.array(found)
+
+
+@given(tables, st.integers(1, 150), st.integers(0, 2**32))
+def test_replicates_are_the_statistic_of_each_resample(data, n_resamples, seed):
+    data = data + np.array([0, 1000])  # a ratio needs a denominator away from 0
+    got = estimate(ratio(), data, n_resamples=n_resamples, seed=seed)
+    wanted = by_loops(ratio(), data, n_resamples, seed)
+    assert got.replicates.shape == (n_resamples, 1)
+    np.testing.assert_allclose(got.replicates, wanted, rtol=1e-12, atol=1e-12)
+
+
+@given(tables, st.floats(0.5, 0.99))
+def test_a_percentile_interval_is_two_quantiles_of_the_replicates(data, confidence):
+    got = estimate(MEAN, data, confidence=confidence, n_resamples=100)
+    for j in range(2):
+        if got.reasons[j] is None:
+            replicates = sorted(got.replicates[:, j])
+            low, high = np.percentile(replicates, [50 * (1 - confidence), 50 * (1 + confidence)])
+            assert got.low[j] == pytest.approx(low, abs=1e-9)
+            assert got.high[j] == pytest.approx(high, abs=1e-9)
+            assert got.standard_error[j] == pytest.approx(np.std(replicates, ddof=1), abs=1e-9)
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_the_value_does_not_depend_on_the_order_of_items(data, random):
+    shuffled = list(data)
+    random.shuffle(shuffled)
+    a, b = (estimate(MEAN, np.array(d), method="none") for d in (data, shuffled))
+    np.testing.assert_allclose(a.value, b.value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 17, 5000])
+def test_every_resample_draws_as_many_units_as_there_are(n_units):
+    counts = resampling_counts(n_units, 70, seed=3)
+    assert counts.shape == (70, n_units)
+    assert (counts.sum(axis=1) == n_units).all()
+    assert (counts >= 0).all()
+    assert (counts == np.rint(counts)).all()
+
+
+def test_draws_are_uniform_and_independent():
+    # Each count is binomial(n, 1/n): mean 1, variance 1 − 1/n; two counts have covariance −1/n.
+    n, b = 12, 60_000
+    counts = np.concatenate([resampling_counts(n, 6000, seed=5, block=k) for k in range(10)])
+    assert counts.shape == (b, n)
+    np.testing.assert_allclose(counts.mean(axis=0), 1, atol=5 / math.sqrt(b))
+    wanted = np.full((n, n), -1 / n) + np.eye(n)
+    np.testing.assert_allclose(np.cov(counts.T), wanted, atol=10 / math.sqrt(b))
+
+
+def test_blocks_of_resamples_are_different_streams():
+    first, second = (resampling_counts(30, 10, seed=1, block=b) for b in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+@given(st.integers(1, 200), st.integers(1, 200))
+def test_more_resamples_keep_the_first_ones(few, more):
+    few, more = sorted((few, more))
+    units = some(1, 9)
+    np.testing.assert_array_equal(
+        resample(MEAN_OF_ONE, units, n_resamples=more, seed=4)[: few // 64 * 64],
+        resample(MEAN_OF_ONE, units, n_resamples=few, seed=4)[: few // 64 * 64],
+    )
+
+
+MEAN_OF_ONE = Function(lambda d: d, lambda s: s[..., :1])
+
+
+def test_the_same_seed_gives_the_same_digits_and_another_seed_others():
+    data = some(2, 40)
+    a, b, c = (estimate(MEAN, data, seed=s) for s in (7, 7, 8))
+    np.testing.assert_array_equal(a.replicates, b.replicates)
+    assert not np.array_equal(a.replicates, c.replicates)
+
+
+def test_two_processes_give_the_same_digits():
+    data = some(3, 50, 2)
+    alone = estimate(correlation(), data, n_resamples=300, method="bca")
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        together = estimate(correlation(), data, n_resamples=300, method="bca")
+    np.testing.assert_array_equal(alone.replicates, together.replicates)
+    np.testing.assert_array_equal([alone.low, alone.high], [together.low, together.high])
+
+
+# -- against scipy --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_intervals_agree_with_scipy(method, confidence):
+    # Different random draws, so up to Monte Carlo error: with 20,000 resamples an end moves by a few per cent
+    # of the standard error (√(α(1−α)/B) / φ(z) = 0.019 at 95%).
+    rng = np.random.default_rng(0)
+    data = np.column_stack([rng.gamma(2, size=40), rng.gamma(3, size=40) + 1])
+    got = estimate(ratio(), data, method=method, confidence=confidence, n_resamples=20_000)
+    wanted = stats.bootstrap(
+        (data[:, 0], data[:, 1]),
+        lambda x, y, axis: x.sum(axis=axis) / y.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        confidence_level=confidence,
+        method={"percentile": "percentile", "bca": "BCa"}[method],
+        rng=np.random.default_rng(1),
+    )
+    error = wanted.standard_error
+    assert got.low[0] == pytest.approx(wanted.confidence_interval.low, abs=0.08 * error)
+    assert got.high[0] == pytest.approx(wanted.confidence_interval.high, abs=0.08 * error)
+    assert got.standard_error[0] == pytest.approx(error, rel=0.03)
+    # Skewed data: the two methods must not be the same, or the test could not tell them apart.
+    other = estimate(
+        ratio(), data, method="bca" if method == "percentile" else "percentile", confidence=confidence,
+        n_resamples=20_000,
+    )  # fmt: skip
+    assert abs(got.high[0] - other.high[0]) > 0.1 * error
+
+
+@given(tables, st.integers(0, 1000))
+def test_bca_ends_by_the_formula(data, seed):
+    # Efron (1987): z0 from the share of replicates below the value, a from the skewness of the jackknife.
+    # No two replicates equal the value, so that the rule for ties does not matter.
+    data = np.abs(data) + np.random.default_rng(seed).gamma(1, size=data.shape) + [0, 50]
+    got = estimate(ratio(), data, method="bca", n_resamples=400, seed=seed)
+    value, replicates = got.value[0], got.replicates[:, 0]
+    left_out = np.array([ratio().value(np.delete(data, i, axis=0).sum(axis=0))[0] for i in range(len(data))])
+    np.testing.assert_allclose(got.left_out[:, 0], left_out, rtol=1e-9)
+    z0 = stats.norm.ppf(np.mean(replicates < value) / 2 + np.mean(replicates <= value) / 2)
+    u = left_out.mean() - left_out
+    a = (u**3).sum() / (6 * (u**2).sum() ** 1.5)
+    ends = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
+    if got.reasons[0] is None:
+        np.testing.assert_allclose([got.low[0], got.high[0]], np.quantile(replicates, ends), rtol=1e-9)
+
+
+# -- the jackknife --------------------------------------------------------------------------------
+
+
+@given(hnp.arrays(np.float64, st.tuples(st.integers(2, 40), st.just(1)), elements=st.integers(-50, 50)))
+def test_the_jackknife_of_a_mean_is_its_textbook_interval(data):
+    # Closed form: the jackknife error of a mean is s / √n, and the interval the one of Student.
+    got = estimate(MEAN, data, method="jackknife")
+    n = len(data)
+    if np.ptp(data) == 0:
+        assert "leaving out any item gives the same value" in got.reasons[0]
+        assert math.isnan(got.low[0])
+        return
+    assert got.standard_error[0] == pytest.approx(data.std(ddof=1) / math.sqrt(n), rel=1e-9)
+    low, high = stats.t.interval(0.95, n - 1, data.mean(), stats.sem(data[:, 0]))
+    assert got.low[0] == pytest.approx(low, rel=1e-9, abs=1e-9)
+    assert got.high[0] == pytest.approx(high, rel=1e-9, abs=1e-9)
+
+
+def test_the_jackknife_leaves_each_item_out():
+    data = some(4, 15, 2)
+    got = estimate(correlation(), data, method="jackknife")
+    wanted = [np.corrcoef(np.delete(data, i, axis=0).T)[0, 1] for i in range(15)]
+    np.testing.assert_allclose(got.left_out[:, 0], wanted, rtol=1e-12)
+    error = math.sqrt(14 / 15 * sum((w - np.mean(wanted)) ** 2 for w in wanted))
+    assert got.standard_error[0] == pytest.approx(error, rel=1e-12)
+
+
+def test_fishers_scale_keeps_the_interval_below_one():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=12)
+    data = np.column_stack([x, x + 0.25 * rng.normal(size=12)])
+    plain = estimate(correlation(), data, method="jackknife", confidence=0.999)
+    fisher = estimate(correlation(), data, method="jackknife", confidence=0.999, transform="fisher")
+    assert plain.high[0] > 1
+    assert fisher.low[0] < fisher.value[0] < fisher.high[0] < 1
+    # By hand: the delta method on z = atanh(r), back by tanh.
+    half = stats.t.ppf(0.9995, 11) * fisher.standard_error[0] / (1 - fisher.value[0] ** 2)
+    z = math.atanh(fisher.value[0])
+    assert fisher.low[0] == pytest.approx(math.tanh(z - half), rel=1e-12)
+    assert fisher.high[0] == pytest.approx(math.tanh(z + half), rel=1e-12)
+
+
+def test_the_log_scale_keeps_the_interval_above_zero():
+    data = np.random.default_rng(8).exponential(size=(6, 1))
+    plain = estimate(MEAN, data, method="jackknife", confidence=0.999)
+    log = estimate(MEAN, data, method="jackknife", confidence=0.999, transform="log")
+    assert plain.low[0] < 0 < log.low[0]
+    half = stats.t.ppf(0.9995, 5) * log.standard_error[0] / log.value[0]
+    np.testing.assert_allclose([log.low[0], log.high[0]], log.value[0] * np.exp([-half, half]), rtol=1e-12)
+
+
+def test_a_value_of_exactly_one_has_no_interval_on_fishers_scale_and_no_warning():
+    x = np.arange(6.0)
+    got = estimate(correlation(), np.column_stack([x, x]), method="jackknife", transform="fisher")
+    assert got.value[0] == pytest.approx(1, abs=1e-12)
+    assert math.isnan(got.standard_error[0])
+
+
+# -- clusters, blocks, chunks ---------------------------------------------------------------------
+
+
+@given(st.integers(2, 40), st.integers(1, 12), st.integers(0, 10**6))
+def test_clusters_are_summed_before_they_are_resampled(n, n_clusters, seed):
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(n, 2)) + np.array([0, 30])
+    cluster = rng.integers(0, n_clusters, n)
+    names = np.unique(cluster)
+    by_hand = np.array([sum(data[i] for i in range(n) if cluster[i] == c) for c in names])
+    got = estimate(ratio(), data, clusters=cluster, n_resamples=50)
+    wanted = estimate_units(ratio(), by_hand, n_items=n, n_resamples=50)
+    np.testing.assert_allclose(got.replicates, wanted.replicates, rtol=1e-12)
+    assert got.value[0] == pytest.approx(data[:, 0].sum() / data[:, 1].sum())
+    assert (got.n_items, got.n_units) == (n, len(names))
+
+
+def test_clusters_widen_the_interval_of_items_that_move_together():
+    rng = np.random.default_rng(9)
+    cluster = np.repeat(np.arange(30), 10)
+    data = (rng.normal(size=30)[cluster] + 0.1 * rng.normal(size=300))[:, None]
+    alone, whole = estimate(MEAN, data), estimate(MEAN, data, clusters=cluster)
+    # Items of a cluster are nearly the same, so the error is that of 30 numbers, not of 300: √10 as large.
+    assert whole.standard_error[0] / alone.standard_error[0] == pytest.approx(math.sqrt(10), rel=0.15)
+    assert whole.unit == "clusters"
+    assert alone.unit == "items"
+    assert whole.describe_interval() == ("95% percentile bootstrap interval, 2,000 resamples of 30 clusters, seed 0")
+
+
+@pytest.mark.parametrize("clusters", [np.array([5, 5, 9]), np.array([-1, -1, 40_000])])
+def test_cluster_labels_need_not_count_from_zero(clusters):
+    np.testing.assert_array_equal(sum_by_unit(np.array([[1.0], [2.0], [4.0]]), clusters), [[3.0], [4.0]])
+
+
+def test_a_cluster_label_too_few_is_refused():
+    with pytest.raises(DataError, match="there are 3 items but 2 cluster labels"):
+        estimate(MEAN, some(1, 3), clusters=np.array([0, 1]))
+
+
+def test_one_item_a_cluster_is_no_clustering():
+    data = some(11, 20)
+    cluster = np.random.default_rng(0).permutation(20)
+    got = estimate(MEAN, data, clusters=cluster)
+    np.testing.assert_allclose(got.replicates, estimate(MEAN, data[np.argsort(cluster)]).replicates, rtol=1e-12)
+    assert got.n_units == 20
+
+
+@given(st.integers(1, 300), st.integers(1, 60))
+def test_merged_blocks_lose_nothing_and_differ_by_one_unit_at_most(n, most):
+    unit, n_units = units_of(n, max_units=most)
+    size = np.bincount(unit, minlength=n_units)
+    assert n_units == min(n, most)
+    assert size.sum() == n
+    assert size.max() - size.min() <= 1
+    np.testing.assert_allclose(
+        sum_by_unit(np.arange(n)[:, None] + 0.5, max_units=most).sum(), (np.arange(n) + 0.5).sum()
+    )
+
+
+def test_merging_keeps_clusters_whole():
+    cluster = np.random.default_rng(0).integers(0, 50, 400)
+    unit, n_units = units_of(400, cluster, max_units=7)
+    assert n_units == 7
+    for c in range(50):
+        assert len(set(unit[cluster == c])) <= 1
+
+
+def test_merging_does_not_follow_the_order_of_items():
+    # Sorted labels cut into consecutive blocks would have far too small an error.
+    data = np.sort(some(12, 20_000), axis=0)
+    fine, merged = estimate(MEAN, data, max_units=None, n_resamples=400), estimate(MEAN, data, max_units=200)
+    assert merged.unit == "blocks"
+    # The error of a standard deviation from 200 blocks is 1/√400 = 5%, that of 400 resamples 3.5%.
+    assert merged.standard_error[0] == pytest.approx(fine.standard_error[0], rel=0.2)
+    assert merged.value[0] == pytest.approx(fine.value[0], rel=1e-9)
+
+
+def test_ten_thousand_units_are_merged_unless_told_otherwise():
+    assert estimate(MEAN, np.zeros((10_001, 1)), n_resamples=1).n_units == estimation.MAX_UNITS == 10_000
+    assert estimate(MEAN, np.zeros((10_001, 1)), n_resamples=1, max_units=None).n_units == 10_001
+
+
+@given(st.integers(1, 30), st.lists(st.integers(0, 30), max_size=5), st.integers(0, 1000))
+def test_chunks_sum_to_the_whole(n, cuts, seed):
+    data = np.random.default_rng(seed).integers(-9, 9, size=(n, 2)).astype(float)
+    unit = np.random.default_rng(seed).integers(0, 5, n)
+    edges = [0, *sorted(min(c, n) for c in cuts), n]
+
+    def chunk(a, b):
+        return lambda: (data[a:b], unit[a:b])
+
+    whole = np.zeros((5, 4))
+    np.add.at(whole, unit, MEAN.moments(data))
+    parts = [chunk(a, b) for a, b in itertools.pairwise(edges)]
+    np.testing.assert_array_equal(sum_chunks(MEAN, parts, 5), whole)
+
+
+def test_no_chunks_is_no_data():
+    with pytest.raises(DesignError, match="there are no items to estimate from"):
+        sum_chunks(MEAN, [], 3)
+
+
+# -- several statistics under the same resamples --------------------------------------------------
+
+
+def test_a_difference_is_taken_resample_by_resample():
+    data = some(13, 30, 2)
+    first, second = (Function(lambda d, j=j: MEAN.moments(d[:, [j]]), MEAN.value) for j in (0, 1))
+    joint, _ = Difference.of(data, first, second)
+    got = estimate(joint, data, n_resamples=500)
+    a, b = (estimate(s, data, n_resamples=500) for s in (first, second))
+    np.testing.assert_allclose(got.replicates, a.replicates - b.replicates, rtol=1e-9, atol=1e-12)
+    assert got.value[0] == pytest.approx(data[:, 0].mean() - data[:, 1].mean())
+
+
+def test_pairing_removes_what_is_shared():
+    # y = x + a small shift: x and y each vary a lot, their difference hardly.
+    rng = np.random.default_rng(14)
+    x = 10 * rng.normal(size=80)
+    data = np.column_stack([x, x + 0.5 + 0.1 * rng.normal(size=80)])
+    got = estimate(MEAN, data)
+    difference = got.contrast([[-1, 1]])[0]
+    assert difference.low > 0
+    assert difference.estimate == pytest.approx(np.mean(data[:, 1] - data[:, 0]))
+    assert difference.standard_error < got.standard_error[0] / 20
+
+
+def test_together_stands_side_by_side():
+    data = some(15, 12, 2)
+    joint, moments = Together.of(data, MEAN, correlation())
+    np.testing.assert_array_equal(moments, joint.moments(data))
+    value = joint.value(moments.sum(axis=0))
+    np.testing.assert_allclose(value, [*data.mean(axis=0), np.corrcoef(data.T)[0, 1]])
+    assert joint.value(moments).shape == (12, 3)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+def test_contrasts_by_hand(method):
+    data = some(16, 25, 3)
+    got = estimate(MEAN, data, method=method, n_resamples=300)
+    weights = np.array([[1, -1, 0], [0.5, 0.25, 0.25]])
+    contrast = got.contrast(weights)
+    directly = estimate(MEAN, data @ weights.T, method="percentile" if method == "bca" else method, n_resamples=300)
+    np.testing.assert_allclose(contrast.value, directly.value, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(contrast.low, directly.low, rtol=1e-9)
+    np.testing.assert_allclose(contrast.high, directly.high, rtol=1e-9)
+    np.testing.assert_allclose(contrast.standard_error, directly.standard_error, rtol=1e-9)
+    assert contrast.method == ("jackknife" if method == "jackknife" else "percentile")
+
+
+def test_a_contrast_does_not_mind_what_has_no_weight():
+    data = np.column_stack([some(17, 20, 2), np.full(20, np.nan)])
+    got = estimate(MEAN, data)
+    assert math.isnan(got.value[2])
+    difference = got.contrast([1, -1, 0])
+    assert difference.value[0] == pytest.approx(got.value[0] - got.value[1])
+    assert difference.reasons == (None,)
+
+
+def test_a_contrast_needs_an_interval():
+    got = estimate(MEAN, some(18, 5, 2), method="none")
+    with pytest.raises(DesignError, match="a contrast needs an estimate with an interval"):
+        got.contrast([[1, -1]])
+
+
+# -- what can not be estimated --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_items_that_are_all_equal_tell_nothing_of_their_uncertainty(method):
+    got = estimate(MEAN, np.ones((30, 1)), method=method)
+    assert got.value[0] == 1
+    assert np.isnan([got.low[0], got.high[0], got.standard_error[0]]).all()
+    assert got.reasons == ("every resample gives the same value, so the data can not show how sure it is",)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+def test_one_unit_can_not_be_resampled(method):
+    got = estimate(MEAN, np.array([[3.0]]), method=method)
+    assert got.value[0] == 3
+    assert math.isnan(got.low[0])
+    assert got.reasons == ("a single unit can not be resampled",)
+    clustered = estimate(MEAN, some(1, 9), clusters=np.zeros(9, dtype=int), method=method)
+    assert clustered.reasons == got.reasons
+
+
+def test_a_statistic_that_is_undefined_says_so():
+    got = estimate(MEAN, np.column_stack([np.full(9, np.nan), np.arange(9.0)]))
+    assert got.reasons == ("the statistic is undefined on these data", None)
+    assert math.isnan(got.value[0])
+    assert got.n_undefined.tolist() == [2000, 0]
+
+
+def test_up_to_five_per_cent_of_undefined_resamples_are_left_out_and_counted():
+    # The mean of a column with k of n values is undefined where none of the k is drawn: (1 − k/n)^n.
+    column = np.full(40, np.nan)
+    column[:4] = [1, 2, 3, 4]  # 0.9^40 = 1.5%
+    rare = np.full(40, np.nan)
+    rare[:2] = [1, 2]  # 0.95^40 = 12.9%
+    got = estimate(MEAN, np.column_stack([column, rare]))
+    assert got.reasons[0] is None
+    assert 0.005 < got.n_undefined[0] / 2000 < 0.03
+    assert got.low[0] >= 1
+    assert got.reasons[1].startswith("the statistic is undefined in 1")
+    assert got.reasons[1].endswith("% of the resamples")
+    assert math.isnan(got.high[1])
+
+
+def test_the_jackknife_of_a_statistic_that_hangs_on_one_item():
+    column = np.full(8, np.nan)
+    column[2] = 5
+    got = estimate(MEAN, column[:, None], method="jackknife")
+    assert got.value[0] == 5
+    assert got.reasons == ("the statistic is undefined without some of the items",)
+    assert np.isnan([got.low[0], got.high[0], got.standard_error[0]]).all()
+
+
+def test_a_bca_interval_that_does_not_exist_says_so():
+    # How many different items there are: every resample has fewer, and leaving any out changes it alike.
+    distinct = Function(lambda d: np.eye(len(d)), lambda s: (s > 0).sum(axis=-1, keepdims=True).astype(float))
+    got = estimate(distinct, some(1, 40), method="bca", n_resamples=200)
+    assert (got.replicates < got.value[0]).all()
+    assert got.reasons == ("the BCa interval is undefined here; use method='percentile'",)
+    assert np.isnan([got.low[0], got.high[0], got.standard_error[0]]).all()
+    assert estimate(distinct, some(1, 40), method="percentile", n_resamples=200).reasons == (None,)
+
+
+def test_no_items_are_refused():
+    with pytest.raises(DesignError, match="there are no items to estimate from"):
+        estimate(MEAN, np.zeros((0, 1)))
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.1])
+def test_a_confidence_that_is_no_share_is_refused(confidence):
+    with pytest.raises(DesignError, match=f"confidence must lie between 0 and 1; got {confidence}"):
+        estimate(MEAN, some(1, 5), confidence=confidence)
+
+
+@pytest.mark.parametrize("n_resamples", [0, -5])
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_no_resamples_are_no_bootstrap(method, n_resamples):
+    with pytest.raises(DesignError, match=f"n_resamples must be at least 1; got {n_resamples}"):
+        estimate(MEAN, some(1, 5), method=method, n_resamples=n_resamples)
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(DesignError, match="method must be percentile, bca, jackknife or none; got 'bayes'"):
+        estimate(MEAN, some(1, 5), method="bayes")
+
+
+def test_no_interval_asked_for_is_a_reason_too():
+    got = estimate(MEAN, some(1, 5), method="none")
+    assert got.reasons == ("no interval was asked for",)
+    assert got.describe_interval() == "no interval"
+    assert got.n_resamples == 0
+
+
+# -- how it reads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "95% percentile bootstrap interval, 2,000 resamples of 5 items, seed 0"),
+        (
+            {"method": "bca", "confidence": 0.9, "seed": 3, "n_resamples": 99},
+            "90% bias-corrected and accelerated bootstrap interval, 99 resamples of 5 items, seed 3",
+        ),
+        ({"method": "jackknife"}, "95% jackknife interval over 5 items"),
+        ({"method": "jackknife", "transform": "fisher"}, "95% jackknife interval on Fisher's z scale over 5 items"),
+        ({"method": "jackknife", "transform": "log"}, "95% jackknife interval on the log scale over 5 items"),
+    ],
+)
+def test_the_interval_in_words(options, words):
+    assert estimate(MEAN, some(1, 5), **options).describe_interval() == words
+
+
+def test_an_estimate_is_a_sequence_of_intervals():
+    got = estimate(MEAN, some(1, 9, 3))
+    assert len(got) == 3
+    assert [i.estimate for i in got] == list(got.value)
+    assert got[2].row() == {"estimate": got.value[2], "low": got.low[2], "high": got.high[2]}
+    assert got[0] == Interval(got.value[0], got.low[0], got.high[0], got.standard_error[0], None)
+
+
+def test_means_leave_out_what_is_not_there():
+    data = np.array([[1, np.nan], [3, np.nan], [np.nan, 8]])
+    np.testing.assert_array_equal(MEAN.value(MEAN.moments(data).sum(axis=0)), [2, 8])
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding(Result):
+    number: float
+    names: tuple
+    spread: np.ndarray
+    interval: Interval
+    _hidden: int = 3
+    heavy: object = dataclasses.field(default=None, metadata={"json": False})
+
+    @property
+    def table(self):
+        return pl.DataFrame({"estimate": [self.number, math.nan]})
+
+    @property
+    def signature(self):
+        return signature("finding", n=2)
+
+    def summary(self):
+        return "a finding"
+
+
+def test_a_result_as_json_has_no_nan_and_nothing_private():
+    found = Finding(math.nan, ("a", 1), np.array([1.0, np.inf]), Interval(1.0, math.nan, 2.0, 0.5, "why"))
+    made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert made["kind"] == "Finding"
+    assert made["assay"]
+    assert made["number"] is None
+    assert made["names"] == ["a", 1]
+    assert made["spread"] == [1.0, None]
+    assert made["interval"] == {"estimate": 1.0, "low": None, "high": 2.0, "standard_error": 0.5, "reason": "why"}
+    assert made["table"] == [{"estimate": None}, {"estimate": None}]
+    assert "_hidden" not in made
+    assert "heavy" not in made
+    assert str(found) == "a finding"
+
+
+def test_a_result_without_a_picture_says_so():
+    found = Finding(1.0, (), np.zeros(1), Interval(1.0, 1.0, 1.0, 1.0))
+    with pytest.raises(DesignError, match="Finding has no picture"):
+        found.plot()
+
+
+def test_json_safe_leaves_plain_things_alone():
+    plain = {"a": [1, 2.5, "x", None, True], "b": {"c": False}}
+    assert json_safe(plain) == plain
+    assert json_safe(np.int64(3)) == 3
+    assert json_safe({1: {2.0}}) == {"1": [2.0]}
+    assert json_safe(abs) == str(abs)
+
+
+def test_a_signature_names_what_was_done():
+    from assay import __version__
+
+    line = signature("alt-test", items=87, judge="a|b", eps=0.1, fdr=0.123, left=None, sets=(1, 2))
+    assert line == f"alt-test|items:87|judge:a/b|eps:0.10|fdr:0.123|sets:1,2|assay:{__version__}"
+
+
+def test_numbers_in_sentences():
+    assert shown(0.126) == "0.13"
+    assert shown(0.126, 3) == "0.126"
+    assert shown(math.nan) == "not estimable"
+
+
+# -- several p-values -----------------------------------------------------------------------------
+
+p_values = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=12)
+
+
+@given(p_values, st.sampled_from(["by", "bh", "holm"]))
+def test_adjusted_p_values_agree_with_statsmodels(p, method):
+    name = {"by": "fdr_by", "bh": "fdr_bh", "holm": "holm"}[method]
+    wanted = multipletests(p, method=name)[1]
+    np.testing.assert_allclose(adjust_p(np.array(p), method), wanted, rtol=1e-12, atol=1e-15)
+
+
+@given(p_values)
+def test_adjusted_p_values_agree_with_scipy(p):
+    for method in ("by", "bh"):
+        np.testing.assert_allclose(
+            adjust_p(np.array(p), method), stats.false_discovery_control(p, method=method), rtol=1e-12, atol=1e-15
+        )
+
+
+@given(p_values, st.lists(st.integers(0, 12), max_size=4))
+def test_an_undefined_p_value_is_no_hypothesis(p, places):
+    with_gaps = list(p)
+    for place in places:
+        with_gaps.insert(min(place, len(with_gaps)), math.nan)
+    adjusted = adjust_p(np.array(with_gaps))
+    known = ~np.isnan(with_gaps)
+    np.testing.assert_array_equal(np.isnan(adjusted), ~known)
+    np.testing.assert_array_equal(adjusted[known], adjust_p(np.array(p)))
+
+
+def test_adjusting_nothing():
+    assert adjust_p(np.array([])).shape == (0,)
+    np.testing.assert_array_equal(adjust_p(np.array([math.nan, math.nan])), [math.nan, math.nan])
+    p = np.array([0.3, math.nan, 0.01])
+    kept = adjust_p(p, "none")
+    np.testing.assert_array_equal(kept, p)
+    assert kept is not p
+
+
+def test_by_by_hand():
+    # m = 3, c = 1 + 1/2 + 1/3 = 11/6. Sorted .01, .02, .04: 3c/1 · .01 = .055, 3c/2 · .02 = .055,
+    # 3c/3 · .04 = .0733; running minimum from the right leaves .055, .055, .0733.
+    np.testing.assert_allclose(adjust_p(np.array([0.04, 0.01, 0.02])), [0.04 * 11 / 6, 0.055, 0.055])
+
+
+# -- promises -------------------------------------------------------------------------------------
+
+
+def covered(method, n, trials, transform="none", of="ratio", seed=0):
+    """Share of trials in which the interval holds the truth."""
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for trial in range(trials):
+        if of == "ratio":
+            data, truth = np.column_stack([rng.gamma(2, size=n), rng.gamma(3, size=n) + 1]), 0.5
+            found = estimate(ratio(), data, method=method, n_resamples=500, seed=trial, transform=transform)
+        else:
+            data, truth = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], n), 0.8
+            found = estimate(correlation(), data, method=method, n_resamples=500, seed=trial, transform=transform)
+        hits += bool(found.low[0] <= truth <= found.high[0])
+    return hits / trials
+
+
+def within(share, trials, target, slack):
+    """Whether an observed share is compatible with one within ``slack`` of the target (4 standard errors)."""
+    return abs(share - target) <= slack + 4 * math.sqrt(target * (1 - target) / trials)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+def test_an_interval_of_95_per_cent_covers_about_that(method):
+    # Bootstrap intervals of 60 skewed items are known to cover a little less than promised (2% here at most).
+    share = covered(method, 60, 250)
+    assert within(share, 250, 0.95, 0.02), share
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 200])
+@pytest.mark.parametrize(
+    ("method", "transform", "of"),
+    [
+        ("percentile", "none", "ratio"),
+        ("bca", "none", "ratio"),
+        ("jackknife", "none", "ratio"),
+        ("jackknife", "log", "ratio"),
+        ("percentile", "none", "correlation"),
+        ("bca", "none", "correlation"),
+        ("jackknife", "fisher", "correlation"),
+    ],
+)
+def test_intervals_cover_about_what_they_promise(method, transform, of, n):
+    trials = 2000
+    share = covered(method, n, trials, transform, of, seed=n)
+    assert within(share, trials, 0.95, 0.015 if n == 60 else 0.01), share
+
+
+@pytest.mark.slow
+def test_clustered_intervals_cover_and_unclustered_ones_do_not():
+    rng = np.random.default_rng(1)
+    trials, hits = 500, np.zeros(2)
+    cluster = np.repeat(np.arange(50), 8)
+    for trial in range(trials):
+        data = (rng.normal(size=50)[cluster] + rng.normal(size=400))[:, None]
+        for k, clusters in enumerate((cluster, None)):
+            found = estimate(MEAN, data, clusters=clusters, n_resamples=400, seed=trial)
+            hits[k] += found.low[0] <= 0 <= found.high[0]
+    assert within(hits[0] / trials, trials, 0.95, 0.015), hits / trials
+    assert hits[1] / trials < 0.8, hits / trials
+
+
+@settings(max_examples=15)
+@given(st.integers(2, 12), st.integers(0, 99))
+def test_a_column_does_not_depend_on_its_neighbours(n, seed):
+    data = some(seed, n, 3)
+    joint, alone = estimate(MEAN, data, n_resamples=64), estimate(MEAN, data[:, [1]], n_resamples=64)
+    np.testing.assert_allclose(joint.replicates[:, 1], alone.replicates[:, 0], rtol=1e-12)
