@@ -114,8 +114,8 @@ class Panel:
         return np.asarray(sums[where[len(theirs) :]] - self.own)
 
     @cached_property
-    def votes(self) -> tuple[NDArray[np.bool_], Floats]:
-        """(items, labels): which labels have the most weight on each item; and the labels."""
+    def votes(self) -> tuple[NDArray[np.bool_], Ints, Floats]:
+        """(items, labels): which labels have the most weight on each item; how many they are; the labels."""
         item, value, weight = self.compared
         codes, labels = _codes(value)
         if len(labels) * self.n_items > DENSE_CELLS:
@@ -123,7 +123,8 @@ class Panel:
         table = np.bincount(item * len(labels) + codes, weight, self.n_items * len(labels))
         table = table.reshape(self.n_items, len(labels))
         top = table.max(axis=1, keepdims=True)
-        return (table >= top - TIE * np.maximum(top, 1)) & (top > 0), labels
+        best = (table >= top - TIE * np.maximum(top, 1)) & (top > 0)
+        return best, best.sum(axis=1), labels
 
 
 class Score(ABC):
@@ -308,9 +309,9 @@ def make_score(score: str | Callable[..., float] | Score, similarity: Any = None
 
 def majority(panel: Panel, rng: np.random.Generator) -> Floats:
     """The most frequent label of each item, ties drawn at random: (items,), NaN where there is none."""
-    best, labels = panel.votes
+    best, n_best, labels = panel.votes
     choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
-    return np.where(best.any(axis=1), labels[choice], np.nan)
+    return np.where(n_best > 0, labels[choice], np.nan)
 
 
 def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
@@ -318,11 +319,11 @@ def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
 
     Returns the items that count, and the credit of each: the expectation over ties drawn at random.
     """
-    best, labels = panel.votes
-    rows = np.flatnonzero(best.any(axis=1) & ~np.isnan(judge))
+    best, n_best, labels = panel.votes
+    rows = np.flatnonzero((n_best > 0) & ~np.isnan(judge))
     at = np.minimum(np.searchsorted(labels, judge[rows]), len(labels) - 1)
     hit = best[rows, at] & (labels[at] == judge[rows])
-    return rows, hit / best[rows].sum(axis=1)
+    return rows, hit / n_best[rows]
 
 
 def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
@@ -370,7 +371,7 @@ def _codes(values: Floats) -> tuple[Ints, Floats]:
     """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
     if len(values):
         low, high = values.min(), values.max()
-        if high - low < 1000 and not np.any(values % 1):
+        if high - low < 1000 and np.array_equal(values, np.rint(values)):
             # Whole numbers of a short range, as nearly all labels are, need no sorting.
             return (values - low).astype(np.int64), np.arange(low, high + 1)
     labels, codes = np.unique(values, return_inverse=True)
