@@ -153,7 +153,7 @@ class Sheet:
                 len(answers),
                 labels.fingerprint,
                 repeats if repeated else "error",
-                None if clusters is None else _cluster_codes(labels, clusters),
+                None if clusters is None else cluster_codes(labels, clusters),
                 clusters,
                 (f"repeated answers: {repeats}",) if repeated else (),
             )
@@ -341,7 +341,7 @@ def _slice(answers: Answers, start: int, stop: int, first: int, last: int) -> An
     )
 
 
-def _cluster_codes(labels: Annotations, name: str) -> Ints:
+def cluster_codes(labels: Annotations, name: str) -> Ints:
     """The cluster of each item, from a column of the items."""
     if name not in labels.items.columns:
         raise DataError(unknown("item column", name, labels.items.columns, "the table of items"))
