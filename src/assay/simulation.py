@@ -224,7 +224,7 @@ class Source:
         # One sorted list for all studies: those of study s lie between s and s + 1.
         offset = study.reshape(-1, *([1] * (uniform.ndim - 1)))
         found = np.searchsorted((cumulative + study[:, None]).ravel(), uniform + offset, side="right")
-        return np.clip(found - offset * cumulative.shape[1], low, high).astype(float)
+        return np.asarray(np.clip(found - offset * cumulative.shape[1], low, high), dtype=float)
 
     def answer(
         self,
@@ -270,7 +270,7 @@ class Source:
         """The numbers that a score compares: on a numeric scale the labels themselves."""
         if self.categories is None or not self.scale.numeric:
             return positions
-        return positions + float(self.categories[0])
+        return np.asarray(positions + float(self.categories[0]))
 
 
 # -- private ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from assay.replacement.alt_test import AltTest
+    from assay.replacement.panel import TestTable
 
 SIZES = (30, 40, 50, 75, 100, 150, 200, 300)
 """Numbers of items for which `size_curve` looks, as far as figure 2 of the paper goes."""
@@ -220,7 +222,7 @@ def size_curve(
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)
     grid[panel.item, panel.annotator] = panel.value
     grid[np.isnan(compared.judge)] = np.nan
-    panels = _draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
+    panels = draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
     results = [_study(test, grid, panels, size, rng) for size in sizes]
     omega, rho, passing = (np.array(column) for column in zip(*results, strict=True))
     low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
@@ -274,7 +276,7 @@ def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, t
 
 
 @dataclass(frozen=True, eq=False)
-class _Panels:
+class Panels:
     """Random panels of annotators, and the items that at least two members of each answered."""
 
     members: Ints
@@ -290,7 +292,7 @@ class _Panels:
         return np.asarray(self.items[self.start[:-1, None] + rng.integers(0, count, (len(count), size))])
 
 
-def _draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.random.Generator) -> _Panels:
+def draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.random.Generator) -> Panels:
     """Panels whose members meet others on at least 30 items; or the best panel found, where none does."""
     members = np.zeros((0, size), dtype=np.int64)
     least = np.zeros(0, dtype=np.int64)
@@ -310,34 +312,59 @@ def _draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.r
         enough = np.flatnonzero(least == least.max())
     chosen = np.resize(enough, n_draws)
     items = [np.flatnonzero(shared[c]) for c in chosen]
-    return _Panels(members[chosen], np.concatenate(items), np.cumsum([0, *map(len, items)]))
+    return Panels(members[chosen], np.concatenate(items), np.cumsum([0, *map(len, items)]))
 
 
 def _study(
-    test: AltTest, grid: Floats, panels: _Panels, size: int, rng: np.random.Generator
+    test: AltTest, grid: Floats, panels: Panels, size: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
-    """omega, rho and whether the judge passes in each drawn study of ``size`` items: (draws,) each.
-
-    All draws are one table in which every drawn item is an item of its own, so the scores are taken once.
-    """
+    """omega, rho and whether the judge passes in each drawn study of ``size`` items: (draws,) each."""
     table, compared = test.prepared.table, test.prepared.compared
-    n_draws, k = panels.members.shape
     items = panels.draw(size, rng)
-    values = grid[items[:, :, None], panels.members[:, None, :]].ravel()
-    cell = np.flatnonzero(~np.isnan(values))
-    item, member = cell // k, cell % k
-    study = Panel(
-        item=item,
-        annotator=item // size * k + member,
-        value=values[cell],
-        n_items=n_draws * size,
-        n_annotators=n_draws * k,
-        quality=table.panel.quality[panels.members].ravel(),
-        labels=table.panel.labels,
-    )
-    drawn = replace(table, panel=study).compare(compared.judge[items].ravel())
-    counts = drawn.counts(study.annotator[drawn.row], n_draws * k).reshape(n_draws, k, -1, 3)
+    values = grid[items[:, :, None], panels.members[:, None, :]]
+    weight = table.panel.quality[panels.members]
+    counts = score_studies(table, values, compared.judge[items], weight, (size,))[:, 0]
     _, p, _ = decision.p_values(counts, test.epsilon)
-    weight = study.quality.reshape(n_draws, k)
     omega = np.asarray((decision.by_rejects(p, test.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
     return omega, decision.average_advantage(counts), (omega >= test.settings.threshold).astype(float)
+
+
+def score_studies(table: TestTable, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int]) -> Floats:
+    """Win counts of many studies, of each after its first so many items: (studies, sizes, annotators, classes, 3).
+
+    All studies are one table in which every item of every study is an item of its own, so the scores are
+    taken once, and once for all sizes.
+
+    Parameters
+    ----------
+    table : TestTable
+        How labels are compared; its own labels are not used.
+    values : (studies, items, annotators) float
+        People's labels, NaN where there is none.
+    judge : (studies, items) float
+    quality : (studies, annotators) float
+    sizes : sequence of int
+        Ascending, the last no more than the number of items.
+    """
+    n_studies, n_items, k = values.shape
+    flat = values.ravel()
+    cell = np.flatnonzero(~np.isnan(flat))
+    item, member = cell // k, cell % k
+    panel = Panel(
+        item=item,
+        annotator=item // n_items * k + member,
+        value=flat[cell],
+        n_items=n_studies * n_items,
+        n_annotators=n_studies * k,
+        quality=quality.ravel(),
+        labels=table.panel.labels,
+    )
+    compared = replace(table, panel=panel).compare(judge.ravel())
+    n_sizes = len(sizes)
+    # Items between two sizes are counted together, then added up from the smallest size to the largest.
+    step = np.searchsorted(np.asarray(sizes), item[compared.row] % n_items, side="right")
+    if step.max(initial=0) == n_sizes:
+        compared, step = compared.where(step < n_sizes), step[step < n_sizes]
+    study, member = item[compared.row] // n_items, member[compared.row]
+    counts = compared.counts((study * n_sizes + step) * k + member, n_studies * n_sizes * k)
+    return np.asarray(counts.reshape(n_studies, n_sizes, k, -1, 3).cumsum(axis=1))
