@@ -1,6 +1,7 @@
 """The alternative annotator test as its paper words it: plain Python, one loop inside another, no cleverness.
 
-Calderon, Reichart & Dror (2025). Scores are exact (fractions), so that a tie is a tie. It is the second road
+Calderon, Reichart & Dror (2025). Scores are exact (fractions of the decimal numbers as they
+are written), so that a tie is a tie. It is the second road
 for `assay.replacement`, and as slow as it looks.
 """
 
@@ -43,7 +44,7 @@ def accuracy(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
 
 def neg_rmse(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
     """The square of RMSE with a minus sign (3.1, C.4): the same order as −RMSE, and exact."""
-    total = sum(q * (Fraction(label) - Fraction(other)) ** 2 for other, q in others)
+    total = sum(q * (Fraction(str(label)) - Fraction(str(other))) ** 2 for other, q in others)
     return -total / sum(q for _, q in others)
 
 
@@ -51,7 +52,7 @@ def similarity(function: Callable[[Any, Any], float]) -> Callable[[Any, list[tup
     """SIM with a given function of two labels (3.1, C.4)."""
 
     def score(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
-        return sum(q * Fraction(function(label, other)) for other, q in others) / sum(q for _, q in others)
+        return sum(q * Fraction(str(function(label, other))) for other, q in others) / sum(q for _, q in others)
 
     return score
 
@@ -74,7 +75,7 @@ def alt_test(
     what a tied majority is: ``lowest``, ``highest`` or ``share`` (an item belongs to the tied classes in parts).
     """
     found = Outcome()
-    weight = {name: Fraction((quality or {}).get(name, 1)) for name in humans}
+    weight = {name: Fraction(str((quality or {}).get(name, 1))) for name in humans}
     for j, own in humans.items():
         differences: list[tuple[int, dict[Any, Fraction]]] = []
         for item, label in own.items():

@@ -1,0 +1,50 @@
+"""Tables for the tests of the alternative annotator test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.scales import Ordinal
+
+
+def table(
+    humans: Mapping[str, Mapping[str, Any]], judges: Mapping[str, Mapping[str, Any]], **options: Any
+) -> Annotations:
+    """``{annotator: {item: label}}`` twice, as the one table."""
+    rows = [(i, a, label) for part in (humans, judges) for a, own in part.items() for i, label in own.items()]
+    items, annotators, labels = zip(*rows, strict=True)
+    frame = pl.DataFrame({"item": items, "annotator": annotators, "label": pl.Series(labels, strict=False)})
+    return Annotations.from_frame(frame, judges=list(judges), **options)
+
+
+def columns(**labels: str) -> dict[str, dict[str, Any]]:
+    """``columns(ann="aab", bob="ab.")``: one character an item (q01, q02 …), a digit is a number, a dot no label."""
+    return {
+        name: {f"q{i:02d}": int(c) if c.isdigit() else c for i, c in enumerate(text, 1) if c != "."}
+        for name, text in labels.items()
+    }
+
+
+def random_study(
+    seed: int, n_items: int = 80, n_humans: int = 4, noise: float = 0.35, judge_noise: float = 0.3, missing: float = 0.2
+) -> Annotations:
+    """Whole-number labels 1–5: a truth, and errors around it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(1, 6, n_items)
+
+    def answers(share: float) -> dict[str, int]:
+        wrong = rng.random(n_items) < share
+        label = np.clip(np.where(wrong, truth + rng.choice([-2, -1, 1, 2], n_items), truth), 1, 5)
+        return {f"q{i:03d}": int(v) for i, v in enumerate(label)}
+
+    def some(own: dict[str, int]) -> dict[str, int]:
+        return {i: v for i, v in own.items() if rng.random() >= missing}
+
+    humans = {f"h{j}": some(answers(noise)) for j in range(n_humans)}
+    judges = {"good": answers(judge_noise), "poor": answers(0.9)}
+    return table(humans, judges, scale=Ordinal(1, 5))

@@ -1,0 +1,281 @@
+"""Who is closer to the others: closed forms against the definition, one label at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import DataError, DesignError
+from assay.replacement import alignment
+from assay.replacement.alignment import Accuracy, CustomScore, NegRMSE, PairwiseScore, Panel, make_score
+
+NAMES = ("red", "green", "blue", "teal")
+
+
+def panel_of(grid, quality=None, expert=None, labels=None):
+    """A panel from an (items, annotators) array, NaN where nobody answered."""
+    grid = np.asarray(grid, dtype=float)
+    item, annotator = np.nonzero(~np.isnan(grid))
+    return Panel(
+        item=item,
+        annotator=annotator,
+        value=grid[item, annotator],
+        n_items=grid.shape[0],
+        n_annotators=grid.shape[1],
+        quality=np.ones(grid.shape[1]) if quality is None else np.asarray(quality, dtype=float),
+        reference=expert,
+        labels=labels,
+    )
+
+
+def slowly(panel, judge, score):
+    """The sign of S(f, x_i, j) − S(h_j, x_i, j) for each answer, from the definition; None where there is none."""
+    found = []
+    for k in range(len(panel.item)):
+        i = panel.item[k]
+        if panel.reference is not None:
+            others = [] if np.isnan(panel.reference[i]) else [(panel.reference[i], reference.Fraction(1))]
+        else:
+            others = [
+                (panel.value[o], reference.Fraction(str(panel.quality[panel.annotator[o]])))
+                for o in range(len(panel.item))
+                if panel.item[o] == i and o != k
+            ]
+        if not others or np.isnan(judge[i]):
+            found.append(None)
+        else:
+            of_judge, of_human = score(judge[i], others), score(panel.value[k], others)
+            found.append((of_judge > of_human) - (of_judge < of_human))
+    return found
+
+
+def signs(difference):
+    return [None if np.isnan(d) else int(np.sign(d)) for d in difference]
+
+
+decimals = st.integers(-50, 50).map(lambda v: v / 10)
+
+
+@st.composite
+def studies(draw, labels):
+    """A small table with gaps, a judge with gaps, quality weights or none, an expert or none."""
+    n, m = draw(st.integers(1, 6)), draw(st.integers(2, 5))
+    cell = st.one_of(st.none(), labels, labels, labels)
+    grid = [[draw(cell) for _ in range(m)] for _ in range(n)]
+    judge = np.array([draw(cell) for _ in range(n)], dtype=float)
+    grid = np.array(grid, dtype=float)
+    quality = draw(st.none() | st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.7, 1.0, 2.0]), min_size=m, max_size=m))
+    expert = draw(st.none() | st.lists(cell, min_size=n, max_size=n))
+    return panel_of(grid, quality, None if expert is None else np.array(expert, dtype=float)), judge
+
+
+@given(studies(st.integers(0, 3)))
+def test_accuracy_is_its_definition(study):
+    panel, judge = study
+    if len(panel.item):
+        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, reference.accuracy)
+
+
+@given(studies(decimals))
+def test_accuracy_of_labels_that_are_no_small_codes(study):
+    panel, judge = study
+    if len(panel.item):
+        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, reference.accuracy)
+
+
+@given(studies(decimals))
+def test_rmse_is_its_definition(study):
+    # Decimals such as 0.1 and weights such as 0.3 are not exact in binary; ties must be ties all the same.
+    panel, judge = study
+    assert signs(NegRMSE().difference(panel, judge)) == slowly(panel, judge, reference.neg_rmse)
+
+
+@given(studies(st.integers(0, 3)), st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]), min_size=16, max_size=16))
+def test_similarity_is_its_definition(study, numbers):
+    panel, judge = study
+    table = {(NAMES[a], NAMES[b]): numbers[4 * a + b] for a in range(4) for b in range(4)}
+    panel = dataclasses.replace(panel, labels=NAMES)
+    score = make_score("similarity", table)
+    by_code = reference.similarity(lambda a, b: table[NAMES[int(a)], NAMES[int(b)]])
+    assert signs(score.difference(panel, judge)) == slowly(panel, judge, by_code)
+
+
+@given(studies(st.integers(0, 3)))
+def test_a_function_of_ones_own_is_asked_with_labels(study):
+    panel, judge = study
+    panel = dataclasses.replace(panel, quality=np.ones(panel.n_annotators), labels=NAMES)
+
+    def share(label, others):
+        assert label in NAMES
+        assert isinstance(others, list)
+        return sum(o == label for o in others) / len(others)
+
+    found = CustomScore(share).difference(panel, judge)
+    if len(panel.item):
+        assert signs(found) == signs(Accuracy().difference(panel, judge))
+
+
+def test_the_dense_and_the_sorted_counts_agree(monkeypatch):
+    rng = np.random.default_rng(0)
+    panel, judge = panel_of(rng.integers(0, 6, (40, 5))), rng.integers(0, 7, 40).astype(float)
+    dense = Accuracy().difference(panel, judge)
+    monkeypatch.setattr(alignment, "DENSE_CELLS", 0)
+    np.testing.assert_array_equal(Accuracy().difference(panel, judge), dense)
+
+
+@given(studies(st.integers(0, 3)), st.integers(0, 99))
+def test_the_majority_vote_beats_or_ties_everybody(study, seed):
+    # Theorem 1: W^f is 1 for every annotator on every item, ties in the majority included.
+    panel, _ = study
+    panel = dataclasses.replace(panel, reference=None)
+    if len(panel.item):
+        best = Accuracy().optimal(panel, np.random.default_rng(seed))
+        difference = Accuracy().difference(panel, best)
+        assert (difference[~np.isnan(difference)] >= 0).all()
+
+
+@given(studies(decimals))
+def test_the_mean_beats_or_ties_everybody(study):
+    panel, _ = study
+    panel = dataclasses.replace(panel, reference=None)
+    difference = NegRMSE().difference(panel, NegRMSE().optimal(panel, np.random.default_rng(0)))
+    assert (difference[~np.isnan(difference)] >= 0).all()
+
+
+def test_a_tied_majority_is_drawn_fairly():
+    panel = panel_of([[0, 1, 2, np.nan]] * 3000 + [[3, 3, 1, 0]])
+    drawn = alignment.majority(panel, np.random.default_rng(0))
+    assert drawn[-1] == 3
+    # Each of three labels a third of the time: 1000 ± 4·√(3000·⅓·⅔) = ± 103.
+    assert (abs(np.bincount(drawn[:-1].astype(int)) - 1000) < 103).all()
+
+
+def test_items_without_labels_have_no_majority():
+    panel = panel_of([[np.nan, np.nan], [1, 1]])
+    np.testing.assert_array_equal(alignment.majority(panel, np.random.default_rng(0)), [np.nan, 1])
+
+
+def test_agreement_with_the_majority_counts_ties_in_shares():
+    panel = panel_of([[0, 0, 1], [0, 1, 2], [0, 1, np.nan], [2, 2, 2]])
+    items, credit = alignment.majority_share(panel, np.array([0.0, 2, 2, np.nan]))
+    assert items.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(credit, [1, 1 / 3, 0])
+
+
+@pytest.mark.parametrize("ties", ["lowest", "highest", "share"])
+def test_the_majority_without_an_annotator(ties):
+    panel = panel_of([[0, 2, 1, np.nan], [np.nan, 1, np.nan, 0], [2, 2, 0, 1]])
+    shares, labels = alignment.majority_without(panel, np.random.default_rng(0), ties)
+    assert labels.tolist() == [0, 1, 2]
+    # What is left when each answer is taken away; in the last item the other 2 is never alone at the top
+    # but where 0 or 1 goes.
+    tied = [[1, 2], [0, 1], [0, 2], [0], [1], [0, 1, 2], [0, 1, 2], [2], [2]]
+    for row, top in zip(shares, tied, strict=True):
+        wanted = np.zeros(3)
+        wanted[{"lowest": top[:1], "highest": top[-1:], "share": top}[ties]] = 1
+        np.testing.assert_allclose(row, wanted / wanted.sum())
+
+
+def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
+    panel = panel_of([[0, 1, 2]] * 200)
+    first, again, other = (alignment.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    own = panel.value.astype(int)
+    assert (first.sum(axis=1) == 1).all()
+    assert not first[np.arange(len(own)), own].any()
+
+
+def test_an_unknown_rule_for_ties_is_refused():
+    with pytest.raises(DesignError, match="ties must be random, lowest, highest or share; got 'best'"):
+        alignment.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
+
+
+# -- making scores ----------------------------------------------------------------------------------
+
+
+def test_scores_by_name():
+    assert isinstance(make_score("accuracy"), Accuracy)
+    assert isinstance(make_score("neg_rmse"), NegRMSE)
+    assert make_score(NegRMSE()) == NegRMSE()
+    assert make_score(max).name == "max"
+    assert make_score(lambda a, b: 0).name == "<lambda>"
+
+
+def test_an_unknown_score_is_refused():
+    with pytest.raises(DesignError, match="score 'f1' is not known; take accuracy, neg_rmse, similarity"):
+        make_score("f1")
+
+
+def test_a_similarity_is_needed_for_similarity():
+    with pytest.raises(DesignError, match="the score 'similarity' needs similarity=..."):
+        make_score("similarity")
+
+
+def ask(score, a, b):
+    return score.pairs([a], [b])[0]
+
+
+def test_a_similarity_may_be_a_function_a_mapping_or_a_frame():
+    def equal(a, b):
+        return float(a == b)
+
+    score = make_score("similarity", equal)
+    assert isinstance(score, PairwiseScore)
+    assert score.name == "similarity(equal)"
+    assert ask(score, "a", "a") == 1
+    pairs = {("a", "b"): 0.25}
+    frame = pl.DataFrame({"x": ["a"], "y": ["b"], "s": [0.25]})
+    for table in (pairs, frame, frame.to_pandas()):
+        score = make_score("similarity", table)
+        assert score.name == "similarity"
+        # Looked up in both orders; a label is wholly similar to itself.
+        assert [ask(score, *p) for p in ("ab", "ba", "aa")] == [0.25, 0.25, 1]
+
+
+def test_a_pair_without_a_similarity_is_named():
+    panel = dataclasses.replace(panel_of([[0, 1]]), labels=NAMES)
+    score = make_score("similarity", {("red", "blue"): 0.5})
+    with pytest.raises(DataError, match=r"there is no similarity for the labels '(red|green)' and '(red|green)'"):
+        score.difference(panel, np.array([0.0]))
+
+
+def test_a_table_of_similarities_must_have_three_columns_and_numbers():
+    with pytest.raises(DataError, match="a table of similarities has three columns"):
+        make_score("similarity", pl.DataFrame({"a": ["x"], "b": ["y"]}))
+    with pytest.raises(DataError, match="column 's' of the similarities must hold numbers"):
+        make_score("similarity", pl.DataFrame({"a": ["x"], "b": ["y"], "s": ["z"]}))
+
+
+def test_a_similarity_that_gives_too_few_numbers_is_refused():
+    class Broken:
+        def pairs(self, first, second):
+            return np.zeros(1)
+
+    panel = dataclasses.replace(panel_of([[0, 1, 2]]), labels=NAMES)
+    with pytest.raises(DataError, match=r"the similarity gave \(1,\) numbers for \d+ pairs"):
+        make_score("similarity", Broken()).difference(panel, np.array([3.0]))
+
+
+def test_each_pair_of_labels_is_asked_once():
+    asked = []
+
+    def count(a, b):
+        asked.append((a, b))
+        return float(a == b)
+
+    panel = dataclasses.replace(panel_of([[0, 1, 1]] * 50), labels=NAMES)
+    make_score("similarity", count).difference(panel, np.zeros(50))
+    assert len(asked) == len(set(asked)) <= 4
+
+
+def test_a_function_of_ones_own_can_not_weigh():
+    panel = panel_of([[0, 1]], quality=[1, 2])
+    with pytest.raises(DesignError, match="can not weigh annotators by quality"):
+        CustomScore(lambda a, b: 0.0).difference(panel, np.zeros(1))

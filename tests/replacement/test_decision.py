@@ -1,0 +1,285 @@
+"""From win counts to the verdict: each test against the library that has it, and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import benjamini_yekutieli
+from scipy import stats
+
+from assay.estimation import adjust_p
+from assay.replacement import decision
+
+
+def outcomes(wins, ties, losses):
+    """The differences d = W^h − W^f that the counts stand for."""
+    return np.repeat([-1, 0, 1], [wins, ties, losses])
+
+
+def counts_of(*annotators):
+    return np.array([[list(a)] for a in annotators], dtype=float)
+
+
+some_counts = st.tuples(*[st.integers(0, 40)] * 3).filter(lambda c: sum(c) >= 2)
+epsilons = st.sampled_from([0.0, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0])
+
+
+# -- advantage probabilities ------------------------------------------------------------------------
+
+
+def test_advantage_by_hand():
+    # 5 wins, 3 ties, 2 losses: the judge is as close or closer in 8 of 10, the annotator in 5 of 10.
+    judge, human = decision.advantage(counts_of((5, 3, 2)))
+    assert (judge[0], human[0]) == (0.8, 0.5)
+
+
+def test_balanced_advantage_is_the_mean_over_classes_that_occur():
+    # Class a: 9 of 10 as good; class b: 1 of 2; class c does not occur. (.9 + .5) / 2 = .7.
+    judge, human = decision.advantage(np.array([[[4, 5, 1], [0, 1, 1], [0, 0, 0]]], dtype=float))
+    assert judge[0] == pytest.approx(0.7)
+    assert human[0] == pytest.approx((6 / 10 + 2 / 2) / 2)
+
+
+def test_rho_is_the_mean_over_annotators_that_have_items():
+    counts = counts_of((5, 3, 2), (0, 0, 4), (0, 0, 0))
+    assert decision.average_advantage(counts) == pytest.approx((0.8 + 0) / 2)
+    assert math.isnan(decision.average_advantage(counts_of((0, 0, 0))))
+
+
+@given(some_counts)
+def test_both_advantages_sum_to_one_and_the_share_of_ties(counts):
+    judge, human = decision.advantage(counts_of(counts))
+    assert judge[0] + human[0] == pytest.approx(1 + counts[1] / sum(counts))
+
+
+# -- the t-test -------------------------------------------------------------------------------------
+
+
+@given(some_counts, epsilons)
+def test_the_t_test_agrees_with_scipy(counts, epsilon):
+    d = outcomes(*counts)
+    statistic, p, reverse = (x[0] for x in decision.p_values(counts_of(counts), epsilon))
+    if len(set(d)) == 1:
+        assert math.isnan(statistic)
+        return
+    less, greater = (stats.ttest_1samp(d, epsilon, alternative=a) for a in ("less", "greater"))
+    assert statistic == pytest.approx(less.statistic, rel=1e-9, abs=1e-9)
+    assert p == pytest.approx(less.pvalue, rel=1e-9, abs=1e-15)
+    assert reverse == pytest.approx(greater.pvalue, rel=1e-9, abs=1e-15)
+
+
+@given(some_counts, epsilons)
+def test_swapping_judge_and_annotator_swaps_the_hypotheses(counts, epsilon):
+    _, p, reverse = decision.p_values(counts_of(counts), epsilon)
+    _, swapped_p, swapped_reverse = decision.p_values(counts_of(counts[::-1]), -epsilon)
+    assert reverse[0] == pytest.approx(swapped_p[0], rel=1e-9)
+    assert p[0] == pytest.approx(swapped_reverse[0], rel=1e-9)
+
+
+@given(some_counts, st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_epsilon_never_raises_the_p_value(counts, a, b):
+    a, b = sorted((a, b))
+    assert decision.p_values(counts_of(counts), b)[1][0] <= decision.p_values(counts_of(counts), a)[1][0] + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("counts", "epsilon", "p", "reverse"),
+    [
+        # n ties: under the null E[d] >= ε, and P(d > 0) >= E[d], so a tie has probability 1 − ε at most.
+        ((0, 30, 0), 0.1, 0.9**30, 1),
+        ((0, 30, 0), 0.0, 1, 1),
+        # n wins: P(d = 1) − P(d = −1) >= ε and both sum to 1 at most, so P(d = −1) <= (1 − ε)/2.
+        ((30, 0, 0), 0.0, 0.5**30, 1),
+        ((30, 0, 0), 0.2, 0.4**30, 1),
+        # n losses: the same the other way round, P(d = 1) <= (1 + ε)/2 when E[d] <= ε.
+        ((0, 0, 30), 0.0, 1, 0.5**30),
+        ((0, 0, 30), 0.2, 1, 0.6**30),
+        ((0, 0, 30), 1.0, 1, 1),
+        ((0, 30, 0), 1.0, 0, 1),
+    ],
+)
+def test_differences_that_are_all_equal_have_an_exact_p_value(counts, epsilon, p, reverse):
+    statistic, found, found_reverse = decision.p_values(counts_of(counts), epsilon)
+    assert math.isnan(statistic[0])
+    assert found[0] == pytest.approx(p, rel=1e-12)
+    assert found_reverse[0] == pytest.approx(reverse, rel=1e-12)
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (1, 0, 0)])
+def test_fewer_than_two_items_have_no_p_value(counts):
+    assert all(np.isnan(x[0]) for x in decision.p_values(counts_of(counts), 0.1))
+
+
+def test_p_values_broadcast_over_resamples_and_epsilons():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 20, (7, 3, 1, 3)).astype(float)
+    grid = np.array([0.0, 0.1, 0.3])
+    together = decision.p_values(counts[None], grid[:, None, None])[1]
+    assert together.shape == (3, 7, 3)
+    for e, epsilon in enumerate(grid):
+        for b in range(7):
+            np.testing.assert_array_equal(together[e, b], decision.p_values(counts[b], epsilon)[1])
+
+
+def test_balanced_t_by_hand():
+    # Class a has 8 items (4 wins, 4 losses), class b 2 (1 tie, 1 win): n = 10, weights 10/8 and 10/2.
+    # Sum of weights 8·1.25 + 2·5 = 20. Mean d: (1.25·0 + 5·(−1)) / 20 = −.25.
+    # s² = (1.25·8 + 5·1)/20 − .0625 = .75 − .0625 = .6875; n_eff = 400 / (8·1.5625 + 2·25) = 6.4.
+    counts = np.array([[[4, 0, 4], [1, 1, 0]]], dtype=float)
+    mean, error, df = decision.t_parts(counts)
+    assert mean[0] == pytest.approx(-0.25)
+    assert error[0] == pytest.approx(math.sqrt(0.6875 / 6.4))
+    assert df[0] == pytest.approx(5.4)
+    statistic, p, _ = decision.p_values(counts, 0.1)
+    assert statistic[0] == pytest.approx(-0.35 / math.sqrt(0.6875 / 6.4))
+    assert p[0] == pytest.approx(stats.t.cdf(statistic[0], 5.4))
+
+
+def test_classes_of_equal_size_and_outcome_are_no_balancing_at_all():
+    one = counts_of((6, 4, 8))
+    split = np.array([[[3, 2, 4], [3, 2, 4]]], dtype=float)
+    np.testing.assert_allclose(decision.advantage(split), decision.advantage(one))
+    # C.1 divides the variance by n and not by n − 1.
+    (mean, error, df), (mean_1, error_1, df_1) = decision.t_parts(split), decision.t_parts(one)
+    assert (mean[0], df[0]) == pytest.approx((mean_1[0], df_1[0]))
+    assert error[0] == pytest.approx(error_1[0] * math.sqrt(17 / 18))
+
+
+# -- Wilcoxon ---------------------------------------------------------------------------------------
+
+
+@given(some_counts, st.sampled_from([0.0, 0.1, 0.2, 0.5]))
+def test_wilcoxon_agrees_with_scipy(counts, epsilon):
+    shifted = outcomes(*counts) - epsilon
+    p, reverse = decision.wilcoxon_p(np.array(counts, dtype=float), epsilon)
+    if not shifted.any():
+        assert (p, reverse) == (1, 1)
+        return
+    for alternative, found in (("less", p), ("greater", reverse)):
+        wanted = stats.wilcoxon(shifted, alternative=alternative, method="asymptotic").pvalue
+        assert found == pytest.approx(wanted, rel=1e-9)
+
+
+def test_wilcoxon_by_hand():
+    # Without epsilon: 6 wins and 2 losses, ties dropped; ranks 1–8 are all tied at 4.5, so T+ = 9, mean 18,
+    # variance 8·9·17/24 − (8³ − 8)/48 = 51 − 10.5 = 40.5.
+    p, _ = decision.wilcoxon_p(np.array([6.0, 5.0, 2.0]), 0.0)
+    assert p == pytest.approx(stats.norm.cdf((9 - 18) / math.sqrt(40.5)))
+
+
+@given(some_counts, st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_epsilon_never_raises_wilcoxons_p(counts, a, b):
+    a, b = sorted((a, b))
+    first, second = (decision.wilcoxon_p(np.array(counts, dtype=float), e)[0] for e in (a, b))
+    assert second <= first + 1e-12
+
+
+# -- which test, and the correction -----------------------------------------------------------------
+
+
+def test_the_test_follows_the_number_of_items():
+    counts = counts_of((10, 10, 9), (10, 10, 10), (0, 40, 0), (1, 0, 0))
+    assert decision.decide(counts, 0.1, 0.05, "auto").tests == ("wilcoxon", "t", "exact", "wilcoxon")
+    assert decision.decide(counts, 0.1, 0.05, "t").tests[:3] == ("t", "t", "exact")
+    assert decision.decide(counts, 0.1, 0.05, "wilcoxon").tests[:3] == ("wilcoxon", "wilcoxon", "exact")
+
+
+def test_a_wilcoxon_test_reports_its_own_p_and_no_t_statistic():
+    found = decision.decide(counts_of((12, 5, 3)), 0.1, 0.05, "auto")
+    p, reverse = decision.wilcoxon_p(np.array([12.0, 5.0, 3.0]), 0.1)
+    assert (found.p[0], found.p_reverse[0]) == (p, reverse)
+    assert math.isnan(found.statistic[0])
+
+
+p_lists = st.lists(st.one_of(st.floats(0, 1), st.floats(0, 0.02)), min_size=1, max_size=9)
+
+
+@given(p_lists, st.sampled_from([0.01, 0.05, 0.2]))
+def test_rejections_follow_algorithm_1(p, fdr):
+    wanted = benjamini_yekutieli({str(i): v for i, v in enumerate(p)}, fdr)
+    found = decision.by_rejects(np.array(p), fdr)
+    assert {str(i) for i in np.flatnonzero(found)} == wanted
+    assert set(np.flatnonzero(adjust_p(np.array(p)) <= fdr)) == {int(i) for i in wanted}
+
+
+def test_rejections_leave_out_what_is_undefined():
+    p = np.array([[0.004, np.nan, 0.5], [np.nan, np.nan, np.nan], [0.04, 0.045, np.nan]])
+    # Two hypotheses, c = 1.5: thresholds .05/3 = .0167 and .0333.
+    np.testing.assert_array_equal(decision.by_rejects(p, 0.05), [[1, 0, 0], [0, 0, 0], [0, 0, 0]])
+
+
+def test_rates_are_decisions_many_at_a_time():
+    rng = np.random.default_rng(2)
+    counts = rng.multinomial(50, [0.4, 0.35, 0.25], size=(20, 5))[:, :, None, :].astype(float)
+    quality = np.array([1, 2, 1, 3, 1.0])
+    wins, losses = decision.rates(counts, 0.1, 0.05, quality)
+    for b in range(20):
+        found = decision.decide(counts[b], 0.1, 0.05, "t")
+        assert wins[b] == pytest.approx(decision.winning_rate(found.rejected, quality))
+        assert losses[b] == pytest.approx(decision.winning_rate(found.rejected_reverse, quality))
+    assert 0 < wins.mean() < 1
+
+
+def test_the_winning_rate_weighs_annotators_by_quality():
+    assert decision.winning_rate(np.array([True, False, False]), np.array([2.0, 1, 1])) == 0.5
+    assert math.isnan(decision.winning_rate(np.array([], dtype=bool), np.array([])))
+
+
+@pytest.mark.parametrize(
+    ("winning", "losing", "threshold", "verdict"),
+    [
+        (0.5, 0.5, 0.5, "replace"),
+        (0.49, 0.5, 0.5, "do not replace"),
+        (0.49, 0.49, 0.5, "cannot tell yet"),
+        # A stricter threshold to pass is no reason to condemn the judge sooner, nor is a laxer one.
+        (0.6, 0.6, 0.75, "cannot tell yet"),
+        (0.2, 0.4, 0.3, "cannot tell yet"),
+        (math.nan, math.nan, 0.5, "cannot tell yet"),
+    ],
+)
+def test_the_verdict(winning, losing, threshold, verdict):
+    assert decision.verdict_of(winning, losing, threshold) == verdict
+
+
+# -- promises ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "epsilon", "ties"), [(60, 0.1, 0.4), (100, 0.2, 0.3), (200, 0.15, 0.5)])
+def test_a_true_null_at_the_boundary_is_rejected_about_as_often_as_claimed(n, epsilon, ties):
+    loss = (1 - ties + epsilon) / 2
+    rng = np.random.default_rng(n)
+    trials = 20_000
+    counts = rng.multinomial(n, [loss - epsilon, ties, loss], size=trials)[:, None, None, :].astype(float)
+    share = np.mean(decision.p_values(counts, epsilon)[1] <= 0.05)
+    # Discrete outcomes: within 1 point of 5%, and 4 standard errors of the simulation.
+    assert abs(share - 0.05) < 0.01 + 4 * math.sqrt(0.05 * 0.95 / trials), share
+
+
+def test_the_exact_p_value_is_never_too_small():
+    # Under the null that makes n equal outcomes likeliest, P(p <= α) <= α over the flat outcomes.
+    for n in (5, 30):
+        for epsilon in (0.05, 0.1, 0.3):
+            p = decision.p_values(counts_of((0, n, 0)), epsilon)[1][0]
+            assert p >= stats.binom.pmf(n, n, 1 - epsilon) * (1 - 1e-12)
+            p = decision.p_values(counts_of((n, 0, 0)), epsilon)[1][0]
+            assert p >= stats.binom.pmf(n, n, (1 - epsilon) / 2) * (1 - 1e-12)
+
+
+@pytest.mark.slow
+def test_the_false_discovery_rate_is_kept_under_independence():
+    # Six annotators, four at the boundary of the null and two over whom the judge truly wins.
+    rng = np.random.default_rng(0)
+    trials, n, epsilon = 20_000, 80, 0.1
+    null, true = [0.25, 0.4, 0.35], [0.5, 0.3, 0.2]
+    each = [rng.multinomial(n, null if j < 4 else true, trials) for j in range(6)]
+    counts = np.stack(each, axis=1)[:, :, None, :].astype(float)
+    rejected = decision.by_rejects(decision.p_values(counts, epsilon)[1], 0.05)
+    false, total = rejected[:, :4].sum(axis=1), rejected.sum(axis=1)
+    rate = np.mean(false / np.maximum(total, 1))
+    # BY is conservative under independence: q · (m0/m) / c_m = .05 · 4/6 / 2.45 = .0136.
+    assert rate < 0.05
+    assert rate == pytest.approx(0.05 * 4 / 6 / 2.45, abs=0.006)
