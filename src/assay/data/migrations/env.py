@@ -1,0 +1,8 @@
+"""What alembic runs: the steps that the database at hand has not seen, in the caller's transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], render_as_batch=True)
+context.run_migrations()

@@ -1,0 +1,419 @@
+"""Who answers: an OpenAI-compatible endpoint, any provider pydantic-ai knows, or a file of replies.
+
+All have one method, `complete`, which makes exactly one call. What goes wrong is said in one kind of
+error; trying again is the client's business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from time import time
+from typing import Any, Literal, Protocol
+
+from assay.data.store import canonical
+from assay.data.study import Judge
+from assay.errors import JudgeError, StudyError, require
+from assay.judging.prompts import Message
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call: what is sent, and (``about``, never sent) what it is for."""
+
+    model: str
+    messages: Sequence[Message]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    schema: Mapping[str, Any] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What came back."""
+
+    text: str
+    finish: Literal["stop", "length", "refusal"] = "stop"
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str | None = None
+    reasoning: str | None = None
+
+
+class CallFailed(Exception):  # noqa: N818 - it reads as what it is
+    """A call without a usable reply.
+
+    ``again``: the service may answer yet. ``never``: no call to this judge can succeed (key, model).
+    ``refused``: this request can not be served; others may be.
+    """
+
+    def __init__(
+        self, kind: Literal["again", "never", "refused"], message: str, *, status: int = 0, wait: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.status, self.wait = kind, status, wait
+
+
+class Provider(Protocol):
+    """Whoever can answer a request."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Make one call; `CallFailed` where it brings no reply."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int) -> Provider:
+    """The provider that a judge of the study names.
+
+    Raises
+    ------
+    JudgeError
+        Where the environment has no key, or the provider is unknown.
+    """
+    if judge.provider == "recorded":
+        assert judge.file is not None
+        return Recorded(folder / judge.file)
+    if judge.provider in ("openai", "openai-compatible"):
+        return OpenAIChat(judge.base_url or OPENAI_URL, _key(judge), timeout=timeout, connections=connections)
+    return PydanticAI(judge, timeout=timeout)
+
+
+def _key(judge: Judge) -> str | None:
+    """The key from the environment; a local endpoint needs none."""
+    name = judge.key or ("OPENAI_API_KEY" if judge.base_url is None else None)
+    if name is None:
+        return None
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {name}")
+    return key
+
+
+def without_secrets(text: str, key: str | None = None) -> str:
+    """A text in which keys, also those that a service repeats in part, are not readable."""
+    if key:
+        text = text.replace(key, "***")
+    text = re.sub(r"(?i)(bearer\s+)\S+", r"\1***", text)
+    return re.sub(r"\b(?:sk|pk|gsk|xai|key|api)-[A-Za-z0-9_*.-]{4,}|\bAIza[\w*-]{8,}", "***", text)
+
+
+def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
+    """What an HTTP status means for the call."""
+    said = _said(body)
+    message = without_secrets(f"HTTP {status}" + (f": {said[:300]}" if said else ""), key)
+    if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
+        return CallFailed("never", message, status=status)
+    if status in (408, 409, 429) or status >= 500:
+        return CallFailed("again", message, status=status, wait=wait)
+    if status in (401, 402, 403, 404):
+        return CallFailed("never", message, status=status)
+    return CallFailed("refused", message, status=status)
+
+
+def _said(body: str) -> str:
+    """The message in an error's body."""
+    try:
+        content = json.loads(body)
+    except json.JSONDecodeError:
+        return " ".join(body.split())
+    error = content.get("error", content) if isinstance(content, dict) else content
+    message = error.get("message", error) if isinstance(error, dict) else error
+    return " ".join(str(message).split())
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds that a service asks to wait, written as a number or as a date."""
+    if not header:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
+    except ValueError:
+        return None
+
+
+class OpenAIChat:
+    """Any endpoint that speaks OpenAI's chat format, over plain HTTP."""
+
+    def __init__(self, base_url: str, key: str | None, *, timeout: float, connections: int) -> None:
+        self.url = f"{base_url.rstrip('/')}/chat/completions"
+        self._key = key
+        self._timeout = timeout
+        self._connections = connections
+        self._session: Any = None
+        self._without_schema: set[str] = set()
+        # OpenAI's newer models refuse the old name, most other servers do not know the new one.
+        self._most = "max_completion_tokens" if base_url.startswith(OPENAI_URL) else "max_tokens"
+
+    async def complete(self, request: Request) -> Completion:
+        """One POST; a second, without the schema, where the endpoint knows no structured output."""
+        schema = None if request.model in self._without_schema else request.schema
+        try:
+            return await self._post(request, schema)
+        except CallFailed as error:
+            about_format = re.search(r"response_format|json_schema|structured|schema", str(error), re.IGNORECASE)
+            if schema is None or error.status not in (400, 422, 501) or not about_format:
+                raise
+            self._without_schema.add(request.model)
+            return await self._post(request, None)
+
+    def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What is sent."""
+        body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            body[self._most] = request.max_tokens
+        if schema is not None:
+            wrapped = {"name": "label", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
+        return body | dict(request.params)
+
+    async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
+        aiohttp = require("aiohttp", "judge", "asking models")
+        try:
+            async with self._open().post(self.url, json=self.body(request, schema)) as response:
+                text = await response.text(errors="replace")
+                if response.status != 200:
+                    wait = retry_after(response.headers.get("Retry-After"))
+                    raise failure(response.status, text, wait, self._key)
+        except TimeoutError:
+            raise CallFailed("again", f"no reply within {self._timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            words = without_secrets(f"{type(error).__name__}: {error}", self._key)
+            raise CallFailed("again", f"the connection broke ({words})") from None
+        return self._completion(text)
+
+    def _completion(self, text: str) -> Completion:
+        try:
+            content = json.loads(text)
+            choice = content["choices"][0]
+            message = choice["message"]
+        except (json.JSONDecodeError, KeyError, IndexError, TypeError):
+            raise CallFailed("again", "the reply is not in the chat format, or cut off") from None
+        usage = content.get("usage") or {}
+        said = message.get("content")
+        if isinstance(said, list):
+            said = "".join(part.get("text", "") for part in said if isinstance(part, dict))
+        refusal = message.get("refusal")
+        finish: Literal["stop", "length", "refusal"] = "stop"
+        if refusal or choice.get("finish_reason") == "content_filter":
+            finish = "refusal"
+        elif choice.get("finish_reason") == "length":
+            finish = "length"
+        return Completion(
+            text=without_secrets(said or refusal or "", self._key) if self._key else said or refusal or "",
+            finish=finish,
+            tokens_in=usage.get("prompt_tokens"),
+            tokens_out=usage.get("completion_tokens"),
+            model=content.get("model"),
+            reasoning=message.get("reasoning_content") or message.get("reasoning"),
+        )
+
+    def _open(self) -> Any:
+        if self._session is None:
+            aiohttp = require("aiohttp", "judge", "asking models")
+            headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            self._session = aiohttp.ClientSession(
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                connector=aiohttp.TCPConnector(limit=self._connections),
+                trust_env=True,
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+class PydanticAI:
+    """A provider with a format of its own (anthropic, google, mistral …), through ``pydantic_ai.direct``."""
+
+    def __init__(self, judge: Judge, *, timeout: float, model: Any = None) -> None:
+        self._timeout = timeout
+        self._key = os.environ.get(judge.key, "").strip() if judge.key else None
+        if judge.key and not self._key:
+            raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {judge.key}")
+        self._model = model or self._infer(judge)
+
+    def _infer(self, judge: Judge) -> Any:
+        require("pydantic_ai.direct", "judge", f"asking {judge.provider}")
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+        from pydantic_ai.providers import infer_provider, infer_provider_class
+
+        def own(name: str) -> Any:
+            given = {"api_key": self._key, "base_url": judge.base_url}
+            given = {k: v for k, v in given.items() if v is not None}
+            return infer_provider_class(name)(**given) if given else infer_provider(name)
+
+        try:
+            return infer_model(f"{judge.provider}:{judge.model}", own)
+        except (UserError, ValueError, TypeError, ImportError) as error:
+            words = without_secrets(" ".join(str(error).split()), self._key)
+            raise JudgeError(f"judge '{judge.name}' can not be asked: {words}") from None
+
+    async def complete(self, request: Request) -> Completion:
+        """One request to the model."""
+        from pydantic_ai import exceptions as wrong
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+
+        wanted = ModelRequestParameters()
+        if request.schema is not None and (self._model.profile or {}).get("supports_json_schema_output"):
+            form = OutputObjectDefinition(json_schema=dict(request.schema), name="label", strict=True)
+            wanted = ModelRequestParameters(output_mode="native", output_object=form)
+        settings: dict[str, Any] = {"timeout": self._timeout, "max_retries": 0}
+        if request.temperature is not None:
+            settings["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            settings["max_tokens"] = request.max_tokens
+        if request.params:
+            settings["extra_body"] = dict(request.params)
+        try:
+            response = await model_request(
+                self._model,
+                _as_pydantic_ai(request.messages),
+                model_settings=settings,  # type: ignore[arg-type]
+                model_request_parameters=wanted,
+            )
+        except wrong.ModelHTTPError as error:
+            body = error.body if isinstance(error.body, str) else canonical(error.body)
+            raise failure(error.status_code, body, error.retry_after, self._key) from None
+        except wrong.ContentFilterError:
+            return Completion("", "refusal")
+        except (wrong.ModelAPIError, TimeoutError) as error:
+            raise CallFailed("again", without_secrets(str(error), self._key)) from None
+        except wrong.UserError as error:
+            raise CallFailed("never", without_secrets(str(error), self._key)) from None
+        except wrong.UnexpectedModelBehavior as error:
+            raise CallFailed("again", without_secrets(str(error), self._key)) from None
+        finish = {"length": "length", "content_filter": "refusal"}.get(str(response.finish_reason), "stop")
+        return Completion(
+            text=without_secrets(response.text or "", self._key),
+            finish=finish,  # type: ignore[arg-type]
+            tokens_in=response.usage.input_tokens,
+            tokens_out=response.usage.output_tokens,
+            model=response.model_name,
+            reasoning=response.thinking,
+        )
+
+    async def close(self) -> None:
+        """Nothing of its own to close."""
+
+
+def _as_pydantic_ai(messages: Sequence[Message]) -> list[Any]:
+    """Chat messages in pydantic-ai's words."""
+    from pydantic_ai import messages as m
+
+    out: list[Any] = []
+    for message in messages:
+        content = message["content"]
+        if message["role"] == "assistant":
+            out.append(m.ModelResponse(parts=[m.TextPart(content)]))
+            continue
+        if message["role"] == "system":
+            part: Any = m.SystemPromptPart(content)
+        elif isinstance(content, str):
+            part = m.UserPromptPart(content)
+        else:
+            part = m.UserPromptPart([_part(one) for one in content])
+        if out and isinstance(out[-1], m.ModelRequest):
+            out[-1] = m.ModelRequest(parts=[*out[-1].parts, part])
+        else:
+            out.append(m.ModelRequest(parts=[part]))
+    return out
+
+
+def _part(part: Message) -> Any:
+    from pydantic_ai import messages as m
+
+    if part["type"] == "text":
+        return part["text"]
+    url = part["image_url"]["url"]
+    return m.BinaryContent.from_data_uri(url) if url.startswith("data:") else m.ImageUrl(url)
+
+
+# -- recorded replies -------------------------------------------------------------------------------
+
+
+class Recorded:
+    """Replies from a JSONL file: ``item``, ``judge`` and ``reply``, and whatever else they hang on.
+
+    A line answers a request when all it says besides (``question``, ``repeat``, ``attempt``, ``order``,
+    a condition) is so of the request; the line that says most is taken.
+    """
+
+    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        if not path.is_file():
+            raise StudyError(f"{path} is not there; study.yaml names it as a file of recorded replies")
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    record = json.loads(line)
+                    key = (str(record["item"]), str(record["judge"]))
+                    record["reply"] = str(record["reply"])
+                except (json.JSONDecodeError, KeyError, TypeError) as error:
+                    raise StudyError(f"{path}, line {number}: needs item, judge and reply ({error!r})") from None
+                self._lines.setdefault(key, []).append(record)
+
+    async def complete(self, request: Request) -> Completion:
+        """The recorded reply; `CallFailed` where there is none."""
+        about = request.about
+        lines = self._lines.get((str(about["item"]), str(about["judge"])), [])
+        fitting = [line for line in lines if self._fits(line, about)]
+        if not fitting:
+            raise CallFailed("refused", f"no reply is recorded in {self._path.name}")
+        line = max(fitting, key=len)
+        return Completion(
+            text=line["reply"], **{name: line[name] for name in self._REPLY[1:] if line.get(name) is not None}
+        )
+
+    def _fits(self, line: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+        return all(about.get(k) == v for k, v in line.items() if k not in ("item", "judge", *self._REPLY))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class Recorder:
+    """Writes what another provider answers to a file that `Recorded` reads."""
+
+    def __init__(self, inner: Provider, path: Path) -> None:
+        self._inner, self._path = inner, path
+
+    async def complete(self, request: Request) -> Completion:
+        """The inner provider's reply, once it is written down."""
+        completion = await self._inner.complete(request)
+        line = dict(request.about) | {"reply": completion.text}
+        line |= {k: v for k, v in vars(completion).items() if k != "text" and v is not None}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return completion
+
+    async def close(self) -> None:
+        """Close the inner provider."""
+        await self._inner.close()
