@@ -288,7 +288,7 @@ def demo(*, out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("rep
     from assay.reporting.report import report as make
     from assay.simulation import simulate
 
-    noise = {"careful": 0.2, "middling": 0.42, "careless": 0.7}
+    noise = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=noise, seed=seed)
     print(
         "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"

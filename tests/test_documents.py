@@ -1,0 +1,75 @@
+"""The README, the how-tos and the docstrings are run, and the README's printed answer is the true one."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import assay
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NEEDS_EXTRA = re.compile(r"#\s*needs assay\[")
+
+if not (ROOT / "README.md").exists():
+    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code = [b for b in blocks(page, "python") if not NEEDS_EXTRA.search(b)]
+    if not code:
+        pytest.skip("no Python on this page")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in code:
+        exec(compile(block, str(page), "exec"), names)
+    assert names
+
+
+def test_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(blocks(ROOT / "README.md", "python")[0], {})
+    assert capsys.readouterr().out == blocks(ROOT / "README.md", "text")[0]
+
+
+def test_the_readme_table_is_the_start_of_the_file() -> None:
+    rows = re.findall(r"^\| (item_\d+) \| ([\w-]+) \| (\d) \|$", (ROOT / "README.md").read_text(), flags=re.M)
+    lines = (ROOT / "examples" / "labels.csv").read_text().splitlines()
+    assert len(rows) >= 4
+    assert all(",".join(row) in lines for row in rows)
+
+
+def modules() -> list[str]:
+    found = [m.name for m in pkgutil.walk_packages(assay.__path__, "assay.")]
+    return ["assay", *(m for m in found if "migrations" not in m and not m.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except assay.AssayError as error:
+        pytest.skip(str(error))
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs an extra: {error}")
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in assay.__all__:
+        value = getattr(assay, name)
+        assert value is not None
+        if name != "__version__":
+            assert value.__doc__, name
+    assert set(assay.__all__) == set(dir(assay))
+    with pytest.raises(AttributeError, match="no attribute 'alttest'"):
+        _ = assay.alttest
