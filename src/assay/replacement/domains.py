@@ -118,6 +118,7 @@ class AltTestBy(Result):
         figures.forest(
             ax, list(self.tests), [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
+        ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
         ax.set_xlabel("advantage probability ρ (green: passes)")
         return ax
 

@@ -212,7 +212,7 @@ class _Maker:
             self._domains_section(found),
             self._labels_section([part for _, part in self.labels.split(self.by)]),
             self._left_out_section(tests, found),
-            self._cite_section(tests),
+            self._cite_section(tests, found),
         ]
         self._step("writing")
         return self._finish(title, cards, sections, tests, None, found)
@@ -339,8 +339,9 @@ class _Maker:
                 lines[f"{judge}, {domain}: not tested; {why}"] = None
         return Section("What was left out or assumed", (), (), (), tuple(lines) or ("Nothing was left out.",))
 
-    def _cite_section(self, tests: Sequence[AltTest]) -> Section:
-        return Section("How to report this", tuple(sentences.methods(tests)), (), (), tuple(t.signature for t in tests))
+    def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
+        signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
+        return Section("How to report this", tuple(sentences.methods(tests)), (), (), signatures)
 
 
 def _card_by(result: AltTestBy) -> Card:

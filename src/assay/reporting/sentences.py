@@ -120,7 +120,7 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"{number(100 * s.threshold, 0)}% of the annotators.",
     ]
     if test.interval_method:
-        said.append(f"Intervals of ρ are {test.interval_method}s.".replace("intervals.", "intervals."))
+        said.append(f"Uncertainty of ρ: {test.interval_method}.")
     if s.balance:
         said.append("Items were weighted by the inverse frequency of their majority label (inverse probability).")
     if s.normalise:
