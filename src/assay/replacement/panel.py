@@ -192,14 +192,7 @@ class TestTable:
             if settings.expert not in humans:
                 raise DataError(unknown("expert", settings.expert, humans, "the people of the table"))
             humans = tuple(h for h in humans if h != settings.expert)
-        if len(humans) < (1 if settings.fixed_reference else 2):
-            raise DesignError(
-                f"the alt-test leaves out each of at least 2 people in turn; the table has {len(humans)}"
-                + (
-                    "" if labels.judges else " and no judge; name the judges with judges=[...]"
-                )
-                + (". With a single expert, recruit others and compare both with expert=..." if labels.judges else "")
-            )  # fmt: skip
+        _refuse_too_few(labels, humans, settings)
         answers = labels.answers()
         score = _score_for(labels, settings)
         numbers = _normalised(answers, settings.normalise, labels) if settings.normalise else answers
@@ -217,14 +210,7 @@ class TestTable:
             reference=_reference(labels, numbers, settings),
             labels=numbers.categories,
         )
-        clusters = None
-        if settings.clusters is not None:
-            column = labels.items
-            if settings.clusters not in column.columns:
-                raise DataError(unknown("item column", settings.clusters, column.columns))
-            clusters = np.unique(
-                column[settings.clusters].cast(pl.String).fill_null("").to_numpy(), return_inverse=True
-            )[1]
+        clusters = None if settings.clusters is None else _clusters(labels, settings.clusters)
         return cls(labels, settings, numbers, panel, humans, score, clusters)
 
     def judge_labels(self, judge: str) -> Floats:
@@ -298,8 +284,7 @@ class TestTable:
         found = []
         if self.panel.reference is None:
             few = labelled & (humans < s.min_humans)
-            people = "person" if s.min_humans == 2 else "people"
-            reason = f"fewer than {s.min_humans} human labels" if s.min_humans > 2 else f"a label of one {people} only"
+            reason = "a label of one person only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
         else:
             few = labelled & np.isnan(self.panel.reference)
             reason = "no reference label"
@@ -316,6 +301,24 @@ class TestTable:
             names = tuple(f"{self.humans[j]} with {n[j]}" for j in left)
             found.append(LeftOut("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
         return tuple(found)
+
+
+def _refuse_too_few(labels: Annotations, humans: tuple[str, ...], settings: Settings) -> None:
+    """Leaving one person out, somebody must be left to compare with."""
+    if len(humans) >= (1 if settings.fixed_reference else 2):
+        return
+    message = f"the alt-test leaves out each of at least 2 people in turn; the table has {len(humans)}"
+    if not labels.judges:
+        raise DesignError(f"{message} and no judge; name the judges with judges=[...]")
+    raise DesignError(f"{message}. With a single expert, recruit others and compare both with expert=...")
+
+
+def _clusters(labels: Annotations, column: str) -> Ints:
+    """The cluster of each item, from an item column; items without one share a cluster."""
+    if column not in labels.items.columns:
+        raise DataError(unknown("item column", column, labels.items.columns))
+    names = labels.items[column].cast(pl.String).fill_null("").to_numpy()
+    return np.unique(names, return_inverse=True)[1]
 
 
 def _score_for(labels: Annotations, settings: Settings) -> Score:
