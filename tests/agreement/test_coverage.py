@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.agreement.coefficient import pairs_of
+from assay.agreement.coefficient import bounded, pairs_of
 from assay.agreement.sheet import Sheet
 from assay.agreement.summary import all_measures
 from assay.data.annotations import Answers
@@ -55,7 +55,8 @@ def estimate(name: str, cells: np.ndarray, **how):
     measure = all_measures()[name]
     sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
-    return sheet.estimate(measure.statistic(sheet, *ends), measure.transform, **how)[0]
+    found = sheet.estimate(measure.statistic(sheet, *ends), measure.transform, **how)
+    return bounded(measure, found, found[0])[0]
 
 
 def covered(names, design: str, n: int, simulations: int, seed: int = 0, **how) -> dict[str, float]:

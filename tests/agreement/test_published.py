@@ -108,7 +108,7 @@ def test_fleiss_kappa_of_the_encyclopedia():
 
 
 def test_gwet_on_the_same_units():
-    # Gwet (2014), Handbook of Inter-Rater Reliability, 4th ed., the twelve units of Krippendorff: AC1 .775, Fleiss .761.
+    # Gwet (2014), Handbook of Inter-Rater Reliability, 4th ed., the same twelve units: AC1 .775, Fleiss .761.
     labels = from_grid(KRIPPENDORFF, Nominal(range(1, 6)))
     assert gwet_ac(labels).estimate == pytest.approx(0.77544, abs=5e-6)
     assert fleiss_kappa(labels).estimate == pytest.approx(0.76117, abs=5e-6)

@@ -39,7 +39,8 @@ def exact_agreement(
     """How often do two annotators of an item give the same label?
 
     The share of agreeing pairs of labels of an item, averaged over the items that have two or more
-    (Fleiss 1971, eq. 2-3; with missing labels as in Gwet 2014, eq. 2.12). 0 to 1, nothing is taken off for chance.
+    (Fleiss 1971, eq. 2-3; with missing labels as in Gwet 2014, eq. 2.12). 0 to 1, nothing is taken off for
+    chance. Where every item agrees the interval is an exact bound, since nothing varies.
 
     Parameters
     ----------
@@ -218,13 +219,20 @@ def krippendorff_alpha(
 
 def exact() -> Measure:
     """Exact agreement."""
-    return Measure("exact-agreement", "Exact agreement", "labels", panel=lambda s: _shares(s, 0.0), zero=False)
+    return Measure(
+        "exact-agreement", "Exact agreement", "labels", panel=lambda s: _shares(s, 0.0), zero=False, share=True
+    )
 
 
 def within(k: float) -> Measure:
     """Agreement within k."""
     return Measure(
-        f"agreement-within-{k:g}", f"Agreement within {k:g}", "order", panel=lambda s: _shares(s, k), zero=False
+        f"agreement-within-{k:g}",
+        f"Agreement within {k:g}",
+        "order",
+        panel=lambda s: _shares(s, k),
+        zero=False,
+        share=True,
     )
 
 

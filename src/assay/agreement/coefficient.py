@@ -50,6 +50,8 @@ class Measure:
         Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing.
     takes_means : bool
         Whether a consensus may be a mean, which need not be a label of the scale.
+    share : bool
+        Whether it is the mean of a share of each item, from 0 to 1.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Measure:
     lower_is_better: bool = False
     directed: bool = False
     takes_means: bool = False
+    share: bool = False
 
     def check(self, sheet: Sheet) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -252,7 +255,7 @@ def wrap(
     settings: dict[str, object],
 ) -> Coefficient:
     """An estimate as a result."""
-    main = found[0]
+    main, interval = bounded(measure, found, found[0])
     notes = sheet.notes
     if pairs:
         notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
@@ -270,13 +273,32 @@ def wrap(
         n_labels=sheet.n_labels,
         annotators=sheet.annotators,
         pairs=pairs,
-        interval=found.describe_interval(),
+        interval=interval,
         settings={**settings, "repeats": sheet.repeats if sheet.repeats != "error" else None},
         left_out=tuple(left_out),
         notes=notes,
         data=sheet.fingerprint,
         seed=found.seed,
         found=found,
+    )
+
+
+def bounded(measure: Measure, found: Estimate, one: Interval) -> tuple[Interval, str]:
+    """A value of `found` and how its interval was made, also for a share of 1 or 0, in which nothing varies.
+
+    A share of 1 in all n units: were the true mean m, each unit would be 1 with probability m at most, all of
+    them with m ** n. So the true mean is at least (1 - confidence) / 2 to the power 1 / n; likewise at 0.
+    """
+    words = found.describe_interval()
+    whole = abs(one.estimate - round(one.estimate)) < 1e-12 if np.isfinite(one.estimate) else False
+    if not (measure.share and whole and found.method != "none"):
+        return one, words
+    edge = ((1 - found.confidence) / 2) ** (1 / found.n_units)
+    low, high = (edge, 1.0) if one.estimate > 0.5 else (0.0, 1 - edge)
+    level = f"{100 * found.confidence:g}%"
+    return (
+        Interval(float(round(one.estimate)), low, high, np.nan),
+        f"{level} exact bound for {found.n_units:,} {found.unit} that all say the same",
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from assay.agreement.categorical import alpha, exact, fleiss, gwet, kappa, scott, within
-from assay.agreement.coefficient import MOST_IN_PAIRS, Measure, pairs_of, why_undefined
+from assay.agreement.coefficient import MOST_IN_PAIRS, Measure, bounded, pairs_of, why_undefined
 from assay.agreement.comparisons import WHO, Comparison, Drawing, Who, comparisons
 from assay.agreement.icc import FORMS, intraclass
 from assay.agreement.numerical import correlating, distance
@@ -407,8 +407,8 @@ class _Block:
     def _finished(
         self, measure: Measure, sheet: Sheet, found: Estimate, at: int, n: int
     ) -> tuple[Measure, Interval, int, float | None]:
-        self.intervals.append(found.describe_interval())
-        interval = found[at]
+        interval, words = bounded(measure, found, found[at])
+        self.intervals.append(words)
         if np.isnan(interval.estimate):
             interval = Interval(np.nan, np.nan, np.nan, np.nan, why_undefined(sheet))
         return measure, interval, n, _p(interval, found.transform, found.n_units) if measure.zero else None
