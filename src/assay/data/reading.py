@@ -13,6 +13,8 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import Rows, alt_test, tables
+from assay.data.formats.intake import joined, settle_scales
+from assay.data.formats.registry import format_of
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import DataError
 
@@ -36,17 +38,21 @@ def read(
     split_item: str | None = None,
     items: Any = None,
     annotators: Any = None,
+    format: str = "auto",  # noqa: A002 - what the user calls it
+    **options: Any,
 ) -> Annotations:
     """Read annotations from a file, a folder or a frame.
 
     Parameters
     ----------
-    source : path or frame
+    source : path, list of paths, or frame
         CSV, TSV, JSON, JSON Lines or Parquet; a folder of Parquet files; a folder with
-        ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); a study folder; or a
-        pandas, Polars or Arrow frame, which is never changed.
+        ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); an export of an annotation
+        or evaluation platform (see ``format``); a study folder; several of these files, which become one
+        table; or a pandas, Polars or Arrow frame, which is never changed.
     item, annotator, label, criterion, repeat, kind : str
-        Names of the columns, see `Annotations.from_frame`.
+        Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
+        holds your item id; without it the platform's own id counts.
     judges : list of str
         The annotators that are models.
     scale : Scale or str, or a mapping of criterion to either
@@ -62,6 +68,13 @@ def read(
         Turns parts of the item id into columns: ``"__"``, or a regular expression with named groups.
     items, annotators : path or frame
         Attributes: one row an item (column ``item``), one row an annotator (column ``annotator``).
+    format : str
+        ``auto``, or the name of a format: ``table``, ``alt-test``, ``hugging-face``, ``label-studio``,
+        ``argilla``, ``prodigy``, ``potato``, ``mturk``, ``inspect-ai``, ``promptfoo``, ``mlflow``. Exports are
+        recognised by marks that no plain table has; name the format where one is not.
+    **options
+        What a format's reader may be told besides (``users``, ``config``, ``criteria`` …), see the page on
+        importing, or ``assay.data.formats.registry.FORMATS[...].options``.
 
     Raises
     ------
@@ -75,23 +88,28 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
-    path = _path(source)
-    if path is not None and (path / "study.yaml").is_file():
+    paths = _paths(source)
+    if len(paths) == 1 and (paths[0] / "study.yaml").is_file():
         from assay.data.study import load_study
 
-        return load_study(path).annotations()
-    rows = _rows_of(path, source, label)
-    scales = _scales(scale)
+        return load_study(paths[0]).annotations()
+    own_item = None if item == "item" else item
+    rows = joined([_rows_of(path, own_item, format, options) for path in paths]) if len(paths) > 1 else None
+    if rows is None:
+        rows = _rows_of(paths[0], own_item, format, options) if paths else _rows_of_frame(source, label)
+    scales: Scale | Mapping[str, Scale] | None = _scales(scale)
+    if rows.scales is not None:
+        rows, scales = settle_scales(rows, scales)
+        item = "item"
     if layout == "wide":
         rows = tables.unpivot(rows, item, columns)
         item, annotator, label = "item", "annotator", "label"
     elif columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
     frame = rows.labels
-    if path is not None and label in frame.columns:
-        where = frame["_row"] if "_row" in frame.columns else pl.Series(range(frame.height))
+    if rows.untyped and label in frame.columns:
         wanted = None if scales is None else _numbers_wanted(scales)
-        typed = tables.typed_labels(frame[label], where, rows.reading.source, numbers_wanted=wanted)
+        typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
         frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=(item, annotator, label, "_row"))
     return Annotations.from_frame(
         frame,
@@ -122,17 +140,25 @@ def _path(source: Any) -> Path | None:
     return path
 
 
-def _rows_of(path: Path | None, source: Any, label: str) -> Rows:
-    if path is None:
-        frame = to_polars(source, strict=label)
-        return Rows(frame, reading=Reading(rows=frame.height))
-    if path.is_dir() and alt_test.is_alt_test(path):
-        return alt_test.read_alt_test(path)
-    if path.is_dir() and not any(path.glob("*.parquet")):
+def _paths(source: Any) -> list[Path]:
+    """The files of a source; none where it is a frame."""
+    several = isinstance(source, list | tuple) and bool(source)
+    found = [_path(one) for one in (source if several else [source])]
+    return [path for path in found if path is not None]
+
+
+def _rows_of(path: Path, item: str | None, format: str, options: Mapping[str, Any]) -> Rows:  # noqa: A002
+    chosen = format_of(path, format)
+    if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
         raise DataError(
             f"the folder '{path}' holds no study.yaml, no {alt_test.HUMANS} and no Parquet files; name a file in it"
         )
-    return tables.read_table(path)
+    return chosen.rows(path, item, options)
+
+
+def _rows_of_frame(source: Any, label: str) -> Rows:
+    frame = to_polars(source, strict=label)
+    return Rows(frame, reading=Reading(rows=frame.height))
 
 
 def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | dict[str, Scale] | None:
@@ -143,7 +169,7 @@ def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | di
     return {name: parse_scale(one) if isinstance(one, str) else one for name, one in scale.items()}
 
 
-def _numbers_wanted(scales: Scale | dict[str, Scale]) -> bool:
+def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
     each = [scales] if isinstance(scales, Scale) else list(scales.values())
     return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from assay.data.annotations import Reading
+from assay.data.scales import Scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,11 @@ class Rows:
         The annotators that the format itself marks as models; None where it does not say.
     reading : Reading
         What was read, left out and assumed so far.
+    scales : mapping of criterion to Scale, or None
+        What a platform's own configuration says a label may be (under ``None`` where there is only one
+        question); it is offered, and what the user says goes before it. None where the file is of no platform.
+    untyped : bool
+        The file writes everything as text (CSV), so numbers are still to be read as such.
     """
 
     labels: pl.DataFrame
@@ -31,3 +38,5 @@ class Rows:
     annotators: pl.DataFrame | None = None
     judges: tuple[str, ...] | None = None
     reading: Reading = field(default_factory=Reading)
+    scales: Mapping[str | None, Scale] | None = None
+    untyped: bool = False

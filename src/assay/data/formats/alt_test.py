@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from assay.data.annotations import Reading
+from assay.data.annotations import Annotations, Reading, natural
 from assay.data.formats import Rows
 from assay.data.formats.tables import by_annotator, json_objects, load_json, records
 from assay.errors import DataError
@@ -50,3 +52,46 @@ def read_alt_test(folder: Path) -> Rows:
     if (folder / ITEMS).is_file():
         items = records(json_objects(folder / ITEMS), str(folder / ITEMS), strict=False)
     return Rows(labels, items=items, judges=tuple(sorted(names[1])), reading=Reading(str(folder), labels.height))
+
+
+def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
+    """The labels as a folder of the alternative annotator test; conditions of the single answer have no place there.
+
+    A criterion becomes a part of the item's id, ``item__criterion``; ``read(..., split_item="__")`` takes it
+    apart again.
+
+    Returns
+    -------
+    list of str
+        What was not written.
+    """
+    labels = labels.resolve_repeats("error")
+    several = labels.labels.select("item", "annotator", *labels.criteria[:1] and ["criterion"]).is_duplicated()
+    if several.any():
+        raise DataError(
+            "this folder holds one label for each item and annotator, and the table has several under different "
+            f"conditions ({', '.join(labels.conditions)}); choose with labels.where(...)"
+        )
+    name = pl.col("item") if not labels.criteria else pl.format("{}__{}", "item", "criterion")
+    table = labels.labels.select(name.alias("id"), "item", "annotator", "label")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, people in ((HUMANS, labels.humans), (JUDGES, labels.judges)):
+        answers = {who: _answers(table.filter(pl.col("annotator") == who)) for who in natural(people)}
+        (folder / file).write_text(json.dumps(answers, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    about = sorted(c for c in labels.items.columns if c != "item")
+    (folder / ITEMS).unlink(missing_ok=True)
+    if about:
+        ids = table.select("id", "item").unique()
+        of_items = ids.join(labels.items.select("item", *about), on="item", how="left").sort("id").drop("item")
+        lines = [{"item": row.pop("id"), **row} for row in of_items.iter_rows(named=True)]
+        text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+        (folder / ITEMS).write_text(text, "utf-8")
+    known = {"item", "annotator", "criterion", "label", "repeat"}
+    lost = [c for c in labels.labels.columns if c not in known]
+    lost += [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
+    return [f"columns not written, the folder has no place for them: {', '.join(lost)}"] if lost else []
+
+
+def _answers(table: pl.DataFrame) -> dict[str, Any]:
+    found = dict(zip(table["id"], table["label"], strict=True))
+    return {name: found[name] for name in natural(found)}

@@ -32,17 +32,17 @@ def read_table(path: Path) -> Rows:
     _refuse_what_is_no_table(path)
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        frame, first = _guarded(path, lambda: pl.read_parquet(path)), 1
+        frame, first = guarded(path, lambda: pl.read_parquet(path)), 1
     elif suffix in (".jsonl", ".ndjson"):
         frame, first = _json_lines(path), 1
     elif suffix == ".json":
         frame, first = _json(path), 1
     else:
-        frame, first = _delimited(path), 2
+        frame, first = delimited(path), 2
     if frame.height == 0:
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
-    return Rows(frame, reading=Reading(str(path), frame.height))
+    return Rows(frame, reading=Reading(str(path), frame.height), untyped=suffix in (".csv", ".tsv", ".txt"))
 
 
 def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
@@ -77,7 +77,8 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
     items = frame.select(pl.col(item).alias("item"), *other) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
-    return Rows(long.rename({item: "item"}), items=items, reading=Reading(rows.reading.source, long.height))
+    reading = Reading(rows.reading.source, long.height)
+    return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped)
 
 
 def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wanted: bool | None) -> pl.Series:
@@ -110,7 +111,7 @@ def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wa
             f"({rows}{more}). Mend them, or say what the labels are with a scale (nominal, if they are categories)"
         )
     whole = number.cast(pl.Int64, strict=False)
-    return whole if bool((number == whole).all()) else number
+    return whole if bool((number.is_null() | (number == whole).fill_null(False)).all()) else number
 
 
 def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:
@@ -175,7 +176,7 @@ def json_objects(path: Path) -> list[dict[str, Any]]:
 
 def _json_lines(path: Path) -> pl.DataFrame:
     if path.stat().st_size > SMALL_JSON:
-        return _guarded(path, lambda: pl.read_ndjson(path, infer_schema_length=10_000))
+        return guarded(path, lambda: pl.read_ndjson(path, infer_schema_length=10_000))
     return records(json_objects(path), str(path))
 
 
@@ -212,14 +213,15 @@ def by_annotator(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame
     )
 
 
-def _delimited(path: Path) -> pl.DataFrame:
+def delimited(path: Path) -> pl.DataFrame:
+    """A CSV or TSV file with every cell as text."""
     with path.open("rb") as file:
         header = file.readline().decode("utf-8-sig", errors="replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
-    return _guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False))
+    return guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False))
 
 
-def _guarded(path: Path, read: Any) -> pl.DataFrame:
+def guarded(path: Path, read: Any) -> pl.DataFrame:
     """Read, or say what is wrong with the file in one line."""
     try:
         frame: pl.DataFrame = read()

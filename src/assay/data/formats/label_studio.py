@@ -1,0 +1,423 @@
+"""Exports of Label Studio: JSON, JSON_MIN, CSV, TSV and snapshots; predictions out.
+
+Only the full JSON tells of skips, drafts, predictions and deleted accounts; the flat forms have lost them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+
+from assay.data.annotations import KEY, Annotations
+from assay.data.formats import Rows
+from assay.data.formats.intake import (
+    AMBIGUOUS,
+    DRAFT,
+    EMPTY,
+    SKIPPED,
+    UNKNOWN_ANNOTATOR,
+    Answer,
+    Intake,
+    chosen_of_two,
+    members,
+    name_table,
+    odd_of_three,
+    own_id,
+    parsed,
+    set_of,
+)
+from assay.data.formats.tables import delimited, load_json
+from assay.data.scales import Interval, Label, Nominal, Ordinal, Preference, Scale, Text
+from assay.errors import DataError, counted, listing
+
+SYSTEM_COLUMNS = {"id", "annotation_id", "annotator", "created_at", "updated_at", "lead_time"}
+"""Columns of the flat exports that are Label Studio's own."""
+
+NOBODY = "task that nobody has answered"
+
+
+def read_label_studio(
+    path: Path,
+    *,
+    item: str | None = None,
+    criteria: Sequence[str] | None = None,
+    users: str | Path | Mapping[Any, Any] | None = None,
+    config: str | Path | None = None,
+    shown: Sequence[str] | None = None,
+    predictions: bool = True,
+    keep_unknown: bool = False,
+    unchosen_is_tie: bool = False,
+) -> Rows:
+    """Annotations and predictions of a Label Studio export.
+
+    Parameters
+    ----------
+    item : str
+        The field of the task's data that holds your item id; the task's number when not given.
+    criteria : list of str
+        The controls wanted. In the flat forms (JSON_MIN, CSV, TSV) a bare text may be an answer as well as
+        data, so there they also say which columns are answers (or ``config`` does).
+    users : path or mapping
+        Names by user number, see `assay.data.formats.intake.name_table`.
+    config : path
+        The labelling configuration (XML): it states the scales.
+    shown : list of two or three str
+        Fields of the data that name what stood on the screen, from left to right; Pairwise answers (two) and
+        A/B/C answers (three) are turned back to them, whatever the order in which a task shows them.
+    predictions : bool
+        Take predictions as the labels of judges named by their model version.
+    keep_unknown : bool
+        Keep the answers of deleted accounts, all under the name ``unknown``.
+    unchosen_is_tie : bool
+        A submitted annotation without an answer to the Pairwise control means no preference.
+    """
+    if shown is not None and len(shown) not in (2, 3):
+        raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(shown)}")
+    reader = _Export(path, item, name_table(users), shown, keep_unknown)
+    scales = {} if config is None else read_config(Path(config))
+    if path.suffix.lower() == ".json":
+        tasks = load_json(path)
+        if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
+            raise DataError(f"{path} must hold a list of tasks, as Label Studio exports them")
+        nested = any("annotations" in t or "predictions" in t for t in tasks)
+    else:
+        tasks, nested = delimited(path).to_dicts(), False
+    if nested:
+        if unchosen_is_tie:
+            reader.ties = [
+                *dict.fromkeys([c for c, s in scales.items() if isinstance(s, Preference)] + _pairwise(tasks))
+            ]
+        for task in tasks:
+            reader.task(task, predictions)
+    else:
+        reader.flat(tasks, {*(criteria or ()), *(c for c in scales if c is not None)})
+    reader.offer(scales)
+    return reader.intake.rows(criteria)
+
+
+class _Export:
+    """One export while it is read."""
+
+    def __init__(
+        self, path: Path, item: str | None, users: dict[str, str], shown: Sequence[str] | None, keep_unknown: bool
+    ) -> None:
+        self.intake = Intake(path)
+        self.item, self.users, self.shown, self.keep_unknown = item, users, shown, keep_unknown
+        self.ties: list[str | None] = []
+        """Pairwise controls without whose answer an annotation means no preference."""
+        self.types: dict[str, str] = {}
+        self.edited = self.prediction_ids = 0
+
+    def offer(self, scales: Mapping[str | None, Scale]) -> None:
+        """Note what was found on the way, and say the scales that the configuration or the control states."""
+        stated: dict[str, Scale] = {"number": Interval(), "textarea": Text(), "choices": Nominal()}
+        for control, kind in self.types.items():
+            if kind == "pairwise":
+                self.intake.scales[control] = Preference()
+                if self.shown is None:
+                    self.intake.note(f"{control}: left counts as the first; name the fields shown with shown=[...]")
+            elif control in scales:
+                self.intake.scales[control] = scales[control]
+            elif kind in stated:
+                self.intake.scales[control] = stated[kind]
+        if self.edited:
+            self.intake.note(f"{counted(self.edited, 'annotation')} last changed by somebody other than the author")
+        if self.prediction_ids:
+            self.intake.note(
+                f"{counted(self.prediction_ids, 'prediction')} given by number only; a snapshot with expanded "
+                "predictions holds their answers"
+            )
+        if any(a.annotator.isdecimal() for a in self.intake.answers):
+            self.intake.note("annotators are user numbers of one server; name them with users=...")
+
+    def name_of(self, task: Mapping[str, Any], data: Mapping[str, Any], where: str) -> str:
+        """The item's id."""
+        own = own_id(self.item, data, where)
+        if own is None:
+            fields = listing([k for k in data if k not in SYSTEM_COLUMNS], 6)
+            self.intake.note(f"items are named by task number; name your own field with item=... ({fields})")
+            return str(task.get("id"))
+        return own
+
+    def person(self, who: Any) -> str | None:
+        """The name of whoever completed an annotation; None for a deleted account."""
+        if isinstance(who, dict):
+            who = who.get("email") or who.get("id")
+        if who is None or str(who) in ("", "None"):
+            return "unknown" if self.keep_unknown else None
+        return self.users.get(str(who), str(who))
+
+    # -- full JSON ------------------------------------------------------------------------------
+
+    def task(self, task: dict[str, Any], predictions: bool) -> None:
+        """Everything in one task of the full JSON."""
+        data = task.get("data") or {}
+        name = self.name_of(task, data, f"{self.intake.source}, task {task.get('id')}")
+        self.intake.item(name, data)
+        for annotation in task.get("annotations") or ():
+            self.annotation(annotation, task, name, data)
+        for _ in task.get("drafts") or ():
+            self.intake.leave_out(DRAFT)
+        for prediction in task.get("predictions") or ():
+            if not isinstance(prediction, dict):
+                self.prediction_ids += 1
+            elif predictions:
+                self.prediction(prediction, task, name, data)
+
+    def annotation(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
+        """One annotation: skipped, empty, or an answer to each control."""
+        if not isinstance(made, dict):
+            raise DataError(f"{self.intake.source} gives annotations by number only; export them in full")
+        result = made.get("result") or []
+        who = self.person(made.get("completed_by"))
+        if made.get("was_cancelled"):
+            return self.intake.leave_out(SKIPPED)
+        if not result:
+            return self.intake.leave_out(EMPTY)
+        if who is None:
+            return self.intake.leave_out(UNKNOWN_ANNOTATOR, len(result))
+        author = made.get("completed_by")
+        author = author.get("id") if isinstance(author, dict) else author
+        self.edited += made.get("updated_by") not in (None, author)
+        about = {"seconds": made.get("lead_time"), "ground_truth": bool(made.get("ground_truth"))}
+        answered = {r.get("from_name") for r in result}
+        result = result + [{"from_name": c, "type": "pairwise", "value": {}} for c in self.ties if c not in answered]
+        base = Answer(
+            name,
+            who,
+            "",
+            f"task {task.get('id')}, annotation {made.get('id')}",
+            time=made.get("created_at"),
+            submission=("annotation", made.get("id"), made.get("unique_id")),
+        )
+        self.results(result, base, about, data)
+        return None
+
+    def prediction(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
+        """One prediction, as a judge's answers."""
+        if not made.get("result"):
+            return self.intake.leave_out(EMPTY)
+        judge = str(made.get("model_version") or "prediction")
+        base = Answer(
+            name,
+            judge,
+            "",
+            f"task {task.get('id')}, prediction {made.get('id')}",
+            kind="judge",
+            time=made.get("created_at"),
+            submission=("prediction", made.get("id"), task.get("id"), id(made)),
+        )
+        self.results(made["result"], base, {}, data)
+        return None
+
+    def results(
+        self, result: Sequence[dict[str, Any]], base: Answer, about: dict[str, Any], data: Mapping[str, Any]
+    ) -> None:
+        """An answer for each control of one annotation or prediction."""
+        for control, kind, raw in _controls(result):
+            if raw is None and kind != "pairwise":
+                self.intake.leave_out(f"'{kind}': not a label of the whole item")
+            else:
+                self.answer(control, kind, raw, base, about, data)
+
+    def answer(
+        self, control: str, kind: str, raw: Any, base: Answer, about: dict[str, Any], data: Mapping[str, Any]
+    ) -> None:
+        """Add one answer, its position turned back into what stood there."""
+        self.types.setdefault(control, kind)
+        label, extra = raw, dict(about)
+        shown = None if self.shown is None else [str(own_id(f, data, base.where)) for f in self.shown]
+        if kind == "pairwise":
+            side = {"left": 0, "right": 1, None: None}.get(raw)
+            label = {0: -1, 1: 1, None: 0}[side] if shown is None else chosen_of_two(shown, side)
+            extra["position"] = None if side is None else side + 1
+        elif shown is not None and len(shown) == 3 and kind == "choices" and raw in ("A", "B", "C"):
+            label = odd_of_three(shown, "ABC".index(raw))
+            extra["position"] = "ABC".index(raw) + 1
+        if shown is not None:
+            self.intake.item(base.item, members(shown))
+        if label is None:
+            return self.intake.leave_out(AMBIGUOUS)
+        self.intake.answers.append(replace(base, label=label, criterion=control, about=extra))
+        return None
+
+    # -- flat forms -----------------------------------------------------------------------------
+
+    def flat(self, rows: list[dict[str, Any]], named: set[str]) -> None:
+        """JSON_MIN, CSV and TSV: one row an annotation, answers and data side by side."""
+        kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed(cell)) is not None}
+        answers = [c for c in dict.fromkeys([*kinds, *sorted(named)]) if any(c in row for row in rows)]
+        data_columns = [c for c in dict.fromkeys(k for r in rows for k in r) if c not in {*SYSTEM_COLUMNS, *answers}]
+        if not answers:
+            raise DataError(
+                f"{self.intake.source}: a flat export does not tell answers from data; name the columns that are "
+                f"answers with criteria=[...] (columns: {listing(data_columns)}), or export as JSON"
+            )
+        self.intake.note("a flat export has lost skips, drafts, predictions and ground truth; JSON keeps them")
+        if not named:
+            self.intake.note(
+                f"answers: {listing(answers)}; taken as data: {listing(data_columns)} (criteria=[...] says otherwise)"
+            )
+        for row in rows:
+            where = f"task {row.get('id')}, annotation {row.get('annotation_id')}"
+            data = {c.removeprefix("_data_"): row[c] for c in data_columns if row.get(c) is not None}
+            name = self.name_of(row, {**row, **data}, f"{self.intake.source}, {where}")
+            self.intake.item(name, data)
+            given = {c: row[c] for c in answers if _is_answer(row.get(c), kinds.get(c))}
+            who = self.person(row.get("annotator"))
+            if row.get("annotation_id") in (None, ""):
+                self.intake.leave_out(NOBODY)
+            elif not given:
+                self.intake.leave_out(EMPTY)
+            elif who is None:
+                self.intake.leave_out(UNKNOWN_ANNOTATOR, len(given))
+            else:
+                base = Answer(name, who, "", where, time=row.get("created_at"), submission=row["annotation_id"])
+                about = {"seconds": _seconds(row.get("lead_time"))}
+                for control, cell in given.items():
+                    kind, raw = _typed(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
+                    self.answer(control, kind, raw, base, about, {**row, **data})
+
+
+def _controls(result: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    """(control, type, answer) of each result; None where it is no label of the whole item."""
+    for one in result:
+        kind, value = str(one.get("type", "")), one.get("value") or {}
+        raw: Any = None
+        if kind in ("rating", "number"):
+            raw = value.get(kind)
+        elif kind == "choices" and value.get("choices") and "start" not in value:
+            raw = value["choices"][0] if len(value["choices"]) == 1 else set_of(value["choices"])
+        elif kind == "textarea" and value.get("text"):
+            raw = value["text"] if isinstance(value["text"], str) else "\n".join(map(str, value["text"]))
+        elif kind == "pairwise":
+            raw = value.get("selected")
+        yield str(one.get("from_name")), kind, raw
+
+
+def _pairwise(tasks: Sequence[dict[str, Any]]) -> list[str | None]:
+    """The Pairwise controls that somebody has answered."""
+    made = (one for task in tasks for one in task.get("annotations") or ())
+    results = (r for one in made for r in one.get("result") or ())
+    return [str(r.get("from_name")) for r in results if r.get("type") == "pairwise"]
+
+
+def _typed(cell: Any) -> tuple[str, Label] | None:
+    """Type and answer of a flat cell that is written as JSON; None for a bare one."""
+    value = parsed(cell)
+    if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
+        return "choices", set_of(value["choices"])
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        for kind, key in (("rating", "rating"), ("number", "number"), ("pairwise", "selected")):
+            if set(value[0]) == {key}:
+                return kind, value[0][key]
+    return None
+
+
+def _is_answer(cell: Any, kind: str | None) -> bool:
+    """Whether a flat cell is answered; where a control is not, JSON_MIN shows data of the same name."""
+    if cell in (None, "", []):
+        return False
+    return kind in (None, "choices") or _typed(cell) is not None
+
+
+def _seconds(cell: Any) -> float | None:
+    return None if cell in (None, "") else float(cell)
+
+
+def read_config(path: Path) -> dict[str | None, Scale]:
+    """The scales that a labelling configuration states, by control."""
+    try:
+        root = ElementTree.fromstring(path.read_text("utf-8-sig"))
+    except (OSError, ElementTree.ParseError) as error:
+        raise DataError(f"{path} can not be read as a labelling configuration: {error}") from None
+    scales: dict[str | None, Scale] = {}
+    for tag in root.iter():
+        name = tag.get("name")
+        if tag.tag == "Rating":
+            scales[name] = Ordinal(1, int(tag.get("maxRating", 5)))
+        elif tag.tag == "Number":
+            low, high = tag.get("min"), tag.get("max")
+            scales[name] = Interval() if low is None or high is None else Interval(float(low), float(high))
+        elif tag.tag == "Pairwise":
+            scales[name] = Preference()
+        elif tag.tag == "TextArea":
+            scales[name] = Text()
+        elif tag.tag == "Choices":
+            values = [c.get("alias") or c.get("value") or "" for c in tag.iter("Choice")]
+            single = tag.get("choice", "single") != "multiple"
+            scales[name] = Nominal(values) if single and values else Nominal()
+    return scales
+
+
+# -- out ----------------------------------------------------------------------------------------------
+
+
+def write_label_studio(labels: Annotations, path: Path, *, field: str = "text") -> list[str]:
+    """The judges' labels as predictions, one task an item, ready for Label Studio's import.
+
+    The control is named by the criterion (``label`` where there is only one question) and labels the object
+    ``field``; stars become Rating, other numbers Number, categories Choices, free text TextArea, and a
+    preference Choices of first, tie and second, because Pairwise knows no tie.
+
+    Returns
+    -------
+    list of str
+        What was not written, and why.
+    """
+    if not labels.judges:
+        raise DataError("Label Studio predictions are labels of judges; the table has none (judges=[...] names them)")
+    labels = labels.resolve_repeats("error")
+    told = labels.labels.filter(labels.column("kind") == "judge")
+    tasks: dict[str, dict[str, Any]] = {}
+    about = {row["item"]: row for row in _item_fields(labels).iter_rows(named=True)}
+    for row in told.iter_rows(named=True):
+        data = {k: v for k, v in about[row["item"]].items() if v is not None}
+        task = tasks.setdefault(row["item"], {"data": data, "predictions": {}})
+        criterion = row.get("criterion")
+        result = _result(labels.scale_of(criterion), row["label"], criterion or "label", field)
+        task["predictions"].setdefault(row["annotator"], []).append(result)
+    written = [
+        {
+            "data": task["data"],
+            "predictions": [
+                {"model_version": judge, "result": result} for judge, result in task["predictions"].items()
+            ],
+        }
+        for task in tasks.values()
+    ]
+    path.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    people = len(labels) - told.height
+    return [f"{counted(people, 'label')} of people not written: predictions are of models"] if people else []
+
+
+def _item_fields(labels: Annotations) -> pl.DataFrame:
+    """What is known of each item, also in columns of the answers that say one thing of an item."""
+    taken = {*KEY, "label", *labels.conditions, *labels.items.columns}
+    rest = [c for c in labels.labels.columns if c not in taken]
+    per_item = labels.labels.group_by("item").agg(pl.col(rest).n_unique())
+    single = [c for c in rest if (per_item[c] == 1).all()]
+    about = labels.labels.select("item", *single).unique("item", keep="first")
+    table = labels.items.join(about, on="item", how="left", maintain_order="left")
+    return table.select("item", *sorted(c for c in table.columns if c != "item"))
+
+
+def _result(scale: Scale, label: Label, control: str, field: str) -> dict[str, Any]:
+    value: dict[str, Any]
+    if isinstance(scale, Preference):
+        kind, value = "choices", {"choices": [{-1: "first", 0: "tie", 1: "second"}[int(label)]]}
+    elif scale.numeric:
+        whole = isinstance(scale, Ordinal)
+        kind = "rating" if whole else "number"
+        value = {kind: int(float(label)) if whole else float(label)}
+    elif isinstance(scale, Text):
+        kind, value = "textarea", {"text": [str(label)]}
+    else:
+        kind, value = "choices", {"choices": [str(label)]}
+    return {"from_name": control, "to_name": field, "type": kind, "value": value}

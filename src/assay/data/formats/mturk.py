@@ -1,0 +1,201 @@
+"""Batch results of Amazon Mechanical Turk: one row an assignment, ``Input.*`` and ``Answer.*`` columns."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.data.formats import Rows
+from assay.data.formats.intake import EMPTY, REJECTED, Answer, Intake, own_id, parsed, set_of
+from assay.data.formats.tables import delimited
+from assay.data.scales import Preference
+from assay.errors import DataError, counted, listing
+
+SWAPS = {"1": 1, "2": -1}
+"""What a column that tells the order says: 1 as listed, 2 the other way round."""
+
+
+def read_mturk(
+    path: Path,
+    *,
+    item: str | None = None,
+    criteria: Sequence[str] | None = None,
+    numbered: Sequence[str] = (),
+    swap: str | None = None,
+    rejected: bool = False,
+    workers: Literal["codes", "ids"] = "codes",
+    salt: str = "",
+) -> Rows:
+    """Answers of a batch.
+
+    Parameters
+    ----------
+    item : str
+        The column that holds your item id (``Input.id`` or ``id``); not the HIT, which changes when a batch is
+        published again. Without it equal inputs are one item.
+    numbered : list of str
+        Questions asked several times in one HIT: ``["pref"]`` makes ``Answer.pref1`` … ``Answer.pref5`` the
+        answers to ``pref`` of five items, named ``id#1`` … ``id#5``.
+    swap : str
+        The input that says whether the two sides were swapped (``id`` for ``Input.id1`` …): 1 as listed, 2
+        swapped. Answers −1, 0, 1 (first shown, neither, second shown) are turned back, so that −1 is the same
+        system everywhere.
+    rejected : bool
+        Keep rejected assignments.
+    workers : {"codes", "ids"}
+        Worker ids are personal data: by default a code stands for each, the same in every file.
+    salt : str
+        Makes the codes impossible to guess for someone who has a list of worker ids.
+    """
+    table = delimited(path)
+    if "WorkerId" not in table.columns:
+        raise DataError(f"{path} has no column 'WorkerId'; it is not a batch file of Mechanical Turk")
+    if workers not in ("codes", "ids"):
+        raise DataError(f"workers must be 'codes' or 'ids', not {workers!r}")
+    intake = Intake(path)
+    submitted = 0
+    for line, row in enumerate(table.to_dicts(), 2):
+        inputs = {c[6:]: html.unescape(v) for c, v in row.items() if c.startswith("Input.") and v is not None}
+        answers = dict(_answers(row))
+        if row.get("AssignmentStatus") == "Rejected" and not rejected:
+            intake.leave_out(REJECTED, max(1, sum(v is not None for v in answers.values())))
+            continue
+        submitted += row.get("AssignmentStatus") == "Submitted"
+        base = Answer(
+            _item(row, inputs, item, f"{path}, row {line}"),
+            row["WorkerId"] if workers == "ids" else _code(row["WorkerId"], salt),
+            "",
+            f"row {line}",
+            time=_time(row.get("SubmitTime")),
+            submission=row.get("AssignmentId"),
+            about={"seconds": None if not row.get("WorkTimeInSeconds") else float(row["WorkTimeInSeconds"])},
+        )
+        _assignment(intake, base, answers, inputs, numbered, swap)
+    _notes(intake, table.columns, item, swap, submitted, workers)
+    if swap is not None:
+        intake.scales = {a.criterion: Preference() for a in intake.answers if "position" in a.about}
+    return intake.rows(criteria, texts=True)
+
+
+def _assignment(
+    intake: Intake,
+    base: Answer,
+    answers: Mapping[str, str | None],
+    inputs: Mapping[str, str],
+    numbered: Sequence[str],
+    swap: str | None,
+) -> None:
+    """The answers of one worker to one HIT."""
+    for question, value in answers.items():
+        base_name = re.sub(r"\d+$", "", question)
+        several = base_name in numbered and base_name != question
+        place = question[len(base_name) :] if several else ""
+        name = f"{base.item}#{place}" if several else base.item
+        if value is None:
+            intake.leave_out(EMPTY)
+            continue
+        label: str | int = value
+        about = dict(base.about)
+        order = None if swap is None or value not in ("-1", "0", "1") else inputs.get(f"{swap}{place}")
+        if order is not None:
+            if order not in SWAPS:
+                raise DataError(
+                    f"{intake.source}, {base.where}: 'Input.{swap}{place}' must be 1 (as listed) or 2 (swapped); "
+                    f"it is {order!r}"
+                )
+            about["position"] = {"-1": 1, "0": None, "1": 2}[value]
+            label = int(value) * SWAPS[order]
+        criterion = base_name if several else question
+        intake.item(name, _inputs(inputs, place))
+        intake.answers.append(replace(base, item=name, label=label, criterion=criterion, about=about))
+
+
+def _inputs(inputs: Mapping[str, str], place: str) -> dict[str, str]:
+    """The inputs that concern one of several numbered items: its own without the number, and the common ones."""
+    if not place:
+        return dict(inputs)
+    bases = {re.sub(r"\d+$", "", c) for c in inputs if re.search(r"\d$", c)}
+    common = {c: v for c, v in inputs.items() if re.sub(r"\d+$", "", c) not in bases}
+    return {**common, **{base: inputs[f"{base}{place}"] for base in sorted(bases) if f"{base}{place}" in inputs}}
+
+
+def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """(question, answer) of one row; None for what is unanswered."""
+    nested: dict[str, dict[str, Any]] = {}
+    for column, cell in row.items():
+        if not column.startswith("Answer."):
+            continue
+        name = column.removeprefix("Answer.").removeprefix("Answer.")
+        question, dot, option = name.partition(".")
+        value = parsed(cell)
+        if name == "taskAnswers" and isinstance(value, list):
+            for form in value:
+                for asked, given in form.items():
+                    yield asked, _said(given)
+        elif dot:
+            nested.setdefault(question, {})[option] = cell
+        else:
+            yield name, _said(cell)
+    for question, given in nested.items():
+        yield question, _said(given)
+
+
+def _said(given: Any) -> str | None:
+    """An answer in one word: the ticked options, the label, the number or the text."""
+    if isinstance(given, dict):
+        if set(given) == {"label"}:
+            return _said(given["label"])
+        ticked = [option for option, on in given.items() if str(on).lower() == "true"]
+        return set_of(ticked) if ticked else None
+    if given is None or given == "":
+        return None
+    return html.unescape(str(given))
+
+
+def _item(row: Mapping[str, Any], inputs: Mapping[str, str], item: str | None, where: str) -> str:
+    own = own_id(item, {**inputs, **row}, where)
+    if own is not None:
+        return own
+    if not inputs:
+        return str(row.get("HITId") or where)
+    told = "\0".join(f"{k}\0{v}" for k, v in sorted(inputs.items()))
+    return "input-" + hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
+
+
+def _code(worker: str, salt: str) -> str:
+    key = salt.encode()[: hashlib.blake2b.MAX_KEY_SIZE]
+    return "worker-" + hashlib.blake2b(worker.encode(), digest_size=4, key=key).hexdigest()
+
+
+def _time(text: str | None) -> float | None:
+    """When an assignment was submitted (``Fri Nov 20 09:10:00 PST 2026``); all of a file are in one time zone."""
+    parts = (text or "").split()
+    if len(parts) != 6:
+        return None
+    try:
+        return datetime.strptime(" ".join(parts[1:4] + parts[5:]), "%b %d %H:%M:%S %Y").timestamp()
+    except ValueError:
+        return None
+
+
+def _notes(
+    intake: Intake, columns: Sequence[str], item: str | None, swap: str | None, submitted: int, workers: str
+) -> None:
+    inputs = [c for c in columns if c.startswith("Input.")]
+    if item is None:
+        intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(inputs, 4)})")
+    if swap is None and {str(a.label) for a in intake.answers} & {"-1"}:
+        intake.note(
+            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
+            "name the input that says so with swap=..."
+        )
+    if submitted:
+        intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
+    if workers == "codes":
+        intake.note("workers are named by codes; workers='ids' keeps their ids")

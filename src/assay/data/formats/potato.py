@@ -1,0 +1,257 @@
+"""What potato writes: each user's ``user_state.json`` (the truth), or its exports in JSON Lines and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.data.annotations import natural
+from assay.data.formats import Rows
+from assay.data.formats.intake import (
+    AMBIGUOUS,
+    EMPTY,
+    Answer,
+    Intake,
+    chosen_of_two,
+    members,
+    number,
+    odd_of_three,
+    parsed,
+    set_of,
+)
+from assay.data.formats.tables import delimited, json_objects, load_json
+from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
+from assay.errors import DataError
+
+STATE = "user_state.json"
+SHUFFLED = "shuffled on the screen in a way that the file does not tell"
+Labels = dict[str, dict[str, Any]]
+"""{schema: {label: value}}: the shape that all of potato's outputs share."""
+
+
+def read_potato(
+    path: Path,
+    *,
+    criteria: Sequence[str] | None = None,
+    config: str | Path | None = None,
+    shown: str | None = None,
+) -> Rows:
+    """Annotations of a potato project.
+
+    Parameters
+    ----------
+    path : Path
+        The project's folder, its ``annotation_output``, one ``user_state.json``, or an export
+        (``annotations.jsonl``, ``annotations.csv``).
+    config : path
+        The project's ``config.yaml``, which states the scales and where the items are; found by itself in the
+        project's folder.
+    shown : str
+        The items' field that lists the names of the two or three things compared, in the order of the item;
+        the things themselves when not given.
+    """
+    root, config_path = _project(path, None if config is None else Path(config))
+    settings = {} if config_path is None else _yaml(config_path)
+    items = {} if config_path is None else _items(config_path.parent, settings)
+    project = _Project(Intake(path), {s["name"]: s for s in settings.get("annotation_schemes") or ()}, items, shown)
+    for user, item, labels, about in _entries(root):
+        project.entry(user, item, labels, about)
+    for name, fields in items.items():
+        if any(a.item == name for a in project.intake.answers):
+            project.intake.item(name, fields)
+    for name, schema in project.schemes.items():
+        scale = _scale(schema)
+        if scale is not None:
+            project.intake.scales[name] = scale
+    return project.intake.rows(criteria, texts=True)
+
+
+class _Project:
+    """A project while it is read."""
+
+    def __init__(
+        self, intake: Intake, schemes: dict[str, dict[str, Any]], items: dict[str, dict[str, Any]], shown: str | None
+    ) -> None:
+        self.intake, self.schemes, self.items, self.shown = intake, schemes, items, shown
+
+    def entry(self, user: str, item: str, labels: Labels, about: dict[str, Any]) -> None:
+        """Everything that one user said of one item."""
+        changes, order = about.pop("changes", ()), about.pop("order", {})
+        if not labels:
+            self.intake.leave_out(EMPTY)
+        for schema, given in labels.items():
+            extra = dict(about)
+            label: Any
+            if not given or ("selection" in given and schema in order):
+                self.intake.leave_out(SHUFFLED if given else EMPTY)
+                continue
+            if "selection" in given:
+                label = self.preferred(item, schema, str(given["selection"]), extra)
+                self.intake.scales[schema] = Preference()
+            elif isinstance(triads := parsed(next(iter(given.values()))), dict) and "triads" in triads:
+                label = self.odd(item, schema, triads["triads"], extra)
+                self.intake.scales[schema] = OddOneOut()
+            elif set(given) == {"text_box"}:
+                label = str(given["text_box"])
+                self.intake.scales[schema] = Text()
+            else:
+                label = self.ticked(schema, given, changes)
+            if label is None:
+                self.intake.leave_out(AMBIGUOUS)
+            else:
+                where = f"{user}: {item}"
+                self.intake.answers.append(Answer(item, user, label, where, schema, about=extra))
+
+    def preferred(self, item: str, schema: str, selection: str, extra: dict[str, Any]) -> int | None:
+        """A, B or tie: positions in the item's own list."""
+        position = {"A": 0, "B": 1, "tie": None}.get(selection, -1)
+        if position == -1:
+            return None
+        extra["position"] = None if position is None else position + 1
+        names = self.listed(item, self.shown) if self.shown else []
+        if len(names) == 2:
+            self.intake.item(item, members(names))
+            return chosen_of_two(names, position)
+        self.intake.note(f"{schema}: A counts as the first; name what A and B are with shown=...")
+        return {0: -1, 1: 1, None: 0}[position]
+
+    def odd(self, item: str, schema: str, triads: list[list[str]], extra: dict[str, Any]) -> str | None:
+        """The odd one of three texts, as its letter in the item's own order."""
+        if len(triads) != 1 or len(triads[0]) != 4:
+            return None
+        *texts, chosen = triads[0]
+        field = self.schemes.get(schema, {}).get("items_field")
+        own = self.listed(item, field) if field else []
+        if chosen not in texts:
+            return None
+        extra["position"] = texts.index(chosen) + 1
+        order = own if set(own) == set(texts) else list(natural(texts))
+        self.intake.item(item, dict(zip(("first", "second", "third"), order, strict=False)))
+        return odd_of_three(texts, texts.index(chosen), order)
+
+    def listed(self, item: str, field: str) -> list[str]:
+        """What an item compares, in its own order."""
+        values = self.items.get(item, {}).get(field)
+        return [str(v) for v in values] if isinstance(values, list) else []
+
+    def ticked(self, schema: str, given: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> Any:
+        """The ticked choice of likert, radio or multiselect, whose names are the keys."""
+        kind = self.schemes.get(schema, {}).get("annotation_type")
+        chosen = [str(v if k == schema else k) for k, v in given.items()]
+        if kind in ("slider", "number"):
+            chosen = [str(v) for v in given.values()]
+        if len(chosen) == 1 or kind == "multiselect":
+            return number(chosen[0]) if kind in ("likert", "slider", "number") else set_of(chosen)
+        if kind not in ("likert", "radio"):
+            self.intake.note(f"{schema}: several labels on an item are taken as a set; config=... says if they are")
+            return set_of(chosen)
+        # Old versions kept both answers of someone who changed their mind: the last change tells which counts.
+        mine = [c for c in changes if c.get("schema_name") == schema and str(c.get("new_value")) in chosen]
+        last = max(mine, key=lambda c: c.get("timestamp") or 0, default=None)
+        return None if last is None else number(last["new_value"]) if kind == "likert" else str(last["new_value"])
+
+
+def _project(path: Path, config: Path | None) -> tuple[Path, Path | None]:
+    """Where the annotations are, and the configuration if there is one."""
+    if path.is_dir():
+        root = path / "annotation_output" if (path / "annotation_output").is_dir() else path
+        found = [p for p in (path / "config.yaml", root.parent / "config.yaml") if p.is_file()]
+        return root, config or (found[0] if found else None)
+    return path, config
+
+
+def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
+    """(user, item, labels, about) of every item that a user has touched."""
+    if root.is_dir():
+        states = sorted(root.glob(f"*/{STATE}")) or sorted(root.glob(STATE))
+        if not states:
+            raise DataError(f"{root} holds no user's folder with {STATE}; name the project's folder or an export")
+        for state in states:
+            yield from _state(state)
+    elif root.name == STATE:
+        yield from _state(root)
+    elif root.suffix.lower() == ".csv":
+        for row in delimited(root).to_dicts():
+            labels: Labels = {}
+            for column, value in row.items():
+                schema, dot, name = column.partition(".")
+                if dot and value is not None:
+                    labels.setdefault(schema, {})[name] = value
+            yield row["user_id"], row["instance_id"], labels, {}
+    else:
+        for row in json_objects(root):
+            yield str(row["user_id"]), str(row["instance_id"]), row.get("labels") or {}, {}
+
+
+def _state(path: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
+    state = load_json(path)
+    behaviour = state.get("instance_id_to_behavioral_data") or {}
+    for item, pairs in (state.get("instance_id_to_label_to_value") or {}).items():
+        labels: Labels = {}
+        for key, value in pairs:
+            labels.setdefault(key["schema"], {})[key["name"]] = value
+        seen = behaviour.get(item) or {}
+        about: dict[str, Any] = {"changes": seen.get("annotation_changes") or ()}
+        about["order"] = (state.get("instance_id_to_presentation_order") or {}).get(item) or {}
+        if seen.get("total_time_ms") is not None:
+            about["seconds"] = seen["total_time_ms"] / 1000
+        yield str(state.get("user_id") or path.parent.name), item, labels, about
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise DataError(f"{path} can not be read as potato's configuration: {error}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} is not potato's configuration: it holds no settings")
+    return found
+
+
+def _items(folder: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The items of the project's data files, by id."""
+    key = (settings.get("item_properties") or {}).get("id_key", "id")
+    items: dict[str, dict[str, Any]] = {}
+    for name in settings.get("data_files") or ():
+        file = folder / str(name)
+        if not file.is_file():
+            continue
+        if file.suffix in (".csv", ".tsv"):
+            found = delimited(file).to_dicts()
+        elif file.suffix == ".json" and not file.read_text("utf-8-sig").lstrip().startswith("{"):
+            found = load_json(file)
+        else:
+            found = json_objects(file)
+        items.update({str(row[key]): {k: v for k, v in row.items() if k != key} for row in found if key in row})
+    return items
+
+
+def _scale(schema: Mapping[str, Any]) -> Scale | None:
+    """The scale that a schema of the configuration states."""
+    kind = schema.get("annotation_type")
+    if kind == "likert" and schema.get("size"):
+        return Ordinal(1, int(schema["size"]))
+    if kind == "radio" and schema.get("labels"):
+        names = [str(one["name"]) if isinstance(one, dict) else str(one) for one in schema["labels"]]
+        return Nominal(names)
+    return {"text": Text(), "multiselect": Nominal(), "pairwise": Preference(), "triad_test": OddOneOut()}.get(
+        str(kind)
+    )
+
+
+def is_potato(folder: Path) -> bool:
+    """Whether a folder is a potato project or its output."""
+    return any(True for pattern in (f"*/{STATE}", f"annotation_output/*/{STATE}") for _ in folder.glob(pattern))
+
+
+def is_potato_line(line: str) -> bool:
+    """Whether a line is one of potato's JSON Lines export."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError:
+        return False
+    return isinstance(row, dict) and {"instance_id", "user_id", "labels"} <= set(row)

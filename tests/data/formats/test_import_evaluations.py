@@ -1,0 +1,278 @@
+"""Logs of Inspect AI and results of promptfoo and MLflow: which model judged, and what is no judgement."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.formats import inspect_ai, intake, mlflow, promptfoo
+from assay.errors import DataError
+
+# -- Inspect AI ---------------------------------------------------------------------------------------
+
+HEADER = {
+    "version": 2,
+    "status": "success",
+    "eval": {
+        "task": "t",
+        "task_id": "x",
+        "model": "m/tested",
+        "config": {"epochs": 2},
+        "scorers": [{"name": "rating", "options": {"model": {"model": "m/rater"}}}],
+        "model_roles": {"grader": {"model": "m/role"}},
+    },
+    "results": {"scores": []},
+}
+
+
+def sample(key, epoch, scores, **more):
+    metadata = {"key": f"k{key}", "deep": {"a": 1}}
+    return {"id": key, "epoch": epoch, "input": "in", "metadata": metadata, "scores": scores, **more}
+
+
+def samples():
+    edit = [{"value": 5}, {"value": 2, "provenance": {"author": "lead"}}]
+    return [
+        sample(1, 1, {"rating": {"value": 4, "history": []}, "qa": {"value": "C", "metadata": {"grading": []}}}),
+        sample(1, 2, {"rating": {"value": 2, "history": edit}}),
+        sample(2, 1, {"rating": {"value": float("nan")}, "two": {"value": {"a": 1, "b": 3}}}),
+        sample(2, 2, {}, error={"message": "boom"}),
+    ]
+
+
+def eval_file(path):
+    members = {"header.json": HEADER} | {f"samples/{i}.json": s for i, s in enumerate(samples())}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, json.dumps(content, indent=2))
+    return path
+
+
+EXPECTED = {
+    ("1", "m/rater", "rating", 1, "4"),
+    ("1", "m/role", "qa", 1, "C"),
+    ("1", "m/rater", "rating", 2, "5"),
+    ("2", "two", "two.a", 1, "1"),
+    ("2", "two", "two.b", 1, "3"),
+}
+SCALES = {"rating": "1-5", "qa": "nominal:C,P,I", "two.a": "1-5", "two.b": "1-5"}
+COLUMNS = ("item", "annotator", "criterion", "repeat", "label")
+
+
+@pytest.mark.parametrize("kind", ["eval", "json"])
+def test_scores_of_a_log(put, tmp_path, answers, left_out, kind):
+    path = eval_file(tmp_path / "log.eval") if kind == "eval" else put("log.json", {**HEADER, "samples": samples()})
+    labels = assay.read(path, scale=SCALES)
+    assert answers(labels, *COLUMNS) == EXPECTED
+    assert labels.humans == ()
+    assert left_out(labels) == {intake.UNSCORED: 1, inspect_ai.FAILED: 1}
+    assert "1 score edited by a person: the judge's own, earlier one counts" in labels.reading.notes
+
+
+def test_names_of_items_and_judges(tmp_path, answers):
+    path = eval_file(tmp_path / "log.eval")
+    named = assay.read(path, item="key", judge={"two": "m/two"}, criteria=["two"], with_model=True, format="inspect-ai")
+    assert answers(named, "item", "annotator", "criterion") == {
+        ("k2@m/tested", "m/two", "two.a"),
+        ("k2@m/tested", "m/two", "two.b"),
+    }
+
+
+def test_a_log_that_is_still_running_says_so(tmp_path):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_journal/start.json", json.dumps({"eval": HEADER["eval"]}))
+        archive.writestr("samples/1.json", json.dumps(samples()[0]))
+    labels = assay.read(path, criteria=["rating"], scale="1-5")
+    assert any("status is 'started'" in note for note in labels.reading.notes)
+
+
+def test_damaged_logs_are_refused(tmp_path):
+    path = tmp_path / "log.eval"
+    path.write_text("no archive")
+    with pytest.raises(DataError, match=r"not a log of Inspect AI: an \.eval file is a zip archive"):
+        assay.read(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("other.json", "{}")
+    with pytest.raises(DataError, match=r"holds no header\.json"):
+        assay.read(path)
+
+
+def test_members_packed_with_zstandard_are_unpacked(tmp_path):
+    """A frame of Zstandard that Parquet would hold, put into a zip by hand: Python's own zipfile can not."""
+    text = json.dumps({"a": "é" * 50, "b": [1, None], "c": 'say "so", then'}, indent=2).encode()
+    frame = _zstandard(text)
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("header.json")
+        archive.writestr(info, frame)
+    packed = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        start = packed.index(mark) + place
+        packed[start : start + 2] = (93).to_bytes(2, "little")
+    path.write_bytes(bytes(packed))
+    info = zipfile.ZipFile(path).getinfo("header.json")
+    assert json.loads(inspect_ai._unpack(path, info)) == json.loads(text)
+
+
+def _zstandard(text: bytes) -> bytes:
+    """A Zstandard frame of one raw block (RFC 8878, 3.1.1): magic, single segment, 4-byte size, block."""
+    block = (len(text) << 3 | 1).to_bytes(3, "little")
+    return b"\x28\xb5\x2f\xfd\xa0" + len(text).to_bytes(4, "little") + block + text
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("file", ["judge_probe.eval", "judge_probe.json", "judge_probe_edited.eval"])
+def test_real_logs(real_data, expected, answers, left_out, file):
+    scales = {"rating_judge": "1-5", "two_aspects.fluent": "1-5", "two_aspects.helpful": "1-5"}
+    labels = assay.read(real_data / "formats" / "inspect_ai" / file, scale={**scales, "model_graded_qa": "nominal"})
+    rows = [r for r in expected("formats/inspect_ai") if r["file"] == file]
+    several = file.endswith(".eval")
+    found = answers(labels, "item", "criterion", *(["repeat"] if several else []), "label")
+    wanted = {
+        (
+            r["sample_id"],
+            ".".join(filter(None, (r["scorer"], r["aspect"]))),
+            *([int(r["epoch"])] if several else []),
+            "5" if r["status"] == "edited" else r["value"],  # the judge's own score, before the edit
+        )
+        for r in rows
+        if r["status"] != "unscored"
+    }
+    assert found == wanted
+    assert left_out(labels).get(intake.UNSCORED, 0) == sum(r["status"] == "unscored" for r in rows)
+    assert labels.judges == ("mockllm/grader", "mockllm/rater", "two_aspects")
+
+
+# -- promptfoo ----------------------------------------------------------------------------------------
+
+
+def outcome(test, provider, *components, **more):
+    return {
+        "testIdx": test,
+        "promptIdx": 0,
+        "provider": {"id": f"openai:{provider}", "label": provider},
+        "vars": {"key": f"k{test}", "question": "why?"},
+        "response": {"output": "because"},
+        "gradingResult": {"pass": True, "score": 1, "componentResults": list(components)},
+        **more,
+    }
+
+
+def component(kind, score, metric=None, **more):
+    return {"pass": score > 0.5, "score": score, "assertion": {"type": kind, "metric": metric}, **more}
+
+
+def results():
+    return [
+        outcome(
+            0,
+            "m1",
+            component("llm-rubric", 0.8, "tone"),
+            component("llm-rubric", 0.4, "tone"),
+            component("contains", 1),
+            component("human", 1),
+        ),
+        outcome(0, "m2", component("llm-rubric", 0, "tone", metadata={"graderError": True})),
+        {**outcome(1, "m1"), "gradingResult": None, "error": "no answer"},
+    ]
+
+
+@pytest.mark.parametrize("shape", ["json", "older", "jsonl"])
+def test_what_model_graders_said(put, answers, left_out, shape):
+    config = {"defaultTest": {"options": {"provider": "gpt"}}}
+    path = {
+        "json": lambda: put(
+            "results.json", {"evalId": "e", "results": {"version": 3, "results": results()}, "config": config}
+        ),
+        "older": lambda: put("results.json", {"evalId": "e", "results": results(), "config": config}),
+        "jsonl": lambda: put("results.jsonl", results()),
+    }[shape]()
+    labels = assay.read(path, item="key", **({} if shape != "jsonl" else {"judge": "gpt"}))
+    assert answers(labels, "item", "annotator", "kind", "criterion", "label") == {
+        ("k0 @ m1", "gpt", "judge", "tone", 0.8),
+        ("k0 @ m1", "gpt", "judge", "tone 2", 0.4),
+        ("k0 @ m1", "promptfoo user", "human", "human", 1.0),
+    }
+    assert left_out(labels) == {promptfoo.BY_RULE: 1, intake.UNSCORED: 1, promptfoo.NO_OUTPUT: 1}
+    assert labels.items.select("document", "system", "output").row(0) == ("k0", "m1", "because")
+    verdicts = assay.read(path, value="pass", criteria=["tone", "tone 2"])
+    assert answers(verdicts, "criterion", "label") == {("tone", "true"), ("tone 2", "false")}
+
+
+def test_a_test_run_again_is_a_repeat(put, answers):
+    again = [outcome(0, "m1", component("g-eval", 0.5)), outcome(0, "m1", component("g-eval", 0.7))]
+    labels = assay.read(put("results.json", {"evalId": "e", "results": {"results": again}}), judge="gpt")
+    assert answers(labels, "item", "repeat", "label") == {("test 0", 1, 0.5), ("test 0", 2, 0.7)}
+
+
+# -- MLflow -------------------------------------------------------------------------------------------
+
+TABLE = {
+    "columns": ["inputs", "outputs", "tone/v1/score", "tone/v1/justification", "toxicity/v1/score"],
+    "data": [["q1", "a1", 4, "good", 0.1], ["q2", "a2", 2, "bad", 0.2], ["q3", "a3", None, None, 0.3]],
+}
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet", "csv"])
+def test_a_table_of_scores(put, tmp_path, answers, left_out, kind):
+    path = put("eval_results_table.json", TABLE)
+    if kind != "json":
+        frame = pl.DataFrame([dict(zip(TABLE["columns"], row, strict=True)) for row in TABLE["data"]])
+        path = tmp_path / f"table.{kind}"
+        frame.write_parquet(path) if kind == "parquet" else frame.write_csv(path)
+    labels = assay.read(path, item="inputs", judge="gpt", scale="1-5")
+    assert answers(labels) == {("q1", "gpt", "tone", 4), ("q2", "gpt", "tone", 2)}
+    assert left_out(labels) == {intake.UNSCORED: 1}
+    assert "without a justification, not taken as a judge's: toxicity" in labels.reading.notes
+    both = assay.read(path, item="inputs", criteria=["toxicity"], scale="interval:0-1")
+    assert both.criteria == ("toxicity",)
+
+
+def assessment(name, by, who, value=None, **more):
+    feedback = {} if value is None else {"feedback": {"value": value}}
+    return {"assessment_name": name, "source": {"source_type": by, "source_id": who}, **feedback, **more}
+
+
+def test_assessments_of_traces(put, answers, left_out):
+    traces = [
+        {
+            "info": {
+                "trace_id": "t1",
+                "request_preview": "why?",
+                "assessments": [
+                    assessment("good", "LLM_JUDGE", "openai:/gpt", True),
+                    assessment("good", "HUMAN", "ann@example.org", False),
+                    assessment("good", "CODE", "rule", True),
+                    assessment("good", "HUMAN", "bob@example.org", True, valid=False),
+                    assessment("truth", "HUMAN", "ann@example.org", expectation={"value": "x"}),
+                    assessment("good", "LLM_JUDGE", "openai:/other", error={"error_code": "RATE_LIMIT"}),
+                ],
+            },
+            "data": {"spans": []},
+        }
+    ]
+    for shape in (traces, {"traces": traces}, [{**traces[0]["info"], "assessments": traces[0]["info"]["assessments"]}]):
+        labels = assay.read(put("traces.json", shape))
+        assert answers(labels, "item", "annotator", "kind", "criterion", "label") == {
+            ("t1", "openai:/gpt", "judge", "good", "true"),
+            ("t1", "ann@example.org", "human", "good", "false"),
+        }
+        assert left_out(labels) == {
+            mlflow.BY_CODE: 1,
+            intake.SUPERSEDED: 1,
+            mlflow.EXPECTATION: 1,
+            intake.UNSCORED: 1,
+        }
+
+
+def test_a_table_without_judges_is_refused(put):
+    table = {"columns": ["inputs", "toxicity/v1/score"], "data": [["q", 0.1]]}
+    with pytest.raises(DataError, match=r"name the metrics that are with criteria=\[...\] \(there are toxicity\)"):
+        assay.read(put("t.json", table))
+    with pytest.raises(DataError, match="no column 'metric/v1/score'"):
+        assay.read(put("u.json", [{"a": 1}]), format="mlflow")

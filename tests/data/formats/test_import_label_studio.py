@@ -1,0 +1,268 @@
+"""Label Studio: full JSON, snapshots and the flat forms; positions, skips, drafts, deleted accounts."""
+
+from __future__ import annotations
+
+import pytest
+
+import assay
+from assay.data.formats import intake
+from assay.errors import DataError
+
+CONFIG = """<View><Text name="t" value="$text"/>
+  <Rating name="stars" toName="t" maxRating="4"/><Number name="score" toName="t" min="0" max="10"/>
+  <Choices name="topic" toName="t"><Choice value="Food"/><Choice value="Other thing" alias="other"/></Choices>
+  <Choices name="tags" toName="t" choice="multiple"><Choice value="x"/><Choice value="y"/></Choices>
+  <TextArea name="why" toName="t"/><Pairwise name="better" toName="l,r"/></View>"""
+
+
+def result(control, kind, **value):
+    return {"from_name": control, "to_name": "t", "type": kind, "value": value}
+
+
+def stars(n):
+    return result("stars", "rating", rating=n)
+
+
+def annotation(number, who, *results, **more):
+    return {"id": number, "completed_by": who, "result": list(results), "was_cancelled": False, **more}
+
+
+def task(number, *annotations, predictions=(), drafts=(), **data):
+    return {
+        "id": number,
+        "data": {"key": f"k{number}", "text": f"text {number}", **data},
+        "annotations": list(annotations),
+        "predictions": list(predictions),
+        "drafts": list(drafts),
+    }
+
+
+def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, left_out):
+    path = put(
+        "export.json",
+        [
+            task(
+                1,
+                annotation(1, 7, stars(3), created_at="2030-01-01T10:00:00Z", lead_time=4.5),
+                annotation(2, 8, was_cancelled=True),
+                annotation(3, None, stars(1)),
+                drafts=[{"id": 1, "result": [stars(2)]}],
+            ),
+            task(2, annotation(4, 7), annotation(5, 8, stars(2))),
+            task(3),
+        ],
+    )
+    labels = assay.read(path, item="key", users={7: "ann", 8: "bob"}, scale="1-4")
+    assert answers(labels) == {("k1", "ann", "stars", 3), ("k2", "bob", "stars", 2)}
+    assert left_out(labels) == {intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.DRAFT: 1, intake.EMPTY: 1}
+    assert labels.items["text"].to_list() == ["text 1", "text 2"]
+    assert labels.column("seconds").to_list() == [4.5, None]
+
+
+def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, left_out):
+    why = result("why", "textarea", text=["because"])
+    path = put(
+        "export.json",
+        [
+            task(
+                1,
+                annotation(2, 7, stars(4), created_at="2030-01-02"),
+                annotation(1, 7, stars(1), why, created_at="2030-01-01"),
+            )
+        ],
+    )
+    labels = assay.read(path, scale="1-4", criteria=["stars"], format="label-studio")
+    assert answers(labels) == {("1", "7", "stars", 4)}
+    assert left_out(labels) == {intake.NOT_ASKED_FOR: 1, intake.SUPERSEDED: 1}
+
+
+def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, answers, left_out):
+    path = put(
+        "export.json",
+        [
+            task(1, annotation(1, 7, stars(9), result("topic", "choices", choices=["other"]))),
+            task(
+                2,
+                annotation(
+                    2, 7, stars(4), result("score", "number", number=2.5), result("tags", "choices", choices=["y", "x"])
+                ),
+            ),
+        ],
+    )
+    labels = assay.read(path, config=put("config.xml", CONFIG))
+    assert answers(labels) == {
+        ("1", "7", "topic", "other"),
+        ("2", "7", "stars", "4"),
+        ("2", "7", "score", "2.5"),
+        ("2", "7", "tags", "x|y"),
+    }
+    assert left_out(labels) == {intake.OFF_SCALE: 1}
+    assert "labels off the scale: task 1, annotation 1: '9'" in labels.reading.notes
+    assert {c: labels.scale_of(c).spec for c in labels.criteria} == {
+        "stars": "ordinal:1-4",
+        "score": "interval:0-10",
+        "topic": "nominal:Food,other",
+        "tags": "nominal",
+    }
+    assert labels.where(criterion="stars").labels["label"].to_list() == [4]
+
+
+def test_numbers_and_text_together_need_their_scale_said(put):
+    path = put("export.json", [task(1, annotation(1, 7, stars(3), result("why", "textarea", text=["so"])))])
+    with pytest.raises(DataError, match=r"say the scale of stars .*or read one kind with criteria="):
+        assay.read(path)
+    labels = assay.read(path, scale={"stars": "1-5"})
+    assert labels.where(criterion="stars").labels["label"].to_list() == [3]
+    assert labels.scale_of("why").spec == "text"
+
+
+def test_sides_are_turned_back_to_what_stood_there(put, answers):
+    def pair(number, left, right, *annotations):
+        return task(number, *annotations, left=left, right=right, pair="p")
+
+    def chosen(side):
+        return result("better", "pairwise", selected=side)
+
+    path = put(
+        "export.json",
+        [
+            pair(1, "m1", "m2", annotation(1, 7, chosen("left"))),
+            pair(2, "m2", "m1", annotation(2, 8, chosen("right"))),
+            pair(3, "m2", "m1", annotation(3, 9, chosen("left"))),
+            pair(4, "m2", "m1", annotation(4, 10, result("seen", "choices", choices=["yes"]))),
+            pair(5, "m1", "m1", annotation(5, 11, chosen("left"))),
+        ],
+    )
+    labels = assay.read(path, item="pair", shown=["left", "right"], criteria=["better"], unchosen_is_tie=True)
+    assert answers(labels, "annotator", "label", "position") == {
+        ("7", -1, 1),
+        ("8", -1, 2),
+        ("9", 1, 1),
+        ("10", 0, None),
+    }
+    assert dict(labels.reading.left_out)[intake.AMBIGUOUS] == 1
+    assert labels.items.select("first", "second").row(0) == ("m1", "m2")
+    assert labels.scale.spec == "preference"
+
+
+def test_the_odd_one_of_three_keeps_its_letter_however_they_are_shown(put, answers):
+    def triplet(number, order, letter):
+        fields = dict(zip(("a", "b", "c"), order, strict=True))
+        return task(number, annotation(number, number, result("odd", "choices", choices=[letter])), **fields, t="t1")
+
+    path = put("export.json", [triplet(1, "xyz", "A"), triplet(2, "yxz", "B"), triplet(3, "zyx", "A")])
+    labels = assay.read(path, item="t", shown=["a", "b", "c"], scale="odd-one-out")
+    assert answers(labels, "annotator", "label") == {("1", "A"), ("2", "A"), ("3", "C")}
+
+
+def test_predictions_are_judges(put):
+    made = {"model_version": "gpt", "result": [stars(2)], "created_at": "2030-01-01"}
+    path = put("export.json", [task(1, annotation(1, 7, stars(3)), predictions=[made, 12])])
+    labels = assay.read(path, scale="1-4")
+    assert (labels.humans, labels.judges) == (("7",), ("gpt",))
+    assert any("1 prediction given by number only" in note for note in labels.reading.notes)
+    assert assay.read(path, scale="1-4", predictions=False).judges == ()
+
+
+FLAT = """"annotation_id","annotator","created_at","id","lead_time","stars","topic","updated_at"
+1,"7","2030-01-01",1,2.5,"[{""rating"":3}]","Food","2030-01-01"
+2,"None","2030-01-01",1,2.5,"[{""rating"":1}]","Food","2030-01-01"
+3,"8","2030-01-01",1,2.5,"","","2030-01-01"
+,"","",2,"","","",""
+"""
+
+
+def test_flat_exports_know_typed_answers_and_are_told_the_others(put, answers, left_out):
+    path = put("export.csv", FLAT)
+    labels = assay.read(path, scale="1-4")
+    assert answers(labels) == {("1", "7", "stars", 3)}
+    assert left_out(labels) == {
+        intake.UNKNOWN_ANNOTATOR: 1,
+        intake.EMPTY: 1,
+        "task that nobody has answered": 1,
+    }
+    assert "answers: stars; taken as data: topic (criteria=[...] says otherwise)" in labels.reading.notes
+    both = assay.read(path, scale={"stars": "1-4", "topic": "nominal"}, criteria=["stars", "topic"])
+    assert answers(both) == {("1", "7", "stars", "3"), ("1", "7", "topic", "Food")}
+
+
+def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put, answers):
+    row = {"id": 1, "annotator": 7, "annotation_id": 1, "lead_time": 1, "updated_at": "", "created_at": ""}
+    path = put("min.json", [{**row, "stars": [{"rating": 2}]}, {**row, "id": 2, "annotation_id": 2, "stars": "data"}])
+    assert answers(assay.read(path, scale="1-4")) == {("1", "7", "stars", 2)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"item": "kee"}, "field 'kee' is not in .*task 1; did you mean 'key'"),
+        ({"criteria": ["star"]}, "question 'star' is not in .*did you mean 'stars'"),
+        ({"shown": ["a"]}, "two or three fields"),
+        ({"usres": {}}, "option 'usres' is not in format 'label-studio'; did you mean 'users'"),
+        ({"config": "nowhere.xml"}, "nowhere.xml can not be read"),
+        ({"format": "label_studio"}, "did you mean 'label-studio'"),
+    ],
+)
+def test_words_for_what_is_not_there(put, options, message):
+    path = put("export.json", [task(1, annotation(1, 7, stars(3)))])
+    with pytest.raises(DataError, match=message):
+        assay.read(path, **options)
+
+
+PROJECTS = {
+    "rating": "item_id",
+    "choices": "item_id",
+    "pairwise": "pair_id",
+    "odd_one_out": "triplet_id",
+    "ui": "id",
+    "deleted_user": "item_id",
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("project", PROJECTS)
+def test_real_exports(real_data, expected, answers, left_out, project):
+    folder = real_data / "label_studio"
+    rows = [r for r in expected("label_studio") if r["file"] == f"{project}.json"]
+    config = folder / f"{project}.config.xml"
+    labels = assay.read(
+        folder / f"{project}.json",
+        item=PROJECTS[project],
+        users=folder / "users.json",
+        keep_unknown=True,
+        **({"config": config} if config.is_file() else {"scale": "1-5"}),
+    )
+    sides = {"left": "-1", "right": "1"}
+    wanted = {
+        (
+            r["item"],
+            r["annotator"] or "unknown",
+            r["control"],
+            "|".join(sorted(sides.get(r["value"], r["value"]).split("|"))),
+        )
+        for r in rows
+        if r["status"] == "ok"
+    }
+    assert {(*key, str(value).removesuffix(".0")) for *key, value in answers(labels)} == wanted
+    for status, reason in (("skipped", intake.SKIPPED), ("empty", intake.EMPTY), ("superseded", intake.SUPERSEDED)):
+        assert left_out(labels).get(reason, 0) == sum(r["status"] == status for r in rows)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("form", ["csv", "tsv", "min.json", "snapshot_default.json", "snapshot_full.json"])
+def test_all_forms_of_a_real_export_hold_the_same_labels(real_data, answers, form):
+    folder = real_data / "label_studio"
+
+    def labels(name):
+        read = assay.read(
+            folder / name,
+            item="item_id",
+            users=folder / "users.json",
+            criteria=["stars", "score"],
+            scale={"stars": "1-5", "score": "interval:0-100"},
+            predictions=False,
+        )
+        return answers(read)
+
+    # A snapshot's flat form leaves the deleted draft out as the JSON does.
+    assert labels(f"rating.{form}") == labels("rating.json")

@@ -1,0 +1,150 @@
+"""potato: user states, exports, positions of pairs and triads, old double answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import assay
+from assay.data.formats import intake, potato
+from assay.errors import DataError
+
+CONFIG = """
+data_files: [data/items.jsonl]
+item_properties: {id_key: key, text_key: text}
+annotation_schemes:
+  - {annotation_type: likert, name: stars, size: 5}
+  - {annotation_type: radio, name: kind, labels: [Good, Bad]}
+  - {annotation_type: multiselect, name: tags, labels: [x, y]}
+  - {annotation_type: pairwise, name: better, items_key: answers}
+  - {annotation_type: triad_test, name: odd, items_field: notes}
+"""
+ITEMS = [
+    {
+        "key": "k1",
+        "text": "one",
+        "answers": ["long text", "short text"],
+        "systems": ["m2", "m1"],
+        "notes": ["c", "a", "b"],
+    },
+    {
+        "key": "k2",
+        "text": "two",
+        "answers": ["long text", "short text"],
+        "systems": ["m1", "m2"],
+        "notes": ["p", "p", "q"],
+    },
+]
+
+
+def triad(*shown_and_chosen):
+    return json.dumps({"design": "complete", "triads": [list(shown_and_chosen)]})
+
+
+def state(user, labels, **more):
+    pairs = {
+        item: [[{"schema": s, "name": n}, v] for s, names in schemas.items() for n, v in names.items()]
+        for item, schemas in labels.items()
+    }
+    return {"user_id": user, "instance_id_ordering": [], "instance_id_to_label_to_value": pairs, **more}
+
+
+@pytest.fixture
+def project(put):
+    put("p/config.yaml", CONFIG)
+    put("p/data/items.jsonl", ITEMS)
+
+    def add(user, labels, **more):
+        path = put(f"p/annotation_output/{user}/user_state.json", state(user, labels, **more))
+        return path.parents[2]
+
+    return add
+
+
+def test_every_kind_of_schema(project, answers):
+    project("bob", {"k1": {"better": {"selection": "tie"}, "odd": {"odd": triad("b", "a", "c", "b")}}})
+    path = project(
+        "ann",
+        {
+            "k1": {
+                "stars": {"4": "4"},
+                "kind": {"Good": "Good"},
+                "tags": {"y": "y", "x": "x"},
+                "better": {"selection": "A"},
+                "odd": {"odd": triad("a", "b", "c", "b")},
+                "why": {"text_box": "so"},
+            },
+            "k2": {"better": {"selection": "A"}},
+        },
+    )
+    labels = assay.read(path, shown="systems")
+    assert answers(labels) == {
+        ("k1", "ann", "stars", "4"),
+        ("k1", "ann", "kind", "Good"),
+        ("k1", "ann", "tags", "x|y"),
+        ("k1", "ann", "why", "so"),
+        ("k1", "ann", "better", "1"),  # A is m2, and m1 is the first
+        ("k2", "ann", "better", "-1"),
+        ("k1", "bob", "better", "0"),
+        ("k1", "ann", "odd", "C"),  # b stands third in the item's own order: c, a, b
+        ("k1", "bob", "odd", "C"),
+    }
+    assert labels.scale_of("stars").spec == "ordinal:1-5"
+    assert labels.scale_of("kind").spec == "nominal:Good,Bad"
+    assert labels.items["text"].to_list() == ["one", "two"]
+
+
+def test_equal_texts_of_a_triad_can_not_be_told_apart(project, left_out):
+    path = project("ann", {"k2": {"stars": {"2": "2"}, "odd": {"odd": triad("p", "q", "p", "p")}}})
+    assert left_out(assay.read(path)) == {intake.AMBIGUOUS: 1}
+
+
+def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, answers, left_out):
+    both = {"k1": {"stars": {"3": "3", "5": "5"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
+    changes = [
+        {"timestamp": 2.0, "schema_name": "stars", "new_value": "3"},
+        {"timestamp": 1.0, "schema_name": "stars", "new_value": "5"},
+    ]
+    seen = {"k1": {"annotation_changes": changes, "total_time_ms": 1500}}
+    labels = assay.read(project("ann", both, instance_id_to_behavioral_data=seen))
+    assert answers(labels, "item", "label", "seconds") == {("k1", 3, 1.5)}
+    assert left_out(labels) == {intake.AMBIGUOUS: 1}
+
+
+def test_a_pair_shuffled_in_an_unknown_way_is_not_guessed(project, left_out):
+    order = {"k1": {"better": ["x"]}}
+    path = project(
+        "ann",
+        {"k1": {"better": {"selection": "A"}}, "k2": {"better": {"selection": "B"}}},
+        instance_id_to_presentation_order=order,
+    )
+    assert left_out(assay.read(path)) == {potato.SHUFFLED: 1}
+
+
+def test_exports(put, answers):
+    row = {"instance_id": "k1", "user_id": "ann", "labels": {"stars": {"4": "4"}}, "spans": {}, "links": {}}
+    assert answers(assay.read(put("annotations.jsonl", [row]), scale="1-5")) == {("k1", "ann", "stars", 4)}
+    table = put("annotations.csv", "instance_id,user_id,stars.4,stars.5\nk1,ann,4,\nk2,ann,,5\n")
+    labels = assay.read(table, format="potato", scale="1-5")
+    assert answers(labels) == {("k1", "ann", "stars", 4), ("k2", "ann", "stars", 5)}
+
+
+def test_a_folder_without_states_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"no user's folder with user_state\.json"):
+        assay.read(tmp_path, format="potato")
+
+
+@pytest.mark.real_data
+def test_a_real_project(real_data, expected, answers):
+    labels = assay.read(real_data / "formats" / "potato")
+    notes = {row["item"]: [row["first"], row["second"], row["third"]] for row in labels.items.iter_rows(named=True)}
+    sides = {"-1": "A", "1": "B", "0": "tie"}
+
+    def value(item, criterion, label):
+        if criterion == "odd":
+            return notes[item]["ABC".index(label)]
+        return sides[label] if criterion == "better" else label
+
+    found = {(i, a, c, value(i, c, v)) for i, a, c, v in answers(labels)}
+    assert found == {(r["item"], r["annotator"], r["schema"], r["value"]) for r in expected("formats/potato")}

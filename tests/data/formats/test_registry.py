@@ -1,0 +1,98 @@
+"""Which reader a file gets, and several files as one table."""
+
+from __future__ import annotations
+
+import inspect
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.formats.registry import FORMATS, format_of
+from assay.errors import DataError
+
+PLAIN = "item,annotator,label\nq1,ann,4\nq2,bob,2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("plain.csv", PLAIN),
+        ("names.csv", "id,annotator,score,text\n1,ann,2,x\n"),
+        ("plain.json", [{"item": "a", "annotator": "ann", "label": 1, "data": "x", "predictions": 1}]),
+        ("plain.jsonl", [{"item": "a", "annotator": "ann", "label": 1, "answer": "accept"}]),
+        ("nested.json", {"ann": {"q1": 1}}),
+    ],
+)
+def test_a_plain_table_is_no_export(put, name, content):
+    assert format_of(put(name, content)).name == "table"
+
+
+def test_options_never_hide_a_parameter_of_read():
+    own = set(inspect.signature(assay.read).parameters)
+    for form in FORMATS.values():
+        assert not (set(form.options) - {"item"}) & own, form.name
+
+
+def test_a_format_that_takes_no_options_says_so(put):
+    with pytest.raises(DataError, match="option 'users' is not in format 'table'; it has none"):
+        assay.read(put("plain.csv", PLAIN), users={})
+
+
+def test_several_files_are_one_table_and_every_count_names_its_file(put):
+    one, two = put("one.csv", PLAIN), put("two.csv", "item,annotator,label,note\nq1,bob,3,hm\nq2,ann,,\n")
+    labels = assay.read([one, two], scale="1-5")
+    assert sorted(labels.labels.select("item", "annotator", "label").rows()) == [
+        ("q1", "ann", 4),
+        ("q1", "bob", 3),
+        ("q2", "bob", 2),
+    ]
+    assert labels.reading.rows == 4
+    assert f"{two}: 2 rows read" in labels.reading.notes
+    with pytest.raises(DataError, match=rf"{two}, 2"):
+        assay.read([one, put("two.csv", "item,annotator,label\nq1,bob,9\n")], scale="1-5")
+
+
+def test_several_exports_of_a_platform(put):
+    def made(name, number, who):
+        result = [{"from_name": "stars", "to_name": "t", "type": "rating", "value": {"rating": 3}}]
+        annotations = [{"id": 1, "completed_by": who, "result": result}, {"id": 2, "was_cancelled": True, "result": []}]
+        return put(name, [{"id": number, "data": {"key": number}, "annotations": annotations, "predictions": []}])
+
+    one, two = made("one.json", 1, 7), made("two.json", 2, 8)
+    labels = assay.read([one, two], item="key", scale="1-5")
+    assert labels.n_items == 2
+    assert labels.reading.rows == 4
+    assert [reason for reason, _ in labels.reading.left_out] == [
+        f"skipped by the annotator ({one})",
+        f"skipped by the annotator ({two})",
+    ]
+
+
+def test_text_in_json_and_parquet_stays_text(put, tmp_path):
+    rows = [{"item": "a", "annotator": "ann", "label": "1"}, {"item": "b", "annotator": "ann", "label": "2"}]
+    pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
+    for path in (put("t.json", rows), tmp_path / "t.parquet"):
+        assert assay.read(path).labels["label"].to_list() == ["1", "2"]
+        assert assay.read(path, scale="1-5").labels["label"].to_list() == [1, 2]
+    csv = put("t.csv", "item,annotator,label\na,ann,1\nb,ann,2\n")
+    assert assay.read(csv).labels["label"].to_list() == [1, 2]
+
+
+@pytest.mark.real_data
+def test_real_exports_are_recognised(real_data):
+    known = {
+        "label_studio": (
+            "label-studio",
+            ["rating.json", "ui.csv", "choices.tsv", "ui.min.json", "rating.snapshot_full.json"],
+        ),
+        "formats/argilla": ("argilla", ["to_disk", "records_flat.json", "hub_flat.parquet", "to_disk/records.json"]),
+        "formats/prodigy": ("prodigy", ["choice_single.jsonl", "binary_unnamed_session.jsonl"]),
+        "formats/potato": ("potato", ["", "annotation_output", "annotation_output/exports/jsonl/annotations.jsonl"]),
+        "formats/mturk": ("mturk", ["batch_five_pairs.csv", "separability_layout.csv"]),
+        "formats/inspect_ai": ("inspect-ai", ["judge_probe.eval", "judge_probe.json"]),
+        "formats/alttest": ("alt-test", ["", "int_scale"]),
+    }
+    for folder, (name, files) in known.items():
+        for file in files:
+            assert format_of(real_data / folder / file).name == name, file
