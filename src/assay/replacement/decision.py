@@ -109,7 +109,7 @@ def p_values(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats, F
         exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
         reverse = np.where(mean > epsilon, np.clip((1 + epsilon) / 2, 0, 1) ** n, 1.0)
     wins, statistic, loses = np.where(flat, exact, wins), statistic, np.where(flat, reverse, stdtr(df, -statistic))
-    untestable = (n < 2) | np.isnan(mean)
+    untestable = (n < 1.5) | np.isnan(mean)  # shares of an item may sum to a rounding less than it
     return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
 
 

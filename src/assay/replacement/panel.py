@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.scales import Label
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation import MAX_UNITS, Method, units_of
 from assay.replacement.alignment import Floats, Ints, Panel, Score, majority_without, make_score
@@ -82,6 +83,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise DesignError(f"{name} must lie between {low} and {high}; got {value}")
+        if self.test not in ("auto", "t", "wilcoxon"):
+            raise DesignError(f"test must be auto, t or wilcoxon; got {self.test!r}")
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(
                 "min_humans must be at least 2: leaving one annotator out, somebody must be left to compare with"
@@ -200,6 +203,7 @@ class TestTable:
         of_human = np.array([position.get(name, -1) for name in numbers.annotators])
         annotator = of_human[numbers.annotator]
         keep = annotator >= 0
+        reference, categories = _reference(labels, numbers, settings)
         panel = Panel(
             item=numbers.item[keep],
             annotator=annotator[keep],
@@ -207,8 +211,8 @@ class TestTable:
             n_items=len(numbers.items),
             n_annotators=len(humans),
             quality=_quality(labels, humans, settings.quality),
-            reference=_reference(labels, numbers, settings),
-            labels=numbers.categories,
+            reference=reference,
+            labels=categories,
         )
         clusters = None if settings.clusters is None else _clusters(labels, settings.clusters)
         return cls(labels, settings, numbers, panel, humans, score, clusters)
@@ -385,15 +389,17 @@ def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mappin
     return np.array([float(quality[name]) for name in humans])
 
 
-def _reference(labels: Annotations, answers: Answers, settings: Settings) -> Floats | None:
-    """The one label of each item that everybody is compared with (C.2, C.3)."""
+def _reference(
+    labels: Annotations, answers: Answers, settings: Settings
+) -> tuple[Floats | None, tuple[Label, ...] | None]:
+    """The one label of each item that everybody is compared with (C.2, C.3), and what category codes stand for."""
     if not settings.fixed_reference:
-        return None
+        return None, answers.categories
     found = np.full(len(answers.items), np.nan)
     if settings.expert is not None:
         mine = answers.annotator == answers.annotators.index(settings.expert)
         found[answers.item[mine]] = answers.value[mine]
-        return found
+        return found, answers.categories
     if settings.normalise is not None:
         raise DesignError("gold labels are compared as they are; leave normalise=... out")
     gold = settings.gold
@@ -402,16 +408,23 @@ def _reference(labels: Annotations, answers: Answers, settings: Settings) -> Flo
             raise DataError(unknown("item column", gold, labels.items.columns))
         gold = dict(labels.items.select("item", gold).iter_rows())
     assert gold is not None
-    position = None if answers.categories is None else {label: i for i, label in enumerate(answers.categories)}
+    # A gold label that nobody ever gave, as gold texts usually are, gets a code of its own.
+    codes = None if answers.categories is None else {label: i for i, label in enumerate(answers.categories)}
     for i, item in enumerate(answers.items):
         label = gold.get(item)
-        if label is None:
+        if label is None or label != label:
             continue
-        if position is not None:
-            # A gold label that nobody ever gave agrees with nobody: a code of its own.
-            found[i] = position.get(label, len(position))
-        else:
-            found[i] = float(label)
+        try:
+            found[i] = float(label) if codes is None else codes.setdefault(label, len(codes))
+        except (TypeError, ValueError):
+            raise DataError(f"the gold label of item '{item}' must be a number; got {label!r}") from None
     if np.isnan(found).all():
         raise DataError("gold=... has no label for any item of the table")
-    return found
+    if codes is None:
+        return found, None
+    if labels.scale.kind != "text" and np.nanmin(found) >= len(answers.categories or ()):
+        strange = next(gold[i] for i in answers.items if gold.get(i) is not None)
+        raise DataError(
+            f"no gold label is one that anybody gave, the first is {strange!r}; labels are {labels.scale.describe()}"
+        )
+    return found, tuple(codes)
