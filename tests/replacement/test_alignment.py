@@ -214,7 +214,7 @@ def test_an_unknown_score_is_refused():
 
 
 def test_a_similarity_is_needed_for_similarity():
-    with pytest.raises(DesignError, match="the score 'similarity' needs similarity=..."):
+    with pytest.raises(DesignError, match=r"the score 'similarity' needs similarity=\.\.\."):
         make_score("similarity")
 
 
