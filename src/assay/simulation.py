@@ -63,7 +63,8 @@ def simulate(
         Noise of the one judge ``judge``, or of several by name; an empty mapping makes a study of people
         only.
     bias : mapping of name to float
-        How far the labels of a judge or person lie too high, in points (or categories) of an ordered scale.
+        How far the labels of a judge or person lie too high on average, in points (or categories) of an
+        ordered scale, as far as its ends allow.
     spread : float
         Standard deviation of a Gaussian error of every answer, in points of an ordered scale. Labels are
         rounded to the scale (unless it is an `Interval`) and never leave its ends.
@@ -253,7 +254,8 @@ class Source:
         instead = rng.random(shape) if instead is None else instead
         label = np.where(errs < noise, self.draw(instead, cumulative), truth[..., None])
         if bias is not None and bias.any():
-            label = label + bias
+            # On a scale of steps, half a point is a whole one for half of the labels.
+            label = label + (bias if self.categories is None else np.floor(bias + rng.random(shape)))
         if self.spread:
             label = label + self.spread * rng.standard_normal(shape)
         if self.categories is not None:

@@ -286,6 +286,11 @@ class Panels:
     start: Ints
     """Where each panel's items begin in ``items``: (draws + 1,)."""
 
+    def some(self, first: int, last: int) -> Panels:
+        """The panels from ``first`` up to but not ``last``."""
+        start = self.start[first : last + 1]
+        return Panels(self.members[first:last], self.items[start[0] : start[-1]], start - start[0])
+
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """``size`` items of each panel, with replacement: (draws, size)."""
         count = np.diff(self.start)[:, None]

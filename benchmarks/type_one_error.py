@@ -1,0 +1,218 @@
+"""How often does the alternative annotator test reject what is true? The tables of docs/type-one-error.md.
+
+    python benchmarks/type_one_error.py            # prints the tables as Markdown; half a minute
+
+Judges stand exactly at the boundary of the null hypothesis, rho_h − rho_f = epsilon. Where the number of wins,
+ties and losses decides, error rates are sums over all possible counts, without any simulation.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln, ndtr, xlogy
+
+import assay
+from assay.replacement import decision
+from assay.replacement.curves import score_studies
+from assay.replacement.panel import Settings, TestTable
+from assay.simulation import Source, simulate
+
+LEVEL = 0.05
+SEED = 20250601
+N_SIMULATED = 20_000
+PRIOR, STARS = (0.4, 0.3, 0.2, 0.1), (0.05, 0.1, 0.25, 0.35, 0.25)
+
+
+def outcomes(ties: float, difference: float) -> np.ndarray:
+    """Probabilities of win, tie and loss of the judge, so that E[d] = P(loss) − P(win) is ``difference``."""
+    return np.array([(1 - ties - difference) / 2, ties, (1 - ties + difference) / 2]).clip(0)
+
+
+def exact_level(n: int, ties: float, epsilon: float, test: str) -> float:
+    """P(p <= .05) of one annotator's test at the boundary: the sum over all counts of n items."""
+    win, tie = np.indices((n + 1, n + 1)).reshape(2, -1)
+    counts = np.stack([win, tie, n - win - tie], axis=1)[win + tie <= n].astype(float)
+    log = gammaln(n + 1) - gammaln(counts + 1).sum(axis=1) + xlogy(counts, outcomes(ties, epsilon)).sum(axis=1)
+    probability = np.exp(log)
+    one = counts[:, None, None, :]
+    p = decision.p_values(one, epsilon)[1][:, 0]
+    if test == "wilcoxon":
+        error = decision.t_parts(one)[1][:, 0]
+        for i in np.flatnonzero((error > 1e-12) & (probability > 1e-12)):
+            p[i] = decision.wilcoxon_p(counts[i], epsilon)[0]
+    return float(probability[p <= LEVEL].sum())
+
+
+def balanced_level(
+    n: int, share: Sequence[float], ties: Sequence[float], differences: Sequence[float], seed: int
+) -> float:
+    """P(p <= .05) with the weights of C.1, where classes occur with probability ``share``; simulated."""
+    rng = np.random.default_rng(seed)
+    of_class = rng.multinomial(n, share, size=N_SIMULATED)
+    chances = [outcomes(t, d) for t, d in zip(ties, differences, strict=True)]
+    counts = np.stack([rng.multinomial(of_class[:, c], chances[c]) for c in range(len(share))], axis=1)
+    p = decision.p_values(counts[:, None].astype(float), float(np.mean(differences)))[1][:, 0]
+    return float(np.mean(p <= LEVEL))
+
+
+def independent(m: int, better: int, n: int, epsilon: float, ties: float, seed: int) -> tuple[float, float]:
+    """False discovery rate and P(omega >= .5): ``better`` annotators clearly beaten, the others at the boundary."""
+    rng = np.random.default_rng(seed)
+    chances = [outcomes(ties, epsilon - 0.4 if j < better else epsilon) for j in range(m)]
+    counts = np.stack([rng.multinomial(n, chance, size=N_SIMULATED) for chance in chances], axis=1)
+    p = decision.p_values(counts[:, :, None, :].astype(float), epsilon)[1]
+    rejected = decision.by_rejects(p, LEVEL)
+    false = rejected[:, better:].sum(axis=1)
+    return float(np.mean(false / np.maximum(rejected.sum(axis=1), 1))), float(np.mean(rejected.mean(axis=1) >= 0.5))
+
+
+# -- the whole test, from labels --------------------------------------------------------------------
+
+
+def answering(k: int, noise: float, prior: np.ndarray, spread: float) -> np.ndarray:
+    """P(label | truth) of an annotator of `assay.simulate`: (truths, labels)."""
+    meant = (1 - noise) * np.eye(k) + noise * prior
+    if not spread:
+        return meant
+    edges = np.concatenate([[-np.inf], np.arange(k - 1) + 0.5, [np.inf]])
+    given = np.diff(ndtr((edges[None, :] - np.arange(k)[:, None]) / spread), axis=1)
+    return meant @ given
+
+
+def true_outcomes(judge: float, human: float, m: int, prior: np.ndarray, spread: float, score: str) -> np.ndarray:
+    """P(win), P(tie), P(loss) of the judge against one of m like annotators, by enumerating all labels."""
+    k = len(prior)
+    f, h, *others = np.array(list(itertools.product(range(k), repeat=m + 1))).T
+    if score == "accuracy":
+        lead = sum((o == f).astype(int) - (o == h) for o in others)
+    else:
+        lead = sum((o - h) ** 2 - (o - f) ** 2 for o in others)
+    of_judge, of_human = answering(k, judge, prior, spread), answering(k, human, prior, spread)
+    found = np.zeros(3)
+    for truth in range(k):
+        p = prior[truth] * of_judge[truth, f] * np.prod([of_human[truth, label] for label in (h, *others)], axis=0)
+        found += [p[lead > 0].sum(), p[lead == 0].sum(), p[lead < 0].sum()]
+    return found
+
+
+def boundary_noise(epsilon: float, human: float, m: int, prior: np.ndarray, spread: float, score: str) -> float:
+    """The noise of a judge with rho_h − rho_f = epsilon exactly."""
+
+    def excess(noise: float) -> float:
+        win, _, loss = true_outcomes(noise, human, m, prior, spread, score)
+        return float(loss - win - epsilon)
+
+    return float(brentq(excess, human / 2, 1.0, xtol=1e-12))
+
+
+def whole(
+    scale: int | str, human: float, m: int, prior: Sequence[float], spread: float, epsilon: float, sizes: Sequence[int]
+) -> tuple[float, float, np.ndarray]:
+    """Judge's noise and share of ties at the boundary; P(one test rejects), P(any does), P(passes): (3, sizes)."""
+    source = Source.of(scale, prior, spread)
+    table = TestTable.of(simulate(2, 2, scale=source.scale, prior=prior), Settings(epsilon=epsilon))
+    chances = np.array(prior)
+    noise = boundary_noise(epsilon, human, m, chances, spread, table.score.name)
+    total, step = np.zeros((3, len(sizes))), 1000
+    for block in range(N_SIMULATED // step):
+        rng = np.random.default_rng([SEED, block])
+        cumulative = source.priors(rng, step)
+        truth = source.draw(rng.random((step, sizes[-1])), cumulative)
+        judge = source.answer(rng, truth, cumulative, np.array([noise]))[..., 0]
+        people = source.answer(rng, truth, cumulative, np.full(m, human))
+        p = decision.p_values(score_studies(table, people, judge, np.ones((step, m)), sizes), epsilon)[1]
+        rejected = decision.by_rejects(p, LEVEL)
+        for row, found in zip(total, (p <= LEVEL, rejected.any(axis=2, keepdims=True)), strict=False):
+            row += found.mean(axis=2).sum(axis=0)
+        total[2] += (rejected.mean(axis=2) >= 0.5).sum(axis=0)
+    return noise, float(true_outcomes(noise, human, m, chances, spread, table.score.name)[1]), total / N_SIMULATED
+
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+def show(title: str, head: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
+    cells = [[f"{c:.3f}" if isinstance(c, float) else str(c) for c in row] for row in rows]
+    names = [str(h) for h in head]
+    print(f"\n### {title}\n")
+    print("| " + " | ".join(names) + " |")
+    print("|" + "---|" * len(names))
+    for row in cells:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def main() -> None:
+    grid = [(e, t) for e in (0.1, 0.15, 0.2) for t in (0.0, 0.3, 0.5, 0.7, 1 - e)]
+    sizes = (30, 50, 100, 200)
+    show(
+        "One t-test, from 30 items up", ["ε", "ties", *(f"n = {n}" for n in sizes)],
+        ([f"{e:g}", f"{t:g}", *(exact_level(n, t, e, "t") for n in sizes)] for e, t in grid),
+    )  # fmt: skip
+    small = (10, 20, 29)
+    show(
+        "One test below 30 items: Wilcoxon's signed-rank test and the t-test",
+        ["ε", "ties", *(f"{name}, n = {n}" for name in ("Wilcoxon", "t") for n in small)],
+        (
+            [f"{e:g}", f"{t:g}", *(exact_level(n, t, e, name) for name in ("wilcoxon", "t") for n in small)]
+            for e, t in grid
+        ),
+    )  # fmt: skip
+    cases = {
+        "three even classes, alike": ((1 / 3, 1 / 3, 1 / 3), (0.5, 0.5, 0.5), (0.15, 0.15, 0.15)),
+        "one class rare (10%), alike": ((0.9, 0.1), (0.5, 0.5), (0.15, 0.15)),
+        "rare class, fewer ties": ((0.9, 0.1), (0.75, 0.25), (0.15, 0.15)),
+        "rare class, fewer ties, judge weak there": ((0.9, 0.1), (0.9, 0.3), (0.0, 0.3)),
+        "rare class, more ties": ((0.9, 0.1), (0.3, 0.7), (0.15, 0.15)),
+        "five classes, one of 60%, fewer ties in the others": (
+            (0.6, 0.1, 0.1, 0.1, 0.1), (0.8, 0.4, 0.4, 0.4, 0.4), (0.15,) * 5,
+        ),
+    }  # fmt: skip
+    wide = (50, 100, 200, 1000)
+    show(
+        "One t-test with balancing weights (C.1), ε = .15", ["classes", *(f"n = {n}" for n in wide)],
+        ([name, *(balanced_level(n, *case, seed=SEED + n) for n in wide)] for name, case in cases.items()),
+    )  # fmt: skip
+    rows = []
+    for m in (2, 3, 5, 10, 20):
+        for better in sorted({0, (m + 1) // 2 - 1, m // 2, m - 1}):
+            found = [independent(m, better, n, 0.15, 0.5, SEED + n) for n in (30, 100)]
+            fewer = better / m < 0.5
+            rows.append([m, better, *(f for f, _ in found), *(o if fewer else "—" for _, o in found)])
+    show(
+        "Independent annotators: the false discovery rate, and how often the judge passes that should not",
+        ["annotators", "truly beaten", "FDR, n = 30", "FDR, n = 100", "passes, n = 30", "passes, n = 100"], rows,
+    )  # fmt: skip
+    rows = []
+    for name, scale, prior, human, spread in (("4 categories", 4, PRIOR, 0.3, 0.0), ("1–5", "1-5", STARS, 0.1, 0.7)):
+        for m, epsilon in itertools.product((3, 5), (0.1, 0.15, 0.2)):
+            noise, ties, found = whole(scale, human, m, prior, spread, epsilon, (30, 200))
+            rows.append([name, m, f"{epsilon:g}", f"{noise:.2f}", f"{ties:.2f}", *map(float, found.ravel())])
+    events = ("one test rejects", "any test rejects (FDR)", "judge passes")
+    show(
+        "The whole test, from simulated labels",
+        ["labels", "annotators", "ε", "judge's noise", "ties", *(f"{e}, n = {n}" for e in events for n in (30, 200))],
+        rows,
+    )
+    rows = []
+    for epsilon in (0.1, 0.15, 0.2):
+        noise = boundary_noise(epsilon, 0.3, 3, np.array(PRIOR), 0.0, "accuracy")
+        found = []
+        for test in ("auto", "t"):
+            plan = assay.plan_alt_test(
+                small, epsilon=epsilon, annotator_noise=0.3, judge_noise=noise, prior=PRIOR, min_items=2, test=test,
+                n_studies=N_SIMULATED, seed=SEED,
+            )  # fmt: skip
+            found += plan.table["estimate"].to_list()
+        rows.append([f"{epsilon:g}", *found])
+    show(
+        "The judge at the boundary passes with fewer than 30 items, 4 categories, 3 annotators",
+        ["ε", *(f"{name}, n = {n}" for name in ("Wilcoxon", "t") for n in small)], rows,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

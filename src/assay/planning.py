@@ -1,0 +1,581 @@
+"""How many items and annotators are enough?
+
+`plan_alt_test` puts the alternative annotator test to thousands of studies, simulated from a known truth or
+drawn from a pilot, and counts how each ends. All studies, sizes and values of epsilon are scored at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay import figures
+from assay.data.annotations import Annotations
+from assay.data.scales import Scale
+from assay.errors import DesignError, listing
+from assay.estimation import Result, signature
+from assay.replacement import decision
+from assay.replacement.curves import draw_panels, score_studies
+from assay.replacement.panel import EPSILON, Expertise, Settings, TestTable
+from assay.simulation import CATEGORIES, NOISE, Source, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+SIZES = (30, 50, 75, 100, 150, 200, 300, 500)
+"""Numbers of items that a plan looks at unless told otherwise."""
+
+EPSILONS = tuple(sorted(EPSILON.values()))
+"""Crowd, skilled and expert, side by side."""
+
+CELLS = 600_000
+"""Labels that are drawn and scored together, so that memory does not grow with the number of studies."""
+
+_FOREIGN = ("expert", "gold", "clusters")
+"""Options of the alt-test that a plan can not honour, because it draws single items and panels."""
+
+
+@dataclass(frozen=True, eq=False)
+class AltTestPlan(Result):
+    """How studies of several sizes would end, if the assumptions hold.
+
+    Attributes
+    ----------
+    outcomes : polars.DataFrame
+        One row a number of annotators, epsilon and number of items, see `table`.
+    power : float
+        The power that is wanted, for `smallest`.
+    threshold, fdr, score
+        Of the alt-test.
+    n_studies : int
+        Studies behind every row.
+    assumptions : tuple of str
+        What was simulated or drawn, in words.
+    notes : tuple of str
+        What a reader must know to read the table right.
+    seed : int
+    """
+
+    outcomes: pl.DataFrame = field(metadata={"json": False})
+    power: float
+    threshold: float
+    fdr: float
+    score: str
+    n_studies: int
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    seed: int
+    settings: Settings
+    _of: str = ""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a number of annotators, epsilon and number of items.
+
+        ``estimate`` is the power, the share of studies that end in *replace*, with ``low`` and ``high``, the
+        95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace`` and
+        ``cannot_tell`` are the shares of the other verdicts, ``winning_rate`` and ``advantage_probability``
+        the means of omega and rho.
+        """
+        return self.outcomes
+
+    @property
+    def smallest(self) -> pl.DataFrame:
+        """The smallest number of items, of those looked at, with the power wanted: one row an epsilon and panel.
+
+        ``n_items`` is null where none of them has it.
+        """
+        enough = self.outcomes.filter(pl.col("estimate") >= self.power)
+        key = ["n_annotators", "epsilon"]
+        return (
+            self.outcomes.select(key)
+            .unique(maintain_order=True)
+            .join(enough.group_by(key).agg(pl.col("n_items").min()), on=key, how="left", maintain_order="left")
+        )
+
+    @property
+    def signature(self) -> str:
+        """One line by which two people see whether they computed the same thing."""
+        o, s = self.outcomes, self.settings
+        return signature(
+            "plan-alt-test",
+            items=o["n_items"].unique().sort().to_list(),
+            humans=o["n_annotators"].unique().sort().to_list(),
+            eps=o["epsilon"].unique().sort().to_list(),
+            score=self.score,
+            fdr=self.fdr,
+            threshold=None if self.threshold == 0.5 else self.threshold,
+            test=None if s.test == "auto" else s.test,
+            min_items=None if s.min_items == 30 else s.min_items,
+            min_humans=None if s.min_humans == 2 else s.min_humans,
+            balance=f"ipw-{s.ties}" if s.balance else None,
+            of=self._of,
+            studies=self.n_studies,
+            seed=self.seed,
+        )
+
+    def summary(self) -> str:
+        """The assumptions, the power as a table, and the smallest sufficient sizes."""
+        lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
+        lines += [f"{line}." for line in self.assumptions]
+        lines.append(
+            f"Decided at a winning rate of {self.threshold:g}, Benjamini-Yekutieli at q = {self.fdr:g}; score: "
+            f"{self.score}. Monte-Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
+        )
+        for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
+            wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")
+            lines += ["", f"{annotators} annotators"]
+            lines.append("  items" + "".join(f"{f'ε = {float(e):g}':>10}" for e in wide.columns[1:]))
+            lines += [f"{size:>7}" + "".join(f"{v:>10.2f}" for v in values) for size, *values in wide.iter_rows()]
+        lines.append("")
+        for row in self.smallest.iter_rows(named=True):
+            of = f"epsilon = {row['epsilon']:g} and {row['n_annotators']} annotators"
+            if row["n_items"] is None:
+                lines.append(f"Power {self.power:g} at {of}: none of these sizes has it.")
+            else:
+                lines.append(f"Power {self.power:g} at {of}: {row['n_items']:,} items.")
+        lines += [f"Note: {note}." for note in self.notes]
+        return "\n".join([*lines, self.signature])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Power against the number of items, a colour an epsilon, a line style a number of annotators."""
+        ax = figures.axes(ax, height=3.4)
+        panels = self.outcomes["n_annotators"].unique(maintain_order=True).to_list()
+        epsilons = self.outcomes["epsilon"].unique(maintain_order=True).to_list()
+        for (k, style), (e, colour) in product(
+            zip(panels, cycle(["-", "--", ":", "-."]), strict=False),
+            zip(epsilons, cycle(figures.PALETTE), strict=False),
+        ):
+            part = self.outcomes.filter((pl.col("n_annotators") == k) & (pl.col("epsilon") == e)).sort("n_items")
+            panel = f", {k} annotators" if len(panels) > 1 else ""
+            ax.plot(
+                part["n_items"], part["estimate"], color=colour, linestyle=style, marker="o", markersize=3.5,
+                label=f"ε = {e:g}{panel}",
+            )  # fmt: skip
+            ax.fill_between(part["n_items"], part["low"], part["high"], color=colour, alpha=0.12, linewidth=0)
+        ax.axhline(self.power, color=figures.MUTED, linewidth=1, linestyle=":")
+        ax.set_xlabel("items" if len(panels) > 1 else f"items, {panels[0]} annotators")
+        ax.set_ylabel("power: P(verdict 'replace')")
+        ax.set_ylim(-0.03, 1.05)
+        figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
+        return ax
+
+
+def plan_alt_test(
+    n_items: int | Sequence[int] = SIZES,
+    n_annotators: int | Sequence[int] = 3,
+    *,
+    epsilon: float | Sequence[float] | None = None,
+    annotators: Expertise | None = None,
+    annotator_noise: float | Sequence[float] | None = None,
+    judge_noise: float | None = None,
+    judge_bias: float = 0.0,
+    scale: Scale | str | int | None = None,
+    prior: Sequence[float] | None = None,
+    spread: float = 0.0,
+    labels_per_item: int | None = None,
+    pilot: Annotations | None = None,
+    judge: str | None = None,
+    power: float = 0.8,
+    n_studies: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> AltTestPlan:
+    """How many items and annotators does the alt-test need to tell?
+
+    Studies are simulated, ``prior · noise + (1 − noise) · truth`` for every label, or drawn from a pilot, and
+    the test is put to each of them. Without a pilot the answer is as good as the guess of the noises.
+
+    Parameters
+    ----------
+    n_items, n_annotators : int or sequence of int
+        Sizes to look at.
+    epsilon : float or sequence of float, 0 to 1
+        Without it and without ``annotators``, the paper's .1, .15 and .2 side by side.
+    annotators : {"expert", "skilled", "crowd"}
+        Instead of ``epsilon``: .2, .15 or .1.
+    annotator_noise : float or sequence of float, 0 to 1
+        Probability that a person answers with a draw from the prior, .3 unless told otherwise. From a
+        sequence, each person's noise is drawn at random.
+    judge_noise : float, 0 to 1
+        The same for the judge; the mean of ``annotator_noise`` when not given: a judge as good as a person.
+    judge_bias, spread : float
+        On an ordered scale: how far the judge's labels lie too high, and the standard deviation of a
+        Gaussian error of everybody's, in points.
+    scale : Scale, str or int
+        Number of categories, 4 unless told otherwise, or a scale such as ``"1-5"``.
+    prior : sequence of float
+        Probability of each label; drawn from a flat Dirichlet for each study when not given.
+    labels_per_item : int
+        People who answer each item, drawn at random; all of them when not given.
+    pilot : Annotations
+        Labels at hand. Panels are drawn from its people, and items, with replacement, from those that at
+        least two of the panel and the judge answered; nothing is simulated. The interval says nothing of how
+        far the pilot itself may be off: the plan holds if further items and people are like these.
+    judge : str
+        The judge of the pilot; needed where it has several.
+    power : float, 0 to 1
+        The power wanted, for `AltTestPlan.smallest`.
+    n_studies : int
+        Studies for each number of annotators. All sizes and epsilons look at the same studies, a study of 50
+        items being the first 50 of one of 500, so that differences between them are hardly disturbed by chance.
+    seed : int
+    **options
+        As in `alt_test`: ``fdr``, ``threshold``, ``min_items``, ``min_humans``, ``score``, ``balance`` …;
+        with a pilot also ``normalise``, ``quality``, ``similarity`` and ``repeats``.
+
+    Returns
+    -------
+    AltTestPlan
+
+    Raises
+    ------
+    DesignError
+        For options that do not go together, or a pilot that has too few annotators.
+
+    Examples
+    --------
+    >>> import assay
+    >>> plan = assay.plan_alt_test((30, 50, 100), annotator_noise=0.3, judge_noise=0.2, epsilon=(0.1, 0.2), seed=1)
+    >>> plan.table.select("n_items", "epsilon", "estimate").rows()
+    [(30, 0.1, 0.374), (50, 0.1, 0.59), (100, 0.1, 0.876), (30, 0.2, 0.805), (50, 0.2, 0.947), (100, 0.2, 1.0)]
+    >>> plan.smallest.rows()
+    [(3, 0.1, 100), (3, 0.2, 30)]
+
+    A judge that errs on 20% of the items, where people err on 30%, passes in 88% of the studies with 100 items
+    at epsilon .1; at epsilon .2, 30 items are enough for the usual 80%.
+    """
+    sizes, panels = _whole(n_items, "n_items"), _whole(n_annotators, "n_annotators")
+    epsilons = _epsilons(epsilon, annotators)
+    for name in _FOREIGN:
+        if options.get(name) is not None:
+            raise DesignError(f"a plan draws items and panels that are compared with each other; leave {name}=... out")
+    settings = Settings.of({**options, "epsilon": epsilons[0], "seed": seed})
+    if not 0 < power < 1:
+        raise DesignError(f"power is a probability between 0 and 1; got {power}")
+    if n_studies < 1:
+        raise DesignError(f"n_studies must be at least 1; got {n_studies}")
+    if settings.test == "wilcoxon":
+        raise DesignError("a plan makes t-tests, and signed-rank tests below 30 items, as the alt-test does by itself")
+    world: _World
+    if pilot is None:
+        if judge is not None:
+            raise DesignError("judge=... names the judge of a pilot; describe a simulated one with judge_noise=...")
+        world = _Simulated.of(
+            annotator_noise, judge_noise, judge_bias, scale, prior, spread, labels_per_item, settings, max(panels)
+        )
+    else:
+        said = {
+            "annotator_noise": annotator_noise, "judge_noise": judge_noise, "judge_bias": judge_bias or None,
+            "scale": scale, "prior": prior, "spread": spread or None, "labels_per_item": labels_per_item,
+        }  # fmt: skip
+        for name, value in said.items():
+            if value is not None:
+                raise DesignError(f"a pilot brings its own labels; leave {name}=... out")
+        world = _Pilot.of(pilot, judge, settings, max(panels))
+    found = [_outcomes(world, size, sizes, epsilons, n_studies, seed) for size in panels]
+    return AltTestPlan(
+        outcomes=pl.concat([frame for frame, _ in found]),
+        power=power,
+        threshold=settings.threshold,
+        fdr=settings.fdr,
+        score=world.table.score.name,
+        n_studies=n_studies,
+        assumptions=world.assumptions(),
+        notes=tuple(dict.fromkeys(note for _, notes in found for note in notes)),
+        seed=seed,
+        settings=settings,
+        _of=world.name,
+    )
+
+
+# -- where studies come from ------------------------------------------------------------------------
+
+
+class _Studies(NamedTuple):
+    """Labels of many studies, all of the largest size."""
+
+    values: Floats
+    """(studies, items, annotators), NaN where there is none."""
+    judge: Floats
+    """(studies, items)"""
+    quality: Floats
+    """(studies, annotators)"""
+
+
+class _World(ABC):
+    """Where studies come from."""
+
+    table: TestTable
+    name: str
+
+    @abstractmethod
+    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+        """The studies, in blocks; the first items of a study are a smaller study."""
+
+    @abstractmethod
+    def assumptions(self) -> tuple[str, ...]:
+        """What the studies rest on, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Simulated(_World):
+    """Studies with a known truth."""
+
+    table: TestTable
+    name: str
+    source: Source
+    annotator_noise: Floats
+    judge_noise: float
+    judge_bias: float
+    labels_per_item: int | None
+    most: int
+    """Annotators that are drawn, of whom smaller panels are the first."""
+
+    @classmethod
+    def of(
+        cls, annotator_noise: float | Sequence[float] | None, judge_noise: float | None, judge_bias: float,
+        scale: Scale | str | int | None, prior: Sequence[float] | None, spread: float, labels_per_item: int | None,
+        settings: Settings, most: int,
+    ) -> _Simulated:  # fmt: skip
+        """Check the assumptions."""
+        if settings.normalise is not None or settings.quality is not None:
+            raise DesignError("normalise=... and quality=... need real annotators; give pilot=...")
+        noise = np.atleast_1d(np.asarray(NOISE if annotator_noise is None else annotator_noise, dtype=float))
+        judged = float(noise.mean()) if judge_noise is None else float(judge_noise)
+        for name, value in (("annotator_noise", noise), ("judge_noise", np.array([judged]))):
+            if not len(value) or not ((value >= 0) & (value <= 1)).all():
+                raise DesignError(f"{name} is a probability, 0 to 1; got {value.tolist()}")
+        if labels_per_item is not None and labels_per_item < 2:
+            raise DesignError("the alt-test needs 2 human labels per item; set labels_per_item to 2 or more")
+        source = Source.of(CATEGORIES if scale is None else scale, prior, spread)
+        # A table of two items in which everything the settings say about labels is checked.
+        template = simulate(
+            2, 2, scale=source.scale, prior=prior, spread=spread, bias={"judge": judge_bias} if judge_bias else None
+        )
+        name = f"{source.scale.spec} noise {_short(noise)} vs {judged:g}"
+        name += "".join(
+            f" {what} {_short(np.atleast_1d(value))}"
+            for what, value in (
+                ("bias", judge_bias or None), ("spread", spread or None), ("prior", prior), ("each", labels_per_item)
+            )
+            if value is not None
+        )  # fmt: skip
+        return cls(
+            TestTable.of(template, settings), name, source, noise, judged, judge_bias, labels_per_item, most
+        )  # fmt: skip
+
+    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+        step = max(1, CELLS // (n_items * self.most))
+        for block, start in enumerate(range(0, n_studies, step)):
+            n = min(step, n_studies - start)
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
+            cumulative = self.source.priors(rng, n)
+            truth = self.source.draw(rng.random((n, n_items)), cumulative)
+            noise = rng.choice(self.annotator_noise, (n, 1, self.most))
+            bias = np.array([self.judge_bias])
+            judge = self.source.answer(rng, truth, cumulative, np.array([self.judge_noise]), bias)[..., 0]
+            values = self.source.answer(rng, truth, cumulative, noise)
+            answering = rng.random(values.shape)[..., :n_annotators]
+            values = self.source.values(values[..., :n_annotators])
+            if self.labels_per_item is not None:
+                values[answering.argsort(axis=2).argsort(axis=2) >= self.labels_per_item] = np.nan
+            yield _Studies(values, self.source.values(judge), np.ones((n, n_annotators)))
+
+    def assumptions(self) -> tuple[str, ...]:
+        noises = _short(self.annotator_noise)
+        lines = [
+            f"Simulated studies, labels {self.source.scale.describe()}; noise of the annotators {noises}, of the "
+            f"judge {self.judge_noise:g}" + (f", whose labels lie {self.judge_bias:+g} off" if self.judge_bias else "")
+        ]
+        if self.source.categories is not None:
+            prior = self.source.prior
+            lines.append(
+                "The prior over the labels is drawn for each study from a flat Dirichlet"
+                if prior is None
+                else "Prior over the labels " + _short(np.array(prior))
+            )
+        if self.source.spread:
+            lines.append(f"Every answer has a Gaussian error with standard deviation {self.source.spread:g}")
+        if self.labels_per_item is not None:
+            lines.append(f"Each item is answered by {self.labels_per_item} annotators, drawn at random")
+        return tuple(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pilot(_World):
+    """Studies drawn from labels at hand."""
+
+    table: TestTable
+    name: str
+    judge: str
+    labels: Floats
+    """(items, annotators), NaN where there is none or the judge has none."""
+    judged: Floats
+    """(items,)"""
+
+    @classmethod
+    def of(cls, pilot: Annotations, judge: str | None, settings: Settings, most: int) -> _Pilot:
+        """Check the pilot."""
+        table = TestTable.of(pilot, settings)
+        if judge is None:
+            if len(pilot.judges) != 1:
+                raise DesignError(f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one")
+            judge = pilot.judges[0]
+        if most > len(table.humans):
+            raise DesignError(
+                f"the pilot has {len(table.humans)} people, so it can not tell about panels of {most}; plan for "
+                "fewer, or simulate with annotator_noise=..."
+            )
+        judged = table.judge_labels(judge)
+        labels = np.full((table.panel.n_items, table.panel.n_annotators), np.nan)
+        labels[table.panel.item, table.panel.annotator] = table.panel.value
+        labels[np.isnan(judged)] = np.nan
+        return cls(table, f"pilot {pilot.fingerprint} judge {judge}", judge, labels, judged)
+
+    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+        rng = np.random.default_rng(seed)
+        drawn = draw_panels(~np.isnan(self.labels), n_annotators, n_studies, rng)
+        step = max(1, CELLS // (n_items * n_annotators))
+        for start in range(0, n_studies, step):
+            part = drawn.some(start, start + step)
+            items = part.draw(n_items, rng)
+            yield _Studies(
+                self.labels[items[:, :, None], part.members[:, None, :]],
+                self.judged[items],
+                self.table.panel.quality[part.members],
+            )
+
+    def assumptions(self) -> tuple[str, ...]:
+        shared = int((np.count_nonzero(~np.isnan(self.labels), axis=1) >= 2).sum())
+        return (
+            f"Panels and items drawn from a pilot of {shared:,} items by {len(self.table.humans)} people, judge "
+            f"{self.judge}; further items and people are taken to be like these",
+        )
+
+
+# -- how they end -----------------------------------------------------------------------------------
+
+
+def _outcomes(
+    world: _World, n_annotators: int, sizes: tuple[int, ...], epsilons: tuple[float, ...], n_studies: int, seed: int
+) -> tuple[pl.DataFrame, list[str]]:
+    """How studies by so many annotators end, a row an epsilon and number of items; and what to know of it."""
+    settings = world.table.settings
+    passed, failed, winning = np.zeros((3, len(epsilons), len(sizes)))
+    rho, told, tested_share, ranked = np.zeros((4, len(sizes)))
+    for studies in world.studies(n_annotators, sizes[-1], n_studies, seed):
+        counts = score_studies(world.table, *studies, sizes)
+        n = counts.sum(axis=(-1, -2))
+        tested = n >= max(settings.min_items, 2)
+        counts = np.where(tested[..., None, None], counts, 0.0)
+        small = tested & (n < decision.SMALL) & (settings.test == "auto") & (counts.shape[-2] == 1)
+        weight = studies.quality[:, None, :] * tested
+        weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
+        for e, epsilon in enumerate(epsilons):
+            p, reverse = _p_values(counts, epsilon, small)
+            omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
+            losing = (decision.by_rejects(reverse, settings.fdr) * weight).sum(axis=-1)
+            replace = omega >= settings.threshold - 1e-12
+            passed[e] += replace.sum(axis=0)
+            failed[e] += (~replace & (losing >= max(settings.threshold, 0.5) - 1e-12)).sum(axis=0)
+            winning[e] += omega.sum(axis=0)
+        average = decision.average_advantage(counts)
+        rho += np.nansum(average, axis=0)
+        told += np.count_nonzero(~np.isnan(average), axis=0)
+        tested_share += tested.mean(axis=-1).sum(axis=0) / n_studies
+        ranked += small.any(axis=-1).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        mean_rho = rho / told
+    low, high = _wilson(passed, n_studies)
+    frame = pl.DataFrame(
+        {
+            "n_annotators": np.full(passed.size, n_annotators),
+            "epsilon": np.repeat(epsilons, len(sizes)),
+            "n_items": np.tile(sizes, len(epsilons)),
+            "estimate": passed.ravel() / n_studies,
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "n": np.full(passed.size, n_studies),
+            "do_not_replace": failed.ravel() / n_studies,
+            "cannot_tell": (n_studies - passed - failed).ravel() / n_studies,
+            "winning_rate": np.where(told > 0, winning / n_studies, np.nan).ravel(),
+            "advantage_probability": np.tile(mean_rho, len(epsilons)),
+        }
+    )
+    return frame, _notes(settings, sizes, n_annotators, tested_share, ranked)
+
+
+def _p_values(counts: Floats, epsilon: float, small: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """One-sided p-values as `decision.decide` has them, for studies at once: (..., annotators) each."""
+    _, p, reverse = decision.p_values(counts, epsilon)
+    if small.any():
+        _, error, _ = decision.t_parts(counts)
+        use = small & (error > 1e-12)
+        # Below 30 items there are at most 465 different counts of wins, ties and losses of each size.
+        different, where = np.unique(counts[use][:, 0], axis=0, return_inverse=True)
+        both = np.array([decision.wilcoxon_p(one, epsilon) for one in different]).reshape(-1, 2)
+        p[use], reverse[use] = both[where.ravel()].T
+    return p, reverse
+
+
+def _wilson(count: Floats, n: int, z: float = 1.959963984540054) -> tuple[Floats, Floats]:
+    """95% interval of a share (Wilson 1927): never of no width, not even at 0 and 1."""
+    share = count / n
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _notes(settings: Settings, sizes: tuple[int, ...], n_annotators: int, tested: Floats, ranked: Floats) -> list[str]:
+    notes = []
+    few = [(size, share) for size, share in zip(sizes, tested, strict=True) if share < 1 - 1e-9]
+    if few:
+        shown = ", ".join(f"{100 * (1 - share):.0f}% at {size} items" for size, share in few)
+        notes.append(
+            f"of {n_annotators} annotators, some have fewer than {settings.min_items} comparable items and are not "
+            f"tested ({shown})"
+        )
+    if ranked.any():
+        shown = listing([size for size, some in zip(sizes, ranked, strict=True) if some])
+        notes.append(
+            f"with {shown} items annotators are tested on fewer than 30, by the signed-rank test, whose error rate "
+            "is not the one it claims (docs: type-one error)"
+        )
+    return notes
+
+
+# -- checks and words -------------------------------------------------------------------------------
+
+
+def _whole(given: int | Sequence[int], name: str) -> tuple[int, ...]:
+    """Ascending different whole numbers of at least 2."""
+    values = sorted({int(v) for v in np.atleast_1d(np.asarray(given)).tolist()})
+    if not values or values[0] < 2:
+        raise DesignError(f"{name} must be whole numbers of at least 2; got {given}")
+    return tuple(values)
+
+
+def _epsilons(epsilon: float | Sequence[float] | None, annotators: Expertise | None) -> tuple[float, ...]:
+    if annotators is not None:
+        if epsilon is not None:
+            raise DesignError("epsilon=... and annotators=... both set epsilon; give one")
+        return (Settings(annotators=annotators).tolerance,)
+    values = sorted({float(e) for e in np.atleast_1d(np.asarray(EPSILONS if epsilon is None else epsilon)).tolist()})
+    if not values or values[0] < 0 or values[-1] > 1:
+        raise DesignError(f"epsilon must lie between 0 and 1; got {epsilon}")
+    return tuple(values)
+
+
+def _short(values: Floats) -> str:
+    """Numbers as a list without more zeros than they need."""
+    return ",".join(f"{v:g}" for v in np.ravel(values))
