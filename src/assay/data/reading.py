@@ -13,7 +13,8 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import Rows, alt_test, tables
-from assay.data.formats.intake import joined, settle_scales
+from assay.data.formats.joining import joined
+from assay.data.formats.offered import settle_scales
 from assay.data.formats.registry import format_of
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import DataError
@@ -94,9 +95,8 @@ def read(
 
         return load_study(paths[0]).annotations()
     own_item = None if item == "item" else item
-    rows = joined([_rows_of(path, own_item, format, options) for path in paths]) if len(paths) > 1 else None
-    if rows is None:
-        rows = _rows_of(paths[0], own_item, format, options) if paths else _rows_of_frame(source, label)
+    parts = [_rows_of(path, own_item, format, options) for path in paths]
+    rows = joined(parts) if parts else _rows_of_frame(source, label)
     scales: Scale | Mapping[str, Scale] | None = _scales(scale)
     if rows.scales is not None:
         rows, scales = settle_scales(rows, scales)
@@ -129,9 +129,7 @@ def read(
     )
 
 
-def _path(source: Any) -> Path | None:
-    if not isinstance(source, str | os.PathLike):
-        return None
+def _path(source: str | os.PathLike[str]) -> Path:
     path = Path(source).expanduser()
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
@@ -142,9 +140,9 @@ def _path(source: Any) -> Path | None:
 
 def _paths(source: Any) -> list[Path]:
     """The files of a source; none where it is a frame."""
-    several = isinstance(source, list | tuple) and bool(source)
-    found = [_path(one) for one in (source if several else [source])]
-    return [path for path in found if path is not None]
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
+        return [_path(one) for one in source]
+    return [_path(source)] if isinstance(source, str | os.PathLike) else []
 
 
 def _rows_of(path: Path, item: str | None, format: str, options: Mapping[str, Any]) -> Rows:  # noqa: A002
@@ -175,5 +173,6 @@ def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
 
 
 def _beside(frame: Any) -> pl.DataFrame:
-    path = _path(frame)
-    return to_polars(frame) if path is None else tables.read_table(path).labels.drop("_row", strict=False)
+    if not isinstance(frame, str | os.PathLike):
+        return to_polars(frame)
+    return tables.read_table(_path(frame)).labels.drop("_row", strict=False)

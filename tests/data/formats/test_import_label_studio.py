@@ -197,6 +197,7 @@ def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put,
     [
         ({"item": "kee"}, "field 'kee' is not in .*task 1; did you mean 'key'"),
         ({"criteria": ["star"]}, "question 'star' is not in .*did you mean 'stars'"),
+        ({"scale": "7-9"}, "every label is off its scale .*whole number from 7 to 9"),
         ({"shown": ["a"]}, "two or three fields"),
         ({"usres": {}}, "option 'usres' is not in format 'label-studio'; did you mean 'users'"),
         ({"config": "nowhere.xml"}, "nowhere.xml can not be read"),

@@ -113,7 +113,7 @@ class _Dataset:
             value = RANKING.join(map(str, value)) if question in self.rankings else set_of(value)
         if value is None or value == "":
             return self.intake.leave_out(EMPTY)
-        self.intake.answers.append(Answer(item, who, value, where, question, kind, about=about))
+        self.intake.answers.append(Answer(item, who, where, value, question, kind, about=about))
         return None
 
 

@@ -72,7 +72,7 @@ def read_inspect(
             edited += changed
             own = history[0] if changed else score
             who = judge if isinstance(judge, str) else given.get(scorer) or _judge(scorer, own, graders)
-            base = Answer(name, who, "", where, kind="judge", repeat=_epoch(sample, epochs))
+            base = Answer(name, who, where, kind="judge", repeat=_epoch(sample, epochs))
             _add(intake, scorer, own.get("value"), base, len(history))
     if edited:
         intake.note(f"{counted(edited, 'score')} edited by a person: the judge's own, earlier one counts")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from assay.data.columns import column_of
 from assay.data.formats import Rows
 from assay.data.formats.tables import load_json, records
 from assay.data.scales import Label, Scale
-from assay.errors import DataError, counted, listing, unknown
+from assay.errors import DataError, counted, unknown
 
 SKIPPED = "skipped by the annotator"
 EMPTY = "submitted empty"
@@ -48,8 +48,9 @@ class Answer:
 
     item: str
     annotator: str
-    label: Label
     where: str
+    """Where in the file it stands, in words for messages."""
+    label: Label = ""
     criterion: str | None = None
     kind: str = "human"
     repeat: int | None = None
@@ -188,103 +189,6 @@ def _who_answers_what(answer: Answer) -> tuple[Any, ...]:
     return answer.item, answer.annotator, answer.kind, answer.repeat, criterion
 
 
-# -- scales -------------------------------------------------------------------------------------------
-
-
-def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
-    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
-
-    Platforms accept labels off their own scale and the user can not mend an export, so such labels are left
-    out and counted.
-    """
-    if isinstance(said, Scale):
-        return _on_scale(rows, {"": said}), said
-    given = said or {}
-    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
-    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
-    _needs_scale(rows, known)
-    if not given and not known.keys() >= set(asked):
-        return rows, None
-    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
-    if stated:
-        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
-    return _on_scale(rows, known), known.get("") or known
-
-
-def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
-    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
-    frame = rows.labels
-    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
-        return
-    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
-    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
-    if numeric:
-        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
-        raise DataError(
-            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
-            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
-        )
-
-
-def _on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
-    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
-    frame = rows.labels
-    valid = pl.Series([True] * frame.height)
-    for criterion, scale in scales.items():
-        concerned = pl.Series([True] * frame.height)
-        if criterion:
-            concerned = (frame["criterion"] == criterion).fill_null(False)
-        valid = valid & (~concerned | scale.valid(frame["label"]).fill_null(False))
-    off = frame.filter(~valid)
-    if not off.height:
-        return rows
-    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
-    more = f" and {off.height - 5} more" if off.height > 5 else ""
-    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
-    return replace(rows, labels=frame.filter(valid), reading=reading)
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Several files as one table; every count and note says of which file it speaks."""
-    first, names = parts[0], [part.reading.source for part in parts]
-    for part in parts:
-        for frame in (first.labels, part.labels):
-            if ("label" in frame.columns) != ("label" in first.labels.columns):
-                raise DataError(f"{part.reading.source} and {names[0]} have different columns; read them one by one")
-        if "label" in first.labels.columns:
-            dtypes = {first.labels["label"].dtype == pl.String, part.labels["label"].dtype == pl.String}
-            if len(dtypes) > 1:
-                raise DataError(f"labels are text in one of {names[0]} and {part.reading.source}, numbers in the other")
-    labels = pl.concat(
-        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
-        how="diagonal_relaxed",
-    )
-    tables = [p.items for p in parts if p.items is not None]
-    items = (
-        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
-    )
-    reading = Reading(
-        f"{counted(len(parts), 'file')} ({listing(names, 3)})",
-        sum(p.reading.rows for p in parts),
-        tuple((f"{reason} ({p.reading.source})", n) for p in parts for reason, n in p.reading.left_out),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _with_count(p.reading)),
-    )
-    judges = [j for p in parts for j in p.judges or ()]
-    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
-    return Rows(
-        labels,
-        items=items,
-        judges=tuple(dict.fromkeys(judges)) or None,
-        reading=reading,
-        scales=scales,
-        untyped=any(p.untyped for p in parts),
-    )
-
-
-def _with_count(reading: Reading) -> list[str]:
-    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
-
-
 # -- small things that several platforms share ------------------------------------------------------
 
 
@@ -342,35 +246,3 @@ def parsed(text: Any) -> Any:
         except json.JSONDecodeError:
             return text
     return text
-
-
-# -- positions ----------------------------------------------------------------------------------------
-
-
-def chosen_of_two(shown: Sequence[str], position: int | None) -> int | None:
-    """Which of two was preferred, whatever their order on the screen.
-
-    ``shown`` names the two in screen order and ``position`` the chosen one (0, 1, or None for a tie).
-    −1 is the first in alphabetical order, 1 the second, 0 a tie; None where both have the same name.
-    """
-    if position is None:
-        return 0
-    if len(set(shown)) < 2:
-        return None
-    return -1 if shown[position] == natural(shown)[0] else 1
-
-
-def odd_of_three(shown: Sequence[str], position: int, order: Sequence[str] | None = None) -> str | None:
-    """Which of three was the odd one: A, B or C in the item's own order, whatever the order on the screen.
-
-    Without the item's own ``order`` the alphabetical one stands for it. None where two have the same name.
-    """
-    own = tuple(order) if order is not None and set(order) == set(shown) else natural(shown)
-    if len(set(shown)) < 3 or len(own) != 3:
-        return None
-    return "ABC"[own.index(shown[position])]
-
-
-def members(shown: Sequence[str]) -> dict[str, str]:
-    """Attributes of an item that compares two or three things: ``first``, ``second``, ``third``."""
-    return dict(zip(("first", "second", "third"), natural(shown), strict=False))

@@ -24,20 +24,21 @@ from assay.data.formats.intake import (
     UNKNOWN_ANNOTATOR,
     Answer,
     Intake,
-    chosen_of_two,
-    members,
     name_table,
-    odd_of_three,
     own_id,
     parsed,
     set_of,
 )
+from assay.data.formats.positions import chosen_of_two, members, odd_of_three
 from assay.data.formats.tables import delimited, load_json
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Preference, Scale, Text
 from assay.errors import DataError, counted, listing
 
 SYSTEM_COLUMNS = {"id", "annotation_id", "annotator", "created_at", "updated_at", "lead_time"}
 """Columns of the flat exports that are Label Studio's own."""
+
+VALUES = {"rating": "rating", "number": "number", "choices": "choices", "textarea": "text", "pairwise": "selected"}
+"""Types of control whose answer is a label, and the key under which it stands."""
 
 NOBODY = "task that nobody has answered"
 
@@ -112,6 +113,8 @@ class _Export:
         self.ties: list[str | None] = []
         """Pairwise controls without whose answer an annotation means no preference."""
         self.types: dict[str, str] = {}
+        self.tasks: dict[str, object] = {}
+        """The first task of each item."""
         self.edited = self.prediction_ids = 0
 
     def offer(self, scales: Mapping[str | None, Scale]) -> None:
@@ -143,6 +146,8 @@ class _Export:
             fields = listing([k for k in data if k not in SYSTEM_COLUMNS], 6)
             self.intake.note(f"items are named by task number; name your own field with item=... ({fields})")
             return str(task.get("id"))
+        if self.tasks.setdefault(own, task.get("id")) != task.get("id"):
+            self.intake.note("some items are several tasks: what the same annotator said later of one counts")
         return own
 
     def person(self, who: Any) -> str | None:
@@ -191,7 +196,6 @@ class _Export:
         base = Answer(
             name,
             who,
-            "",
             f"task {task.get('id')}, annotation {made.get('id')}",
             time=made.get("created_at"),
             submission=("annotation", made.get("id"), made.get("unique_id")),
@@ -207,7 +211,6 @@ class _Export:
         base = Answer(
             name,
             judge,
-            "",
             f"task {task.get('id')}, prediction {made.get('id')}",
             kind="judge",
             time=made.get("created_at"),
@@ -278,7 +281,7 @@ class _Export:
             elif who is None:
                 self.intake.leave_out(UNKNOWN_ANNOTATOR, len(given))
             else:
-                base = Answer(name, who, "", where, time=row.get("created_at"), submission=row["annotation_id"])
+                base = Answer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
                 about = {"seconds": _seconds(row.get("lead_time"))}
                 for control, cell in given.items():
                     kind, raw = _typed(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
@@ -289,15 +292,11 @@ def _controls(result: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, Any]
     """(control, type, answer) of each result; None where it is no label of the whole item."""
     for one in result:
         kind, value = str(one.get("type", "")), one.get("value") or {}
-        raw: Any = None
-        if kind in ("rating", "number"):
-            raw = value.get(kind)
-        elif kind == "choices" and value.get("choices") and "start" not in value:
-            raw = value["choices"][0] if len(value["choices"]) == 1 else set_of(value["choices"])
-        elif kind == "textarea" and value.get("text"):
-            raw = value["text"] if isinstance(value["text"], str) else "\n".join(map(str, value["text"]))
-        elif kind == "pairwise":
-            raw = value.get("selected")
+        # Whatever else a value holds (start, x, width …) says of which region of the item it speaks.
+        whole = kind in VALUES and set(value) <= {VALUES[kind]}
+        raw = value.get(VALUES[kind]) if whole else None
+        if isinstance(raw, list):
+            raw = (set_of(raw) if kind == "choices" else "\n".join(map(str, raw))) or None
         yield str(one.get("from_name")), kind, raw
 
 
@@ -314,9 +313,9 @@ def _typed(cell: Any) -> tuple[str, Label] | None:
     if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
         return "choices", set_of(value["choices"])
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        for kind, key in (("rating", "rating"), ("number", "number"), ("pairwise", "selected")):
-            if set(value[0]) == {key}:
-                return kind, value[0][key]
+        for kind in ("rating", "number", "pairwise"):
+            if set(value[0]) == {VALUES[kind]}:
+                return kind, value[0][VALUES[kind]]
     return None
 
 

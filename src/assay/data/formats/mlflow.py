@@ -89,7 +89,7 @@ def _trace(intake: Intake, row: Mapping[str, Any], item: str | None, judge: str 
             who, kind, criterion, label = found
             time = one.get("last_update_time") or one.get("create_time") or one.get("create_time_ms")
             place = f"{where} ({name})"
-            intake.answers.append(Answer(name, who, label, place, criterion, kind, time=_text(time)))
+            intake.answers.append(Answer(name, who, place, label, criterion, kind, time=_text(time)))
 
 
 def _assessment(one: Mapping[str, Any], judge: str | None) -> tuple[str, str, str, Any] | str:
@@ -153,7 +153,7 @@ def _scores(
                 intake.leave_out(UNSCORED)
             else:
                 label = str(label).lower() if isinstance(label, bool) else label
-                intake.answers.append(Answer(name, judge, label, where, metric, "judge"))
+                intake.answers.append(Answer(name, judge, where, label, metric, "judge"))
 
 
 def _score_columns(columns: Sequence[str]) -> Iterator[tuple[str, tuple[str, bool]]]:

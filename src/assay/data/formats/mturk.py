@@ -70,7 +70,6 @@ def read_mturk(
         base = Answer(
             _item(row, inputs, item, f"{path}, row {line}"),
             row["WorkerId"] if workers == "ids" else _code(row["WorkerId"], salt),
-            "",
             f"row {line}",
             time=_time(row.get("SubmitTime")),
             submission=row.get("AssignmentId"),
@@ -170,7 +169,7 @@ def _item(row: Mapping[str, Any], inputs: Mapping[str, str], item: str | None, w
 
 def _code(worker: str, salt: str) -> str:
     key = salt.encode()[: hashlib.blake2b.MAX_KEY_SIZE]
-    return "worker-" + hashlib.blake2b(worker.encode(), digest_size=4, key=key).hexdigest()
+    return "worker-" + hashlib.blake2b(worker.encode(), digest_size=6, key=key).hexdigest()
 
 
 def _time(text: str | None) -> float | None:

@@ -14,13 +14,11 @@ from assay.data.formats.intake import (
     EMPTY,
     Answer,
     Intake,
-    chosen_of_two,
-    members,
     number,
-    odd_of_three,
     parsed,
     set_of,
 )
+from assay.data.formats.positions import chosen_of_two, members, odd_of_three
 from assay.data.formats.tables import delimited, json_objects, load_json
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
 from assay.errors import DataError
@@ -101,8 +99,7 @@ class _Project:
             if label is None:
                 self.intake.leave_out(AMBIGUOUS)
             else:
-                where = f"{user}: {item}"
-                self.intake.answers.append(Answer(item, user, label, where, schema, about=extra))
+                self.intake.answers.append(Answer(item, user, f"{user}: {item}", label, schema, about=extra))
 
     def preferred(self, item: str, schema: str, selection: str, extra: dict[str, Any]) -> int | None:
         """A, B or tie: positions in the item's own list."""

@@ -70,7 +70,7 @@ def read_prodigy(
             if pair is not None:
                 label = {pair[0]: -1, pair[1]: 1}.get(label, 0)
         intake.item(name, {k: v for k, v in task.items() if _is_own(k)})
-        intake.answers.append(Answer(name, who, label, where, criterion, time=task.get("_timestamp"), about=about))
+        intake.answers.append(Answer(name, who, where, label, criterion, time=task.get("_timestamp"), about=about))
     for option in pair or ():
         if option not in options:
             raise DataError(f"{path}: option {option!r} of pair=... is not there; the options are {list(options)}")

@@ -90,7 +90,7 @@ def read_promptfoo(
             who, kind, label = found
             asked[name, who, criterion] += 1
             repeat = asked[name, who, criterion]
-            intake.answers.append(Answer(name, who, label, where, criterion, kind, repeat))
+            intake.answers.append(Answer(name, who, where, label, criterion, kind, repeat))
     if max(asked.values(), default=1) == 1:
         for answer in intake.answers:
             answer.repeat = None

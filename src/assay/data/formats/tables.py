@@ -27,7 +27,8 @@ def read_table(path: Path) -> Rows:
     """A table from one file, or from every Parquet file of a folder."""
     if path.is_dir():
         files = sorted(path.glob("*.parquet"))
-        frame = pl.read_parquet(files)
+        frame = guarded(path, lambda: pl.read_parquet(files))
+        frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
         return Rows(frame, reading=Reading(str(path), frame.height))
     _refuse_what_is_no_table(path)
     suffix = path.suffix.lower()
