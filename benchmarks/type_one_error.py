@@ -42,8 +42,7 @@ def exact_level(n: int, ties: float, epsilon: float, test: str) -> float:
     p = decision.p_values(one, epsilon)[1][:, 0]
     if test == "wilcoxon":
         error = decision.t_parts(one)[1][:, 0]
-        for i in np.flatnonzero((error > 1e-12) & (probability > 1e-12)):
-            p[i] = decision.wilcoxon_p(counts[i], epsilon)[0]
+        p = np.where(error > 1e-12, decision.wilcoxon_p(counts, epsilon)[0], p)
     return float(probability[p <= LEVEL].sum())
 
 

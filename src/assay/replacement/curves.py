@@ -271,7 +271,7 @@ def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, t
     """omega at each epsilon: (values,)."""
     _, p, _ = decision.p_values(counts[None], epsilons[:, None])
     for j in np.flatnonzero(np.array(tests) == "wilcoxon"):
-        p[:, j] = [decision.wilcoxon_p(counts[j, 0], float(e))[0] for e in epsilons]
+        p[:, j] = decision.wilcoxon_p(counts[j, 0], epsilons)[0]
     return np.asarray(decision.by_rejects(p, fdr) @ (quality / quality.sum()))
 
 

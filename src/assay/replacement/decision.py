@@ -27,6 +27,40 @@ SMALL = 30
 WIN, TIE, LOSS = 0, 1, 2
 
 
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """How much less items of shared clusters say than as many independent ones: arrays (annotators,).
+
+    Attributes
+    ----------
+    inflation : float
+        Cluster-robust standard error of the mean difference over the one that takes items as independent.
+    share : float
+        Clusters per item.
+    """
+
+    inflation: Floats
+    share: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, annotator: NDArray[np.int64], cluster: NDArray[np.int64], influence: Floats) -> Clustering:
+        """From what each comparison adds to its annotator's mean difference, less its share of the mean.
+
+        Sums of ``influence`` over clusters, squared and summed, are the robust variance, with U / (U − 1) for U
+        clusters; with clusters of one item it is s² / n.
+        """
+        m = len(counts)
+        sums = np.bincount(cluster * m + annotator, influence).reshape(-1)
+        held = np.bincount(cluster * m + annotator) > 0
+        who = np.arange(len(sums)) % m
+        n_clusters = np.bincount(who[held], minlength=m)
+        _, error, _ = t_parts(counts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = np.bincount(who, sums**2, m) * n_clusters / (n_clusters - 1)
+            inflation = np.where(error > 1e-12, np.sqrt(variance) / error, 1.0)
+            return cls(inflation, n_clusters / counts.sum(axis=(1, 2)))
+
+
 def advantage(counts: Floats) -> tuple[Floats, Floats]:
     """Advantage probabilities of judge and annotator, rho_f and rho_h (section 3.2, with C.1).
 
@@ -85,7 +119,9 @@ def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
         return mean, np.sqrt(variance / effective), effective - 1
 
 
-def p_values(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats, Floats]:
+def p_values(
+    counts: Floats, epsilon: float | Floats, clustering: Clustering | None = None
+) -> tuple[Floats, Floats, Floats]:
     """t statistic and the two one-sided p-values of each annotator: (..., annotators) each.
 
     The first p tests H0: rho_f <= rho_h − epsilon (the judge wins when rejected, section 3.3); the second
@@ -94,12 +130,16 @@ def p_values(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats, F
     Where all differences are equal the t statistic is undefined. The p-value is then exact: the largest
     probability, under the null, that all n items come out as they did, (1 − epsilon)^n for n ties. It is
     1 at epsilon = 0 and falls with n, where the limit of the t-test would claim certainty from any n.
+
+    With ``clustering`` the standard error is the cluster-robust one and clusters are counted, not items.
     """
     from scipy.special import stdtr
 
     mean, error, df = t_parts(counts)
     epsilon = np.asarray(epsilon, dtype=float)
     n = counts.sum(axis=(-1, -2))
+    if clustering is not None:
+        error, df, n = error * clustering.inflation, (df + 1) * clustering.share - 1, n * clustering.share
     flat = (error <= 1e-12) & (n > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         statistic = np.where(flat, np.nan, (mean - epsilon) / error)
@@ -113,17 +153,28 @@ def p_values(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats, F
     return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
 
 
-def wilcoxon_p(counts: Floats, epsilon: float) -> tuple[float, float]:
-    """One annotator's two one-sided p-values from the signed-rank test of d − epsilon: counts (3,)."""
-    from scipy.stats import wilcoxon
+def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
+    """The two one-sided p-values of the signed-rank test of d − epsilon: counts (..., 3), (...) each.
 
-    shifted = np.repeat([-1.0, 0.0, 1.0], np.rint(counts).astype(int)) - epsilon
-    if not np.any(shifted):
-        return 1.0, 1.0
-    # The normal approximation with ties: differences take three values only, so exact tables do not apply.
-    less = wilcoxon(shifted, alternative="less", method="approx", axis=None)
-    greater = wilcoxon(shifted, alternative="greater", method="approx", axis=None)
-    return float(less.pvalue), float(greater.pvalue)
+    Differences take three values only, so there are ties among the ranks and exact tables do not apply: the
+    normal approximation with the correction for ties, zeros left out, as ``scipy.stats.wilcoxon`` has it.
+    """
+    from scipy.special import ndtr
+
+    shifted = np.array([-1.0, 0.0, 1.0]) - np.asarray(epsilon, dtype=float)[..., None]
+    n = np.where(shifted == 0, 0.0, counts)
+    size = np.abs(shifted)
+    equal = size[..., :, None] == size[..., None, :]
+    smaller = size[..., :, None] > size[..., None, :]
+    tied = (equal * n[..., None, :]).sum(axis=-1)
+    rank = (smaller * n[..., None, :]).sum(axis=-1) + (tied + 1) / 2
+    total = n.sum(axis=-1)
+    above = (n * rank * (shifted > 0)).sum(axis=-1) - total * (total + 1) / 4
+    # The sum of t³ − t over groups of t equal sizes, each group's share taken by its members.
+    variance = total * (total + 1) * (2 * total + 1) / 24 - (n * (tied**2 - 1)).sum(axis=-1) / 48
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = above / np.sqrt(variance)
+    return np.where(total > 0, ndtr(z), 1.0), np.where(total > 0, ndtr(-z), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +190,11 @@ class Decision:
     tests: tuple[str, ...]
 
 
-def decide(counts: Floats, epsilon: float, fdr: float, test: Test) -> Decision:
+def decide(
+    counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None
+) -> Decision:
     """Test every annotator at one epsilon and correct across them (Benjamini-Yekutieli, C.5)."""
-    statistic, p, reverse = p_values(counts, epsilon)
+    statistic, p, reverse = p_values(counts, epsilon, clustering)
     n = counts.sum(axis=(-1, -2))
     balanced = counts.shape[-2] > 1
     _, error, _ = t_parts(counts)
@@ -151,7 +204,7 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test) -> Decision:
         small = test == "wilcoxon" or (test == "auto" and n[j] < SMALL)
         if flat and not np.isnan(p[j]):
             tests.append("exact")
-        elif small and not balanced:
+        elif small and not balanced and clustering is None:
             p[j], reverse[j] = wilcoxon_p(counts[j, 0], epsilon)
             statistic[j] = np.nan
             tests.append("wilcoxon")
@@ -176,9 +229,11 @@ def winning_rate(rejected: NDArray[np.bool_], quality: Floats) -> float:
     return float((quality * rejected).sum() / quality.sum())
 
 
-def rates(counts: Floats, epsilon: float | Floats, fdr: float, quality: Floats) -> tuple[Floats, Floats]:
+def rates(
+    counts: Floats, epsilon: float | Floats, fdr: float, quality: Floats, clustering: Clustering | None = None
+) -> tuple[Floats, Floats]:
     """omega and its reverse by t-tests, over leading axes: (..., annotators, classes, 3) -> (...,) each."""
-    _, p, reverse = p_values(counts, epsilon)
+    _, p, reverse = p_values(counts, epsilon, clustering)
     weight = quality / quality.sum()
     return by_rejects(p, fdr) @ weight, by_rejects(reverse, fdr) @ weight
 
