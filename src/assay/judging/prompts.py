@@ -97,9 +97,7 @@ def messages_for(
         content = _presented(one.item, question, order, mark, images, folder, hidden)
         answer = canonical({"label": _in_words(one.label, scale, question, order)})
         messages += [{"role": "user", "content": content}, {"role": "assistant", "content": answer}]
-    messages.append(
-        {"role": "user", "content": _presented(item, question, order, mark, images, folder, hidden)}
-    )
+    messages.append({"role": "user", "content": _presented(item, question, order, mark, images, folder, hidden)})
     return messages
 
 

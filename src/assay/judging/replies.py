@@ -288,4 +288,5 @@ def _key(words: str, gap: str = "") -> str:
 def _on_no_scale(text: str, scale: Scale) -> bool:
     """Whether the reply is a bare number or word that is just not on the scale."""
     words = text.strip().strip(_WRAPPING)
-    return bool(_NUMBER.match(words) or _FRACTION.match(words)) or (not scale.numeric and len(words.split()) == 1)
+    number = _NUMBER.match(words) or _FRACTION.match(words) or words.casefold() in _WORDS
+    return bool(number) or (not scale.numeric and len(words.split()) == 1)

@@ -1,0 +1,197 @@
+"""One endpoint, politely: calls in flight, calls and tokens a minute, trying again, what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from assay.data.store import canonical
+from assay.data.study import Judge, Limits
+from assay.judging.providers import CallFailed, Completion, Provider, Request
+
+log = logging.getLogger("assay.judging")
+
+LONGEST_WAIT = 60.0
+
+
+class Gate:
+    """Calls in flight: as many as allowed, fewer once the service says it is busy, then slowly more."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.limit = float(most)
+        self.busy = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slowed_at = 0.0
+
+    async def enter(self) -> None:
+        """Wait for a place."""
+        if self.busy < int(self.limit) and not self._waiting:
+            self.busy += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.busy -= 1
+        while self._waiting and self.busy < int(self.limit):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.busy += 1
+                turn.set_result(None)
+
+    def went_well(self) -> None:
+        """One more at once, after as many good calls as there are places."""
+        self.limit = min(float(self.most), self.limit + 1 / self.limit)
+
+    def was_busy(self) -> None:
+        """Half as many at once; calls that were under way together count once."""
+        if monotonic() - self._slowed_at > 1:
+            self._slowed_at = monotonic()
+            self.limit = max(1.0, self.limit / 2)
+
+
+class Bucket:
+    """So many a minute, evenly: a few seconds' worth may be spent at once."""
+
+    def __init__(self, per_minute: float | None, *, clock: Callable[[], float] = monotonic) -> None:
+        self._rate = None if per_minute is None else per_minute / 60
+        self._most = 0.0 if self._rate is None else max(1.0, 2 * self._rate)
+        self._left = self._most
+        self._clock = clock
+        self._at = clock()
+
+    def take(self, amount: float) -> float:
+        """Spend an amount; the seconds to wait before it may be used."""
+        if self._rate is None:
+            return 0.0
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._at) * self._rate) - amount
+        self._at = now
+        return max(0.0, -self._left / self._rate)
+
+    def correct(self, amount: float) -> None:
+        """Spend more (or, below zero, less) than was foreseen."""
+        self._left -= amount
+
+
+class Endpoint:
+    """One service with its limits, shared by the judges that ask it."""
+
+    def __init__(self, limits: Limits, *, first_wait: float = 0.5) -> None:
+        self.gate = Gate(limits.concurrency)
+        self.stopping = asyncio.Event()
+        self._requests = Bucket(limits.requests_per_minute)
+        self._tokens = Bucket(limits.tokens_per_minute)
+        self._counts_tokens = limits.tokens_per_minute is not None
+        self._tries = limits.tries
+        self._first_wait = first_wait
+        self._quiet_until = 0.0
+
+    async def call(self, provider: Provider, request: Request) -> tuple[Completion, float]:
+        """The reply and the seconds it took, after as many tries as the limits allow.
+
+        Raises
+        ------
+        CallFailed
+            Where trying again is no use, or was none.
+        """
+        for number in range(1, self._tries + 1):
+            await self._sleep(self._quiet_until - monotonic())
+            expected = expected_tokens(request) if self._counts_tokens else 0.0
+            await self._sleep(max(self._requests.take(1), self._tokens.take(expected)))
+            await self.gate.enter()
+            begun = monotonic()
+            try:
+                if self.stopping.is_set():
+                    raise CallFailed("again", "the run is stopping")
+                completion = await provider.complete(request)
+            except CallFailed as error:
+                if error.kind != "again" or number == self._tries or self.stopping.is_set():
+                    raise
+                wait = self._after(error, number)
+                log.info("%s (%s); trying again in %.1f s", error, request.about.get("item"), wait)
+            else:
+                self.gate.went_well()
+                used = (completion.tokens_in or 0) + (completion.tokens_out or 0)
+                if used and self._counts_tokens:
+                    self._tokens.correct(used - expected)
+                return completion, monotonic() - begun
+            finally:
+                self.gate.leave()
+            await self._sleep(wait)
+        raise AssertionError("the last try either answers or raises")
+
+    def _after(self, error: CallFailed, number: int) -> float:
+        """Seconds to wait after a failed try: what the service asks, else ever longer, with chance."""
+        if error.status in (429, 503, 529):
+            self.gate.was_busy()
+        if error.wait is not None:
+            self._quiet_until = max(self._quiet_until, monotonic() + error.wait)
+            return error.wait + random.uniform(0, 0.1 * self._first_wait)
+        return float(min(LONGEST_WAIT, self._first_wait * 2 ** (number - 1)) * random.uniform(0.5, 1))
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, but no longer than until the run stops."""
+        if seconds <= 0 or self.stopping.is_set():
+            return
+        try:
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+        except TimeoutError:
+            return
+
+
+def expected_tokens(request: Request) -> float:
+    """A guess at a request's tokens, replies included: four letters a token, 800 an image."""
+    tokens = 0.0
+    for message in request.messages:
+        content = message["content"]
+        parts = [content] if isinstance(content, str) else content
+        for part in parts:
+            text = part if isinstance(part, str) else part.get("text")
+            tokens += 800 if text is None else len(text) / 4
+    return tokens + 4 * len(request.messages) + len(canonical(request.schema or "")) / 4
+
+
+Pricer = Callable[[int, int], float]
+"""Dollars for (tokens in, tokens out)."""
+
+
+def pricer(judge: Judge) -> Pricer | None:
+    """What a judge's calls cost: by its own ``price``, by the kept table, or None where it is unknown."""
+    if judge.price is not None:
+        price = judge.price
+        return lambda tokens_in, tokens_out: (tokens_in * price.input + tokens_out * price.output) / 1e6
+    if judge.provider == "recorded":
+        return lambda tokens_in, tokens_out: 0.0
+    from assay.errors import require
+
+    require("genai_prices", "judge", "knowing what a model costs")
+    import genai_prices
+
+    where: dict[str, Any] = {"provider_id": judge.provider}
+    if judge.base_url is not None:
+        # The same model may cost something else, or nothing, at another address.
+        where = {"provider_api_url": judge.base_url}
+
+    def cost(tokens_in: int, tokens_out: int) -> float:
+        used = genai_prices.Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+        return float(genai_prices.calc_price(used, judge.model, **where).total_price)
+
+    try:
+        cost(1000, 1000)
+    except LookupError:
+        return None
+    return cost

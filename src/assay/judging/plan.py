@@ -1,0 +1,226 @@
+"""Which questions are put to which judge, under which conditions, and with what words."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from assay.data.ensembles import combined
+from assay.data.scales import Label, Scale, parse_scale
+from assay.data.store import Assignment, AskedQuestion, Claim, Store, canonical, digest_of
+from assay.data.study import Item, Judge, Study, scale_of
+from assay.errors import StudyError
+from assay.judging.prompts import Demonstration, complaint, messages_for, reply_schema
+from assay.judging.providers import Request
+
+_RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
+"""What makes two answers of a judge different answers; where it runs and what it costs do not."""
+
+Chosen = dict[str, Any]
+"""Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
+
+
+class Plan:
+    """A study's judging: every assignment, and the request that belongs to each."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.study, self.store = study, store
+        self.judges = {judge.name: judge for judge in study.judges}
+        self.questions = {question.id: question for question in store.questions()}
+        self._chosen = {
+            (judge.name, question.id): self._choose(judge, question)
+            for judge in study.judges
+            for question in self.questions.values()
+            if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
+        }
+        names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
+        self._shown_items = store.items_named(names)
+        self._template_of = lru_cache(maxsize=None)(self._template)
+
+    def save(self) -> None:
+        """Write the assignments to the store; nothing where they stand there already."""
+        digest = digest_of([self.store.setting("taken in"), self.study.prompts, list(self._chosen.values())])
+        self.store.plan(list(self.judges), self.assignments(), digest)
+
+    # -- what is asked --------------------------------------------------------------------------
+
+    def assignments(self) -> Iterator[Assignment]:
+        """Every question to every judge, item by item, so that a run that stops has whole items."""
+        cells = [
+            (judge, question, condition, judge.variant(condition))
+            for question in self.questions.values()
+            for judge in self.judges.values()
+            for condition in self.conditions(question)
+        ]
+        for item, digest in self.store.items():
+            for judge, question, condition, variant in cells:
+                if variant.strategy == "few-shot" and self._is_held_out(judge, question, item):
+                    continue
+                recipe = self._recipe(variant, question, condition, item, digest)
+                for repeat in range(1, judge.repeats + 1):
+                    for order, varied in self._orders(judge, question, item, repeat):
+                        own = condition | ({"order": ">".join(order)} if varied else {})
+                        shown = {"order": list(order)} if order else None
+                        yield Assignment(item.name, question.id, judge.name, recipe, canonical(own), repeat, shown)
+
+    def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
+        """Every combination of what the study varies, for one question."""
+        varied = self.study.config.conditions
+        names = [name for name in ("scale", "temperature", "prompt", "strategy") if getattr(varied, name)]
+        if "scale" in names and not scale_of(question.definition.scale).numeric:
+            names.remove("scale")
+        return [
+            dict(zip(names, values, strict=True))
+            for values in itertools.product(*(getattr(varied, name) for name in names))
+        ]
+
+    def _orders(
+        self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
+    ) -> list[tuple[tuple[str, ...], bool]]:
+        """The orders in which the options are shown, and whether order is a condition."""
+        options = question.definition.options
+        if not options or question.definition.orders == "fixed":
+            return [(options, False)]
+        if question.definition.orders == "all":
+            return [(order, True) for order in itertools.permutations(options)]
+        drawn = list(options)
+        _chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
+        return [(tuple(drawn), False)]
+
+    def _recipe(
+        self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item, digest: str
+    ) -> str:
+        made_of = [{name: getattr(variant, name) for name in _RECIPE}, self._template_of(variant.prompt), digest]
+        if variant.strategy == "few-shot":
+            made_of.append(self._demonstrations_kept(variant, question, item))
+        return digest_of([*made_of, condition.get("scale")])
+
+    def _template(self, prompt: str | None) -> str | None:
+        return None if prompt in (None, "default") else self.study.prompts[prompt]
+
+    # -- demonstrations -------------------------------------------------------------------------
+
+    def _choose(self, judge: Judge, question: AskedQuestion) -> Chosen:
+        """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
+        wanted = judge.demonstrations
+        what = digest_of([wanted.model_dump(), judge.seed])
+        key = f"demonstrations/{judge.name}/{question.id}/{what}"
+        kept = self.store.setting(key)
+        if kept is not None:
+            return dict(kept)
+        labelled: dict[str, tuple[str, list[Label]]] = {}
+        for item, document, label in self.store.labels_of_people(question.id):
+            labelled.setdefault(item, (document or item, []))[1].append(label)
+        scale = scale_of(question.definition.scale)
+        folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)
+        chosen: Chosen = {"folds": {}, "documents": []}
+        for fold in folds:
+            allowed = [
+                item
+                for item, (document, _) in labelled.items()
+                if wanted.use == "held-out" or _fold(judge, document) != fold
+            ]
+            if len(allowed) < wanted.count:
+                raise StudyError(
+                    f"judge '{judge.name}' needs {wanted.count} demonstrations for '{question.definition.name}'; "
+                    f"people have labelled {len(allowed)} items that it may see. Name their file with 'labels:', "
+                    "or ask for fewer"
+                )
+            drawn = _chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
+            pairs = [(item, _shown_label(labelled[item][1], scale, judge, item)) for item in drawn]
+            chosen["folds"][str(fold)] = pairs
+            if wanted.use == "held-out":
+                chosen["documents"] = sorted({labelled[item][0] for item in drawn})
+        return dict(self.store.keep(key, chosen))
+
+    def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
+        return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
+
+    def _demonstrations_kept(self, judge: Judge, question: AskedQuestion, item: Item) -> list[tuple[str, Label]]:
+        held_out = judge.demonstrations.use == "held-out"
+        fold = 0 if held_out else _fold(judge, item.document or item.name)
+        return [(name, label) for name, label in self._chosen[judge.name, question.id]["folds"][str(fold)]]
+
+    def demonstrations(self, judge: Judge, question: AskedQuestion, item: Item, scale: Scale) -> list[Demonstration]:
+        """What a few-shot judge is shown before an item: never the item, nor others of its document."""
+        own = scale_of(question.definition.scale)
+        return [
+            Demonstration(self._shown_items[name], _moved(label, own, scale))
+            for name, label in self._demonstrations_kept(judge, question, item)
+        ]
+
+    # -- one request ----------------------------------------------------------------------------
+
+    def scale(self, claim: Claim) -> Scale:
+        """The scale on which an assignment is to be answered."""
+        varied = claim.condition.get("scale")
+        return parse_scale(varied) if varied else scale_of(self.questions[claim.question].definition.scale)
+
+    def order(self, claim: Claim) -> tuple[str, ...]:
+        """The order in which an assignment shows its options."""
+        return tuple((claim.shown or {}).get("order", ()))
+
+    def request(self, claim: Claim) -> Request:
+        """The call for an assignment; with the complaint, where its last reply could not be read."""
+        judge = self.judges[claim.annotator].variant(claim.condition)
+        question, scale = self.questions[claim.question], self.scale(claim)
+        few_shot = judge.strategy == "few-shot"
+        part = self.study.config.items
+        messages = messages_for(
+            judge,
+            question.definition,
+            scale,
+            claim.item,
+            order=self.order(claim),
+            demonstrations=self.demonstrations(judge, question, claim.item, scale) if few_shot else (),
+            template=self._template_of(judge.prompt),
+            images=part.images,
+            folder=self.study.folder,
+            hidden=() if part.document is None else (part.document,),
+        )
+        if claim.unread is not None:
+            messages = complaint(messages, *claim.unread, scale)
+        schema = None
+        if judge.structured == "auto":
+            schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
+        about = {"item": claim.item.name, "judge": judge.name, "question": question.definition.name}
+        about |= {"repeat": claim.repeat, **claim.condition}
+        if claim.shown:
+            about["order"] = ">".join(self.order(claim))
+        if claim.unread is not None:
+            about["attempt"] = 2
+        return Request(
+            judge.model or judge.name, messages, judge.temperature, judge.max_tokens, schema, judge.params, about
+        )
+
+
+def _chance(*parts: Any) -> random.Random:
+    """Chance that hangs on what is drawn for, and on nothing else."""
+    return random.Random(digest_of(parts))
+
+
+def _fold(judge: Judge, document: str) -> int:
+    return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
+
+
+def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
+    """What people said about an item, as one label on the scale."""
+    rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
+    if rule == "mean" and not scale.numeric:
+        raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
+    label: Label = combined(labels, rule, f"{judge.seed}/{item}")[0]
+    if rule == "mean":
+        return round(label) if scale.kind == "ordinal" else round(float(label), 2)
+    return label
+
+
+def _moved(label: Label, own: Scale, scale: Scale) -> Label:
+    """A label on the scale that is asked about, by its place between the ends."""
+    if own == scale or own.bounds is None or scale.bounds is None or isinstance(label, str):
+        return label
+    (low, high), (new_low, new_high) = own.bounds, scale.bounds
+    value = new_low + (label - low) / (high - low) * (new_high - new_low)
+    return round(value) if scale.kind == "ordinal" else round(value, 2)

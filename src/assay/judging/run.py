@@ -1,0 +1,519 @@
+"""Ask every judge every open question, once: resumes, keeps to limits, stops where it must."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import sqlalchemy as sa
+
+from assay.data.store import Answer, Claim, Store
+from assay.data.study import Judge, Study
+from assay.errors import AssayError, JudgeError, StudyError, unknown
+from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
+from assay.judging.plan import Plan
+from assay.judging.prompts import fingerprint, unshuffled
+from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
+from assay.judging.replies import Reply, read_reply
+
+log = logging.getLogger("assay.judging")
+
+HEARTBEAT = 1.0
+"""Seconds between signs of life, each of which makes what was written safe against a loss of power."""
+
+HOPELESS = 10
+"""So many questions in a row without a reply (or as many as are asked at once) mean that it is no use."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    done: int
+    total: int
+    missing: int
+    cost: float
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Questions a second."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At this rate; None before the first answer."""
+        return (self.total - self.done) / self.rate if self.done else None
+
+    def __str__(self) -> str:
+        left = "" if self.seconds_left is None else f", {_duration(self.seconds_left)} left"
+        return f"{self.done}/{self.total} questions, {self.rate:.1f}/s, ${self.cost:.4f}{left}"
+
+
+@dataclass(frozen=True)
+class JudgeRun:
+    """What a run has done.
+
+    Attributes
+    ----------
+    answered, missing, failed : int
+        Questions that got a label; that got a reply without one; that got no reply. Failed ones are
+        asked again by the next run, missing ones are not.
+    reasons : dict
+        Why there is no label, by judge and reason, counted.
+    reasked : int
+        Replies in the wrong form, or off the scale, that were asked for once more.
+    left : int
+        Questions still open.
+    elsewhere : int
+        Questions that another run is asking at this moment.
+    cost : float
+        Dollars of this run, over the judges whose price is known.
+    unpriced : tuple of str
+        Judges whose price is not known.
+    stopped : str or None
+        Why the run ended before all was asked.
+    """
+
+    answered: int
+    missing: int
+    failed: int
+    reasked: int
+    late: int
+    left: int
+    elsewhere: int
+    cost: float
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    reasons: dict[str, int] = field(default_factory=dict)
+    unpriced: tuple[str, ...] = ()
+    stopped: str | None = None
+
+    def summary(self) -> str:
+        """What happened, in a few lines."""
+        done = self.answered + self.missing + self.failed
+        lines = [
+            f"{done} questions in {_duration(self.seconds)}: {self.answered} answered, {self.missing} missing, "
+            f"{self.failed} without a reply. {self.reasked} replies were asked for again.",
+            f"{self.tokens_in} tokens in, {self.tokens_out} out, ${self.cost:.4f}.",
+        ]
+        if self.unpriced:
+            lines.append(f"The price of {', '.join(self.unpriced)} is not known and not counted.")
+        lines += [f"  {number} × {reason}" for reason, number in sorted(self.reasons.items())]
+        if self.elsewhere:
+            lines.append(f"{self.elsewhere} questions are being asked by another run.")
+        if self.stopped:
+            lines.append(f"Stopped: {self.stopped}. {self.left} questions are open.")
+        elif self.left:
+            lines.append(f"{self.left} questions are open; run it again to ask them.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class JudgeEstimate:
+    """What one judge's open questions will take."""
+
+    judge: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Calls, tokens and money before the first call is made."""
+
+    judges: tuple[JudgeEstimate, ...]
+    spent: float
+    max_cost: float | None
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars for all judges; None where a price is unknown."""
+        costs = [j.cost for j in self.judges if j.calls]
+        return None if None in costs else float(sum(c for c in costs if c is not None))
+
+    def summary(self) -> str:
+        """One line a judge."""
+        lines = []
+        for j in self.judges:
+            money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
+            lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
+        total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
+        lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
+        if self.max_cost is not None and self.cost is not None and self.spent + self.cost > self.max_cost:
+            lines.append(f"This passes max_cost (${self.max_cost:g}): the run would stop there.")
+        lines.append("Tokens are estimated from the length of the prompts; replies asked for again come on top.")
+        return "\n".join(lines)
+
+
+def estimate_study(study: Study, *, store: str | None = None, judges: Iterable[str] | None = None) -> Estimate:
+    """How many calls, tokens and how much money will the open questions take?
+
+    Takes in the folder and writes the plan, and asks nothing. Tokens come from up to 100 rendered
+    prompts a judge, those of replies from the judge's replies so far, where there are 20.
+    """
+    names = _chosen(study, judges)
+    with study.open_store(store) as opened:
+        opened.take_in(study)
+        plan = Plan(study, opened)
+        plan.save()
+        estimates = [_estimate(plan, study_judge) for study_judge in study.judges if study_judge.name in names]
+        return Estimate(tuple(estimates), opened.spent(), study.config.limits.max_cost)
+
+
+def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
+    counts = plan.store.counts([judge.name])
+    calls = counts.get("open", 0) + counts.get("failed", 0)
+    sample = [plan.request(claim) for claim in plan.store.sample(judge.name, 100)]
+    each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
+    each_out = plan.store.typical_output(judge.name)
+    if each_out is None:
+        guess = 300.0 if judge.strategy == "chain-of-thought" else 12.0
+        free_text = sum(request.schema is None and judge.structured == "auto" for request in sample)
+        each_out = float(judge.max_tokens or 250) if free_text else guess
+    tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
+    price = pricer(judge)
+    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
+
+
+def judge_study(
+    study: Study,
+    *,
+    store: str | None = None,
+    judges: Iterable[str] | None = None,
+    record: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    providers: dict[str, Provider] | None = None,
+    first_wait: float = 0.5,
+) -> JudgeRun:
+    """Ask every judge every question that has no answer yet.
+
+    Parameters
+    ----------
+    study : Study
+        See `assay.data.study.load_study`.
+    store : str, optional
+        A database in place of the one in the folder: a path or ``postgresql://…``.
+    judges : list of str, optional
+        Only these.
+    record : path, optional
+        Write every reply to this JSONL file, for ``provider: recorded``.
+    progress : callable, optional
+        Told about every answer.
+    providers : dict, optional
+        Providers by judge, in place of those that study.yaml names.
+    first_wait : float
+        Seconds before a failed call is made for the second time.
+
+    Returns
+    -------
+    JudgeRun
+        Counts, cost and reasons. The labels are in ``study.annotations()``.
+
+    Raises
+    ------
+    JudgeError
+        Where a judge can not be asked at all: dead key, unknown model, no price though there is a
+        ``max_cost``. What was answered before stays.
+    """
+    names = _chosen(study, judges)
+    asked = [judge for judge in study.judges if judge.name in names]
+    prices = {judge.name: pricer(judge) for judge in asked}
+    unpriced = tuple(name for name, price in prices.items() if price is None)
+    if unpriced and study.config.limits.max_cost is not None:
+        raise JudgeError(
+            f"max_cost can not be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
+            "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
+        )
+    with study.open_store(store) as opened:
+        opened.take_in(study)
+        plan = Plan(study, opened)
+        plan.save()
+        return asyncio.run(_Run(plan, asked, prices, unpriced, record, progress, providers or {}, first_wait).go())
+
+
+def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
+    known = [judge.name for judge in study.judges]
+    names = known if judges is None else list(judges)
+    for name in names:
+        if name not in known:
+            raise JudgeError(unknown("judge", name, known, "study.yaml"))
+    if not names:
+        raise JudgeError("study.yaml names no judge that could be asked")
+    return names
+
+
+class _Run:
+    """One run over the open questions, from the first claim to the last answer."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        judges: list[Judge],
+        prices: dict[str, Pricer | None],
+        unpriced: tuple[str, ...],
+        record: str | Path | None,
+        progress: Callable[[Progress], None] | None,
+        providers: dict[str, Provider],
+        first_wait: float,
+    ) -> None:
+        self.plan, self.judges, self.prices, self.unpriced = plan, judges, prices, unpriced
+        self.store: Store = plan.store
+        self.limits = plan.study.config.limits
+        self.record, self.progress = record, progress
+        self.given, self.first_wait = providers, first_wait
+        self.counts: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.cost = 0.0
+        self.spent = 0.0
+        self.stopped: str | None = None
+        self.fatal: AssayError | None = None
+        self.silent = 0
+        # One thread writes: transactions follow each other, and the calls go on meanwhile.
+        self.writer = ThreadPoolExecutor(1, "assay-store")
+
+    async def go(self) -> JudgeRun:
+        """Ask until nothing is open, or something stops it."""
+        self.begun = monotonic()
+        lanes = self._lanes()
+        self.run = await self._in_store(self.store.start_run)
+        self.spent = await self._in_store(self.store.spent)
+        self.total = (await self._in_store(self.store.counts, [j.name for j in self.judges])).get("open", 0)
+        heartbeat = asyncio.create_task(self._heartbeat())
+        try:
+            with _interruptible(lambda: self._stop("interrupted")):
+                async with asyncio.TaskGroup() as tasks:
+                    for endpoint, judges in lanes:
+                        tasks.create_task(self._lane(endpoint, judges, tasks))
+        except* sa.exc.DBAPIError as group:
+            self.fatal = StudyError(f"the store {self.store.where} failed: {_first(group)}")
+        finally:
+            heartbeat.cancel()
+            await self._in_store(self.store.end_run, self.run)
+            for provider in self.providers.values():
+                await provider.close()
+            left = await self._in_store(self.store.counts, [j.name for j in self.judges])
+            self.writer.shutdown()
+        if self.fatal is not None:
+            raise self.fatal
+        return self._result(left)
+
+    def _lanes(self) -> list[tuple[Endpoint, list[str]]]:
+        """Endpoints with the judges that share them, and the judges' providers."""
+        grouped: dict[tuple[str, str | None], list[Judge]] = {}
+        for judge in self.judges:
+            grouped.setdefault((judge.provider, judge.base_url), []).append(judge)
+        self.providers: dict[str, Provider] = {}
+        for judge in self.judges:
+            provider = self.given.get(judge.name) or provider_for(
+                judge,
+                folder=self.plan.study.folder,
+                timeout=self.limits.timeout,
+                connections=self.limits.concurrency,
+            )
+            self.providers[judge.name] = provider if self.record is None else Recorder(provider, Path(self.record))
+        self.endpoints = [Endpoint(self.limits, first_wait=self.first_wait) for _ in grouped]
+        names = [[judge.name for judge in judges] for judges in grouped.values()]
+        return list(zip(self.endpoints, names, strict=True))
+
+    async def _lane(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
+        """Claim a handful, ask them, claim the next; as many at a time as the limits allow."""
+        places = asyncio.Semaphore(self.limits.concurrency)
+        batch = min(200, 2 * self.limits.concurrency)
+        while not self._over():
+            claims = await self._in_store(self.store.claim, self.run, judges, batch)
+            if not claims:
+                return
+            for claim in claims:
+                await places.acquire()
+                if self._over():
+                    return
+                task = tasks.create_task(self._question(endpoint, claim))
+                task.add_done_callback(lambda _: places.release())
+
+    def _over(self) -> bool:
+        """Whether no further call may begin."""
+        if self.stopped is None and self.limits.max_cost is not None and self.spent >= self.limits.max_cost:
+            self._stop(f"max_cost is reached (${self.spent:.4f} of ${self.limits.max_cost:g})")
+        return self.stopped is not None
+
+    def _stop(self, why: str) -> None:
+        self.stopped = self.stopped or why
+        for endpoint in self.endpoints:
+            endpoint.stopping.set()
+
+    async def _question(self, endpoint: Endpoint, claim: Claim) -> None:
+        """One question to its end: a label, or the reason why there is none."""
+        while True:
+            answer = await self._ask(endpoint, claim)
+            if answer is None:
+                return
+            revision = claim.revision + 1
+            written = await self._in_store(self._write, claim, answer, revision)
+            self._count(claim, answer, written)
+            if answer.status != "unreadable" or not written:
+                return
+            claim = replace(claim, revision=revision, unread=(answer.reply or "", answer.reason or ""))
+            if self._over():
+                return
+
+    def _write(self, claim: Claim, answer: Answer, revision: int) -> bool:
+        """Store an answer, and see what all runs together have spent; in the writer's thread."""
+        written = self.store.add(claim, self.run, answer, revision)
+        if self.limits.max_cost is not None:
+            self.spent = self.store.spent()
+        return written
+
+    async def _ask(self, endpoint: Endpoint, claim: Claim) -> Answer | None:
+        """One call and what it amounts to; None where the run stops before it brings anything."""
+        try:
+            request = self.plan.request(claim)
+        except StudyError as error:
+            self.fatal = self.fatal or error
+            self._stop("the study can not be asked")
+            return None
+        body = [request.model, request.messages, request.temperature, request.max_tokens, request.params]
+        about = {"shown": claim.shown, "model": request.model}
+        about["fingerprint"] = fingerprint({"body": body, "schema": request.schema})
+        try:
+            completion, latency = await endpoint.call(self.providers[claim.annotator], request)
+        except CallFailed as error:
+            return self._failed(claim, error, about)
+        except Exception as error:  # the one place where anything may go wrong with one call
+            log.warning("%s: %r", claim.item.name, error)
+            return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
+        self.silent = 0
+        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
+        return self._answer(claim, reply, completion, latency, about)
+
+    def _answer(
+        self, claim: Claim, reply: Reply, completion: Completion, latency: float, about: dict[str, Any]
+    ) -> Answer:
+        price = self.prices[claim.annotator]
+        tokens = (completion.tokens_in, completion.tokens_out)
+        kept = about | {
+            "reply": completion.text,
+            "reasoning": completion.reasoning or reply.reasoning,
+            "tokens_in": tokens[0],
+            "tokens_out": tokens[1],
+            "cost": None if price is None else price(tokens[0] or 0, tokens[1] or 0),
+            "latency": round(latency, 4),
+        }
+        kept["model"] = completion.model or about["model"]
+        if reply.label is None:
+            # A second reply that can not be read is the last: better no label than a wrong one.
+            return Answer("unreadable" if claim.unread is None else "missing", reason=reply.reason, **kept)
+        order = self.plan.order(claim)
+        label, position = unshuffled(reply.label, order, self.plan.questions[claim.question].definition)
+        if order:
+            kept["shown"] = {**(claim.shown or {}), "position": position}
+        return Answer("valid", label, **kept)
+
+    def _failed(self, claim: Claim, error: CallFailed, about: dict[str, Any]) -> Answer | None:
+        if self.stopped is not None:
+            return None
+        # A reply that was never recorded says nothing about the next; a service that fails does.
+        self.silent += error.kind == "again" or error.status > 0
+        if error.kind == "never" or self.silent >= max(HOPELESS, self.limits.concurrency):
+            self._give_up(claim, error)
+            return None
+        return Answer("failed", reason=f"no reply: {error}", **about)
+
+    def _give_up(self, claim: Claim, error: CallFailed) -> None:
+        judge = self.plan.judges[claim.annotator]
+        where = judge.base_url or judge.provider
+        self.fatal = JudgeError(f"judge '{judge.name}' ({judge.model} at {where}) can not be asked: {error}")
+        self._stop("a judge can not be asked")
+
+    def _count(self, claim: Claim, answer: Answer, written: bool) -> None:
+        self.counts["tokens_in"] += answer.tokens_in or 0
+        self.counts["tokens_out"] += answer.tokens_out or 0
+        self.cost += answer.cost or 0.0
+        self.counts[answer.status if written else "late"] += 1
+        if answer.reason is not None:
+            again = ", asked again" if answer.status == "unreadable" else ""
+            self.reasons[f"{claim.annotator}: {answer.reason}{again}"] += 1
+            log.info("%s, %s: %s", claim.annotator, claim.item.name, answer.reason)
+        if self.progress is not None and answer.status != "unreadable":
+            self.progress(self._progress())
+
+    def _progress(self) -> Progress:
+        done = sum(self.counts[status] for status in ("valid", "missing", "failed"))
+        return Progress(done, self.total, self.counts["missing"], self.cost, monotonic() - self.begun)
+
+    def _result(self, left: dict[str, int]) -> JudgeRun:
+        return JudgeRun(
+            answered=self.counts["valid"],
+            missing=self.counts["missing"],
+            failed=self.counts["failed"],
+            reasked=self.counts["unreadable"],
+            late=self.counts["late"],
+            left=left.get("open", 0) + left.get("failed", 0),
+            elsewhere=left.get("claimed", 0),
+            cost=self.cost,
+            tokens_in=self.counts["tokens_in"],
+            tokens_out=self.counts["tokens_out"],
+            seconds=monotonic() - self.begun,
+            reasons=dict(self.reasons),
+            unpriced=self.unpriced,
+            stopped=self.stopped,
+        )
+
+    async def _heartbeat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            try:
+                await self._in_store(self.store.still_here, self.run)
+            except sa.exc.DBAPIError as error:
+                log.warning("no sign of life could be given: %s", error.orig)
+
+    async def _in_store(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self.writer, work, *arguments)
+
+
+@contextmanager
+def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C lets the calls in flight come home; a second one does not wait for them."""
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
+
+    def first() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+        stop()
+
+    loop.add_signal_handler(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+
+
+def _first(group: BaseExceptionGroup[Any]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

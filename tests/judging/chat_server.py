@@ -1,0 +1,151 @@
+"""A chat server that does what it is told, over real HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+Script = Callable[[int, dict[str, Any], "ChatServer"], "Say"]
+
+
+class Say:
+    """One reply: a status, what is said, and how it goes wrong."""
+
+    def __init__(
+        self,
+        content: str | None = '{"label": 3}',
+        *,
+        status: int = 200,
+        delay: float = 0.0,
+        headers: dict[str, str] | None = None,
+        finish: str = "stop",
+        fault: str | None = None,
+        error: str = "scripted",
+        refusal: str | None = None,
+    ) -> None:
+        self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
+        self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
+
+
+def item_of(body: dict[str, Any]) -> str:
+    """The item that a request is about: its text holds its name between @ signs."""
+    content = body["messages"][-1]["content"]
+    for message in reversed(body["messages"]):
+        content = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
+        found = re.search(r"@([^@]+)@", content)
+        if found and message["role"] == "user":
+            return found[1]
+    return content
+
+
+class ChatServer:
+    """Runs in a thread; ``script`` says what is answered to the n-th request."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.script = script or (lambda n, body, server: Say())
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.answered: Counter[str] = Counter()
+        self.count = 0
+        self.keep = True
+        self.busy = self.most_busy = 0
+
+    def __enter__(self) -> ChatServer:
+        started = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(started,), daemon=True)
+        self._thread.start()
+        started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def _serve(self, started: threading.Event) -> None:
+        async def main() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._stop = asyncio.Event()
+            app = web.Application()
+            app.router.add_post("/v1/chat/completions", self._chat)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await runner.setup()
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            self.port = runner.addresses[0][1]
+            started.set()
+            await self._stop.wait()
+            await runner.cleanup()
+
+        asyncio.run(main())
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        self.count += 1
+        if self.keep:
+            self.requests.append(body)
+            self.headers.append(dict(request.headers))
+        say = self.script(self.count, body, self)
+        self.busy += 1
+        self.most_busy = max(self.most_busy, self.busy)
+        try:
+            if say.delay:
+                await asyncio.sleep(say.delay)
+        finally:
+            self.busy -= 1
+        if say.fault == "drop":
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        if say.status != 200:
+            error = {"error": {"message": say.error, "type": "scripted"}}
+            return web.json_response(error, status=say.status, headers=say.headers)
+        message = {"role": "assistant", "content": say.content, "refusal": say.refusal}
+        text = json.dumps(
+            {
+                "id": f"chat-{self.count}",
+                "object": "chat.completion",
+                "created": 1,
+                "model": body["model"] + "-served",
+                "choices": [{"index": 0, "message": message, "finish_reason": say.finish}],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            }
+        )
+        if say.fault == "half":
+            return web.Response(text=text[: len(text) // 2], content_type="application/json")
+        if self.keep:
+            self.answered[item_of(body)] += 1
+        return web.Response(text=text, content_type="application/json")
+
+
+def faults(share: float, seed: int = 0) -> Script:
+    """Good replies but for a share of faults, of every kind in turn."""
+    chance = random.Random(seed)
+    kinds = [
+        lambda: Say(status=429, headers={"Retry-After": "0.01"}),
+        lambda: Say(status=500),
+        lambda: Say(status=503),
+        lambda: Say(status=408),
+        lambda: Say(fault="drop"),
+        lambda: Say(fault="half"),
+        lambda: Say("I'm sorry, I can't help with that."),
+        lambda: Say('{"label": 9}'),
+        lambda: Say('{"lab', finish="length"),
+        lambda: Say(""),
+    ]
+
+    def script(n: int, body: dict[str, Any], server: ChatServer) -> Say:
+        return kinds[n % len(kinds)]() if chance.random() < share else Say('{"label": 4}')
+
+    return script

@@ -1,0 +1,397 @@
+"""Runs against a real server on loopback: faults, limits, keys, money, resuming, several at once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from chat_server import ChatServer, Say, faults, item_of
+
+from assay.data.study import load_study
+from assay.errors import JudgeError, StudyError
+from assay.judging import run as run_module
+from assay.judging.run import estimate_study, judge_study
+
+QUICK = {"first_wait": 0.005}
+PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
+
+
+def rows(study, query):
+    with sqlite3.connect(study.folder / "study.db") as db:
+        found = db.execute(query).fetchall()
+    db.close()
+    return found
+
+
+def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
+    with ChatServer() as server:
+        study = make_study(30, server.url)
+        seen = []
+        done = judge_study(study, progress=seen.append)
+        assert (done.answered, done.left, server.count) == (30, 0, 30)
+        assert judge_study(study).answered == 0
+        assert server.count == 30
+    labels = study.annotations()
+    assert labels.judges == ("m1",)
+    assert labels.labels["label"].to_list() == [3] * 30
+    assert str(labels.items["document"][0]) == "d0"
+    assert seen[-1].done == seen[-1].total == 30
+    assert "30/30 questions" in str(seen[-1])
+    assert "30 answered" in done.summary()
+
+
+def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study):
+    with ChatServer() as server:
+        study = make_study(1, server.url, judge=PRICE)
+        judge_study(study)
+    with study.open_store() as store:
+        (row,) = store.history().to_dicts()
+    assert row["reply"] == '{"label": 3}'
+    assert len(row["fingerprint"]) == 64
+    assert (row["tokens_in"], row["tokens_out"], row["model"]) == (100, 10, "tiny-served")
+    assert row["cost"] == pytest.approx(0.0002)
+    assert 0 < row["latency"] < 5
+    assert abs(row["answered_at"] - time.time()) < 60
+    assert row["counts"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(make_study, seed):
+    with ChatServer(faults(0.3, seed)) as server:
+        study = make_study(300, server.url, limits={"concurrency": 40, "timeout": 5})
+        done = judge_study(study, **QUICK)
+    assert done.answered + done.missing + done.failed == 300
+    assert done.failed == 0
+    assert done.left == 0
+    assert done.reasked > 0
+    ends = "select assignment, count(*) from answers where status in ('valid', 'missing') group by 1"
+    assert [n for _, n in rows(study, ends)] == [1] * 300
+    # Every whole reply that the server sent is in the store: none was asked for and thrown away.
+    assert sum(server.answered.values()) == rows(study, "select count(*) from answers")[0][0]
+    with study.open_store() as store:
+        missing = store.history().filter(pl.col("status") == "missing")
+    assert missing["reason"].is_not_null().all()
+    assert missing["reply"].is_not_null().all()
+    assert missing["label"].is_null().all()
+
+
+def test_a_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
+    def script(n, body, server):
+        return Say('{"label": 9}' if len(body["messages"]) == 2 else '{"label": 2}')
+
+    with ChatServer(script) as server:
+        study = make_study(3, server.url)
+        done = judge_study(study)
+        again = [b for b in server.requests if len(b["messages"]) > 2]
+    assert (done.answered, done.reasked) == (3, 3)
+    assert again[0]["messages"][2] == {"role": "assistant", "content": '{"label": 9}'}
+    assert "not on the scale" in again[0]["messages"][3]["content"]
+    assert study.annotations().labels["label"].to_list() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("say", "reason"),
+    [
+        (Say("I'm sorry, but I cannot help."), "the model refused"),
+        (Say(None, refusal="no"), "the model refused"),
+        (Say(""), "the reply is empty"),
+        (Say('{"label": ', finish="length"), "the reply is cut off"),
+        (Say("seven"), "the label is not on the scale"),
+        (Say("It depends on who reads it."), "no label in the reply"),
+    ],
+)
+def test_what_can_not_be_read_twice_is_missing_with_its_reason_and_its_reply(make_study, say, reason):
+    with ChatServer(lambda n, body, server: say) as server:
+        study = make_study(2, server.url)
+        done = judge_study(study)
+        assert server.count == 4
+        judge_study(study)
+        assert server.count == 4, "a missing label is not paid for again"
+    assert done.missing == 2
+    assert any(reason in key for key in done.reasons)
+    with study.open_store() as store, pytest.raises(StudyError, match="no label yet"):
+        store.annotations()
+
+
+def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
+    broken = {"q00001"}
+
+    def script(n, body, server):
+        return Say(status=500) if item_of(body) in broken else Say()
+
+    with ChatServer(script) as server:
+        study = make_study(4, server.url, limits={"concurrency": 2, "tries": 3})
+        done = judge_study(study, **QUICK)
+        assert (done.answered, done.failed, done.left) == (3, 1, 1)
+        assert "HTTP 500" in " ".join(done.reasons)
+        broken.clear()
+        assert judge_study(study, **QUICK).answered == 1
+
+
+def test_a_service_that_is_not_there_stops_the_run(make_study):
+    study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2})
+    with pytest.raises(JudgeError, match=r"judge 'm1' .* can not be asked: the connection broke"):
+        judge_study(study, **QUICK)
+
+
+def test_retry_after_is_obeyed(make_study):
+    times = []
+
+    def script(n, body, server):
+        times.append(time.monotonic())
+        return Say(status=429, headers={"Retry-After": "0.4"}) if n == 1 else Say()
+
+    with ChatServer(script) as server:
+        assert judge_study(make_study(1, server.url), **QUICK).answered == 1
+    assert times[1] - times[0] >= 0.4
+
+
+def test_a_call_that_takes_too_long_is_made_again(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=3 if n == 1 else 0)) as server:
+        study = make_study(1, server.url, limits={"timeout": 0.2})
+        assert judge_study(study, **QUICK).answered == 1
+        assert server.count == 2
+
+
+@pytest.mark.parametrize(("status", "error"), [(401, "Incorrect API key provided: sk-abc***xyz"), (404, "no model")])
+def test_a_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, monkeypatch, status, error):
+    monkeypatch.setenv("TEST_KEY", "sk-secret-123")
+    with ChatServer(lambda n, body, server: Say(status=status, error=error)) as server:
+        study = make_study(200, server.url, judge={"key": "TEST_KEY"})
+        with pytest.raises(JudgeError) as caught:
+            judge_study(study)
+        assert server.count <= 10
+    message = str(caught.value)
+    assert message.startswith("judge 'm1' (tiny at http://127.0.0.1")
+    assert "\n" not in message
+    assert "sk-" not in message
+    assert rows(study, "select count(*) from answers") == [(0,)]
+
+
+def test_a_key_comes_from_the_environment_and_is_written_nowhere(make_study, monkeypatch, caplog, tmp_path):
+    secret = "sk-very-secret-0123456789"
+    monkeypatch.setenv("TEST_KEY", secret)
+    caplog.set_level(logging.DEBUG)
+
+    def script(n, body, server):
+        if n % 3 == 0:
+            return Say(status=500, error=f"bad key {secret}")
+        return Say(f"Your key is {secret}. Label: 4")
+
+    with ChatServer(script) as server:
+        study = make_study(10, server.url, judge={"key": "TEST_KEY"})
+        done = judge_study(study, record=tmp_path / "record.jsonl", **QUICK)
+        assert server.headers[0]["Authorization"] == f"Bearer {secret}"
+    assert done.answered == 10
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert secret.encode() not in written
+    assert secret not in caplog.text
+    assert secret not in done.summary()
+
+
+def test_no_key_says_which_variable(make_study, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(JudgeError, match="set the environment variable OPENAI_API_KEY"):
+        judge_study(make_study(1, judge={"base_url": None}))
+
+
+def test_max_cost_is_not_passed_by_more_than_the_calls_in_flight(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=0.005)) as server:
+        study = make_study(200, server.url, judge=PRICE, limits={"concurrency": 10, "max_cost": 0.01})
+        done = judge_study(study)
+        assert 50 <= server.count <= 60
+        assert done.stopped is not None
+        assert "max_cost" in done.stopped
+        assert done.left + done.answered == 200
+        before = server.count
+        assert "max_cost" in str(judge_study(study).stopped)
+        assert server.count == before
+    assert rows(study, "select sum(cost) from runs")[0][0] == pytest.approx(0.0002 * before)
+
+
+def test_a_price_that_is_not_known_is_said_and_not_guessed(make_study):
+    with ChatServer() as server:
+        study = make_study(2, server.url)
+        done = judge_study(study)
+        assert done.unpriced == ("m1",)
+        assert "price of m1 is not known" in done.summary()
+        assert rows(study, "select cost from answers") == [(None,), (None,)]
+        with pytest.raises(JudgeError, match="max_cost can not be kept"):
+            judge_study(make_study(3, server.url, limits={"max_cost": 1}))
+
+
+def test_dry_run_counts_calls_tokens_and_money_and_asks_nothing(make_study):
+    with ChatServer() as server:
+        study = make_study(40, server.url, judge=PRICE | {"repeats": 2})
+        estimate = estimate_study(study)
+        assert server.count == 0
+        assert estimate.judges[0].calls == 80
+        assert estimate.cost == pytest.approx(
+            (estimate.judges[0].tokens_in + 10 * estimate.judges[0].tokens_out) / 1e6
+        )
+        assert "80 calls" in estimate.summary()
+        judge_study(study)
+        assert estimate_study(study).judges[0].calls == 0
+
+
+def test_openai_prices_are_known_offline(make_study, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    study = make_study(10, judge={"base_url": None, "model": "gpt-4o-mini"})
+    estimate = estimate_study(study)
+    assert estimate.cost is not None
+    assert 0 < estimate.cost < 0.01
+
+
+def test_requests_per_minute_are_kept(make_study):
+    with ChatServer() as server:
+        # 1,200 a minute are 20 a second; two seconds' worth may go at once, so 60 take about a second.
+        study = make_study(60, server.url, limits={"concurrency": 60, "requests_per_minute": 1200})
+        begun = time.monotonic()
+        assert judge_study(study).answered == 60
+    assert 0.9 < time.monotonic() - begun < 4
+
+
+def test_a_busy_service_is_asked_less_at_once(make_study):
+    def script(n, body, server):
+        busy = server.busy >= 5
+        return Say(status=429, headers={"Retry-After": "0.05"}) if busy else Say(delay=0.02)
+
+    with ChatServer(script) as server:
+        study = make_study(200, server.url, limits={"concurrency": 40, "tries": 30})
+        assert judge_study(study, **QUICK).answered == 200
+        refused = server.count - 200
+    assert refused < 200
+
+
+def test_two_runs_at_once_never_ask_the_same_question(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=0.002)) as server:
+        study = make_study(400, server.url)
+        found = []
+        both = [threading.Thread(target=lambda: found.append(judge_study(load_study(study.folder)))) for _ in "ab"]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+        assert server.count == 400
+        assert set(server.answered.values()) == {1}
+    assert sum(done.answered for done in found) == 400
+    assert min(done.answered for done in found) > 0
+
+
+RUN = """
+import sys
+from assay.data.study import load_study
+from assay.judging.run import judge_study
+judge_study(load_study(sys.argv[1]))
+"""
+
+
+def start(study):
+    source = str(Path(run_module.__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": source}
+    return subprocess.Popen([sys.executable, "-c", RUN, str(study.folder)], env=environment)
+
+
+def kill_and_resume(make_study, *, questions, kills, delay):
+    """Kill a run at random moments, let the last one end; the answers, and requests beyond them."""
+    chance = random.Random(7)
+    flying = 0
+    with ChatServer(lambda n, body, server: Say(delay=delay)) as server:
+        study = make_study(questions, server.url)
+        for number in range(1, kills + 1):
+            at = server.count
+            process = start(study)
+            goal = at + max(1, round((questions - at) / (kills - number + 2) * chance.uniform(0.2, 1.8)))
+            while server.count < goal and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.02))
+            process.kill()
+            process.wait()
+            time.sleep(3 * delay)  # replies that were under way reach nobody
+            answers = rows(study, "select count(*) from answers")[0][0]
+            flying = server.count - answers
+            assert flying <= 10 * number
+        assert start(study).wait(60) == 0
+        answers = rows(study, "select count(*), count(distinct assignment) from answers where status = 'valid'")
+        assert answers == [(questions, questions)]
+        assert server.count <= questions + flying
+    assert len(study.annotations()) == questions
+    return server.count
+
+
+def test_kill_9_at_random_moments_loses_and_repeats_nothing(make_study):
+    kill_and_resume(make_study, questions=300, kills=4, delay=0.01)
+
+
+@pytest.mark.slow
+def test_kill_9_at_fifty_random_moments_over_two_thousand_questions(make_study):
+    print(kill_and_resume(make_study, questions=2000, kills=50, delay=0.01), "requests")
+
+
+def test_ctrl_c_lets_the_calls_in_flight_come_home(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
+        study = make_study(500, server.url)
+        process = start(study)
+        while server.count < 30:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert rows(study, "select count(*) from answers")[0][0] == server.count < 500
+        assert rows(study, "select count(*) from assignments where status = 'claimed'") == [(0,)]
+
+
+def test_an_endpoint_without_structured_output_is_asked_without(make_study):
+    def script(n, body, server):
+        if "response_format" in body:
+            return Say(status=400, error="response_format json_schema is not supported")
+        return Say("Answer: 4/5")
+
+    with ChatServer(script) as server:
+        done = judge_study(make_study(20, server.url, limits={"concurrency": 1}))
+        assert (done.answered, server.count) == (20, 21)
+        schema = server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["label"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+
+
+def test_a_request_that_is_refused_is_one_question_without_a_reply(make_study):
+    def script(n, body, server):
+        return Say(status=400, error="too long") if item_of(body) == "q00003" else Say()
+
+    with ChatServer(script) as server:
+        done = judge_study(make_study(10, server.url), **QUICK)
+    assert (done.answered, done.failed) == (9, 1)
+    assert done.reasons == {"m1: no reply: HTTP 400: too long": 1}
+
+
+def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
+    chance = random.Random(3)
+    record = tmp_path / "replies.jsonl"
+    with ChatServer(lambda n, body, server: Say(json.dumps({"label": chance.randint(0, 5)}))) as server:
+        study = make_study(60, server.url, judge={"repeats": 2}, conditions={"temperature": [0, 1]})
+        judge_study(study, record=record)
+        asked = study.annotations()
+    os.replace(study.folder / "study.db", tmp_path / "old.db")
+    replayed = make_study(
+        60,
+        judge={"provider": "recorded", "file": str(record), "base_url": None, "repeats": 2},
+        conditions={"temperature": [0, 1]},
+    )
+    judge_study(replayed)
+    key = ["item", "temperature", "repeat", "label"]
+    assert replayed.annotations().labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
+
+
+def test_unknown_judges_are_named(make_study):
+    with pytest.raises(JudgeError, match="judge 'm' is not in study.yaml; did you mean 'm1'"):
+        judge_study(make_study(1), judges=["m"])
