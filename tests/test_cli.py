@@ -94,7 +94,7 @@ def test_criteria_are_tested_one_by_one(capsys: pytest.CaptureFixture[str], tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--judge", "gtp-4o", "--epsilon", ".1"), "'gtp-4o' is not in the judges of the table; did you mean 'gpt-4o'?"),
+        (("--judge", "gtp-4o", "--epsilon", ".1"), "'gtp-4o' is not in the judges of the table; did you mean"),
         ((), "say who the annotators are with --annotators expert (.2)"),
         (("--epsilon", "2"), "epsilon must lie between 0 and 1; got 2.0"),
         (("--epsilon", "abc"), 'unable to convert "abc" into float'),

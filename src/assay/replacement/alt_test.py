@@ -144,6 +144,8 @@ class AltTest(Result):
         against = {True: "the gold labels", False: f"the expert '{self.settings.expert}'"}
         reference = against[self.settings.gold is not None] if self.settings.fixed_reference else "the other annotators"
         tests = ", ".join(dict.fromkeys(_TEST_NAMES[t] for t in self.annotators["test"])) or "no test"
+        if self.settings.clusters is not None:
+            tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
             f"{self.judge}: {_VERDICT_WORDS[self.verdict]}.",
             f"Winning rate {shown(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
@@ -293,7 +295,8 @@ def alt_test(
     quality : str or mapping
         A weight for each annotator, as a column of ``labels.annotators`` or name to weight (C.4).
     clusters : str
-        An item column (document, subject); its items are resampled together for the interval of rho.
+        An item column (document, subject) whose items are not independent: they are resampled together, and
+        the t-tests take a cluster-robust standard error and count clusters, not items.
     repeats : {"error", "first", "last", "mean", "majority", "each"}
         What repeated answers stand for, see `Annotations.resolve_repeats`.
     method, n_resamples, confidence, seed
@@ -369,6 +372,24 @@ class Prepared:
         """Win counts of each unit that is resampled: (units, m · classes · 3)."""
         return self.table.units(self.used, self.tested)
 
+    @cached_property
+    def clustering(self) -> decision.Clustering | None:
+        """What shared clusters take from the tests; None where items are independent."""
+        if self.table.clusters is None:
+            return None
+        position = np.full(len(self.table.humans), -1)
+        position[self.tested] = np.arange(len(self.tested))
+        annotator = position[self.table.panel.annotator[self.used.row]]
+        cluster = self.table.clusters[self.table.panel.item[self.used.row]]
+        n = self.counts.sum(axis=2)
+        with np.errstate(divide="ignore"):
+            by_class = np.where(n > 0, 1 / n, 0.0)[annotator]
+        weight = by_class[:, 0] if self.used.shares is None else (by_class * self.used.shares).sum(axis=1)
+        weight = weight / np.bincount(annotator, weight)[annotator]
+        mean, _, _ = decision.t_parts(self.counts)
+        influence = weight * (-self.used.sign - mean[annotator])
+        return decision.Clustering.of(self.counts, annotator, cluster, influence)
+
     def estimate(self) -> Estimate | None:
         """rho and every rho_f with their intervals; None where nobody can be tested."""
         if not len(self.tested):
@@ -390,7 +411,7 @@ def conclude(prepared: Prepared, estimate: Estimate | None) -> AltTest:
     """Decide and wrap."""
     table, tested, s = prepared.table, prepared.tested, prepared.table.settings
     quality = table.panel.quality[tested]
-    found = decision.decide(prepared.counts, s.tolerance, s.fdr, s.test)
+    found = decision.decide(prepared.counts, s.tolerance, s.fdr, s.test, prepared.clustering)
     wins = decision.winning_rate(found.rejected, quality)
     losses = decision.winning_rate(found.rejected_reverse, quality)
     nobody = Interval(np.nan, np.nan, np.nan, np.nan, "nobody has enough items to be tested")

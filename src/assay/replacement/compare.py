@@ -159,7 +159,7 @@ def compare_judges(labels: Annotations, judges: Sequence[str] | None = None, **o
     estimates, joint = _together(prepared)
     tests = {p.name: conclude(p, e) for p, e in zip(prepared, estimates, strict=True)}
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
-    lead = _lead(joint, [names.index(name) for name in order[:2]])
+    lead = _lead(joint, [p.name for p in prepared if len(p.tested)], [tests[name] for name in order[:2]])
     answers = {p.name: p.compared.judge for p in prepared}
     traditional, measure = _traditional(table, answers)
     return JudgeComparison(
@@ -189,29 +189,33 @@ class _SideBySide:
 
 
 def _together(prepared: list[Prepared]) -> tuple[list[Estimate | None], Estimate | None]:
-    """Each judge's estimates, and rho of all that can be tested, under the same resamples.
+    """Each judge's estimates, and rho of those that can be tested, under the same resamples.
 
     Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
     """
     settings = prepared[0].table.settings
-    if settings.method == "none" or not all(len(p.tested) for p in prepared):
+    testable = [p for p in prepared if len(p.tested)]
+    if settings.method == "none" or not testable:
         return [p.estimate() for p in prepared], None
     _, _, unit = prepared[0].table.unit_of_item
-    units = [p.units for p in prepared]
-    statistic = _SideBySide(tuple(len(p.tested) for p in prepared), tuple(u.shape[1] for u in units))
+    units = [p.units for p in testable]
+    statistic = _SideBySide(tuple(len(p.tested) for p in testable), tuple(u.shape[1] for u in units))
     joint = estimate_units(statistic, np.concatenate(units, axis=1), unit=unit, **settings.interval_options)
-    edges = np.cumsum([0, *(1 + len(p.tested) for p in prepared)])
-    return [joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)], joint.part(edges[:-1])
+    edges = np.cumsum([0, *(1 + len(p.tested) for p in testable)])
+    parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
+    return [next(parts) if len(p.tested) else None for p in prepared], joint.part(edges[:-1])
 
 
-def _lead(joint: Estimate | None, best: list[int]) -> Interval:
-    """rho of the best judge less that of the next, paired; the values of ``joint`` are the judges' rho."""
+def _lead(joint: Estimate | None, testable: list[str], best: list[AltTest]) -> Interval:
+    """rho of the best judge less that of the next, paired; the values of ``joint`` are the testable judges' rho."""
     if len(best) < 2:
         return Interval(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
-    if joint is None:
-        return Interval(np.nan, np.nan, np.nan, np.nan, "a paired difference needs an interval of every judge")
+    first, second = best
+    if joint is None or second.judge not in testable:
+        difference = first.advantage_probability.estimate - second.advantage_probability.estimate
+        return Interval(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))
-    weights[best] = 1, -1
+    weights[[testable.index(first.judge), testable.index(second.judge)]] = 1, -1
     return joint.contrast(weights)[0]
 
 

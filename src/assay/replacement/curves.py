@@ -94,7 +94,10 @@ def epsilon_curve(test: AltTest, epsilons: Floats | None = None) -> EpsilonCurve
     counts, quality = test.prepared.counts, test.annotators["quality"].to_numpy()
 
     def winning(values: Floats) -> Floats:
-        return _winning_at(counts, values, quality, test.settings.fdr, test.annotators["test"].to_list())
+        _, p, _ = decision.p_values(counts[None], values[:, None], test.prepared.clustering)
+        for j in np.flatnonzero((test.annotators["test"] == "wilcoxon").to_numpy()):
+            p[:, j] = decision.wilcoxon_p(counts[j, 0], values)[0]
+        return np.asarray(decision.by_rejects(p, test.settings.fdr) @ (quality / quality.sum()))
 
     smallest = np.nan
     low, high = 0.0, 1.0
@@ -260,19 +263,11 @@ def items_to_decide(test: AltTest, power: float = 0.8, n_resamples: int = 400, s
         n_units = int(np.ceil(growth * len(units)))
         drawn = rng.multinomial(n_units, share, size=n_resamples)
         counts = (drawn @ units).reshape(n_resamples, test.n_annotators, -1, 3)
-        wins, losses = decision.rates(counts, test.epsilon, test.settings.fdr, quality)
+        wins, losses = decision.rates(counts, test.epsilon, test.settings.fdr, quality, test.prepared.clustering)
         told = (wins >= test.settings.threshold) | (losses >= max(test.settings.threshold, 0.5))
         if told.mean() >= power:
             return int(np.ceil(growth * test.n_items))
     return None
-
-
-def _winning_at(counts: Floats, epsilons: Floats, quality: Floats, fdr: float, tests: list[str]) -> Floats:
-    """omega at each epsilon: (values,)."""
-    _, p, _ = decision.p_values(counts[None], epsilons[:, None])
-    for j in np.flatnonzero(np.array(tests) == "wilcoxon"):
-        p[:, j] = decision.wilcoxon_p(counts[j, 0], epsilons)[0]
-    return np.asarray(decision.by_rejects(p, fdr) @ (quality / quality.sum()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,9 @@ class Clustering:
     share: Floats
 
     @classmethod
-    def of(cls, counts: Floats, annotator: NDArray[np.int64], cluster: NDArray[np.int64], influence: Floats) -> Clustering:
+    def of(
+        cls, counts: Floats, annotator: NDArray[np.int64], cluster: NDArray[np.int64], influence: Floats
+    ) -> Clustering:
         """From what each comparison adds to its annotator's mean difference, less its share of the mean.
 
         Sums of ``influence`` over clusters, squared and summed, are the robust variance, with U / (U − 1) for U
@@ -190,9 +192,7 @@ class Decision:
     tests: tuple[str, ...]
 
 
-def decide(
-    counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None
-) -> Decision:
+def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None) -> Decision:
     """Test every annotator at one epsilon and correct across them (Benjamini-Yekutieli, C.5)."""
     statistic, p, reverse = p_values(counts, epsilon, clustering)
     n = counts.sum(axis=(-1, -2))

@@ -281,6 +281,8 @@ def alt_test_paired(
         Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
     """
     settings = Settings.of(options)
+    if settings.clusters is not None:
+        raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
     groups = _sets_of(labels, sets)
     table = TestTable.of(labels, settings)
     compared = table.compare(table.judge_labels(judge))
