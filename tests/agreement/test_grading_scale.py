@@ -173,3 +173,14 @@ def test_errors_name_what_is_wrong(labels):
         grading_scale_study(labels.where(scale="0-5"))
     with pytest.raises(DesignError, match="only one of them"):
         grading_scale_study(labels.where(kind="human"))
+
+
+def test_parts_of_a_page_can_be_drawn(study):
+    from assay.agreement.parts import grading_scale_parts
+
+    parts = grading_scale_parts(study)
+    assert [p.title for p in parts][0] == "On which scale to ask"
+    assert "By group of annotators" in [p.title for p in parts]
+    for part in parts:
+        assert all(caption and frame.height for caption, frame in part.frames)
+        assert all(draw().figure is not None for _, draw in part.pictures)

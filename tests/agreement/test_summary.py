@@ -243,3 +243,18 @@ def test_class_observation_lessons_within_teachers():
     found = nested_icc(labels, within="teacher", unit="lesson", n=6)
     assert found.n_groups > 300
     assert 0 < found.low < found.estimate < found.high < found.adjusted < 1
+
+
+def test_parts_of_a_page_can_be_drawn(found):
+    from assay.agreement.parts import agreement_parts
+
+    parts = agreement_parts(found)
+    assert [p.title for p in parts] == [
+        "Do the annotators agree?",
+        "Who agrees with whom?",
+        "Is the judge closer to people than they are to each other?",
+    ]
+    for part in parts:
+        assert all(caption and frame.height for caption, frame in part.frames)
+        assert all(draw().figure is not None for _, draw in part.pictures)
+    assert parts[2].frames[0][1]["closer"].to_list() == ["yes", "no"]

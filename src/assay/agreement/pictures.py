@@ -21,7 +21,8 @@ MOST_ROWS = 40
 
 def forest(found: Agreement, ax: Axes | None = None) -> Axes:
     """The headline coefficient: panels, each judge with the consensus and with any human, people with each other."""
-    rows = found.shown("humans", "judges", "consensus", "any human")
+    several = len(found.criteria) > 1
+    rows = found.shown("humans", "judges", "consensus", *(() if several else ("any human",)))
     if not rows.height:
         rows = found.shown()
     rows = rows.head(MOST_ROWS)
@@ -32,7 +33,8 @@ def forest(found: Agreement, ax: Axes | None = None) -> Axes:
         names.append(f"{where}: {who}" if where else who)
         about_judge = row["second"] in found.judges or "judges" in (row["first"], *(row["second"] or "").split("'"))
         colours.append(figures.JUDGE if about_judge else figures.HUMAN)
-    ax = figures.axes(ax, height=1.2 + 0.26 * len(names))
+    ax = figures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
+    ax.axvline(0, color=figures.FAINT, linewidth=1, zorder=0)
     figures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
     ax.set_xlabel(rows["title"][0])
     return ax

@@ -22,7 +22,7 @@ from assay.data.annotations import Answers, natural
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, listing, unknown
 
-LABELS_PER_CHUNK = 2_000_000
+LABELS_PER_CHUNK = 4_000_000
 """Labels that are in memory at a time, about, for each worker."""
 
 SAMPLE = 200_000
