@@ -1,0 +1,218 @@
+"""All judges of one table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from panels import columns, random_study, table
+
+from assay.data.annotations import Annotations
+from assay.data.scales import Ordinal, Text
+from assay.errors import DataError, DesignError
+from assay.replacement.alt_test import alt_test
+from assay.replacement.compare import compare_judges
+
+STUDY = random_study(1, n_items=120)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"score": "accuracy"}, {"balance": True}, {"quality": {"h0": 3, "h1": 1, "h2": 1, "h3": 1}}]
+)
+def test_each_judge_has_the_test_it_would_have_alone(options):
+    found = compare_judges(STUDY, annotators="crowd", **options)
+    assert list(found.tests) == ["good", "poor"]
+    for judge, test in found.tests.items():
+        alone = alt_test(STUDY, judge, annotators="crowd", **options)
+        assert test.signature == alone.signature
+        assert test.advantage_probability.estimate == pytest.approx(alone.advantage_probability.estimate, rel=1e-12)
+        assert test.advantage_probability.low == pytest.approx(alone.advantage_probability.low, rel=1e-12)
+        assert test.annotators.drop("low", "high").equals(alone.annotators.drop("low", "high"))
+
+
+def test_the_lead_is_a_paired_difference():
+    found = compare_judges(STUDY, annotators="crowd")
+    good, poor = (found.tests[j].advantage_probability for j in ("good", "poor"))
+    assert (found.best, found.next_best) == ("good", "poor")
+    assert found.lead.estimate == pytest.approx(good.estimate - poor.estimate)
+    assert found.lead.low < found.lead.estimate < found.lead.high
+    assert found.lead_is_clear
+
+
+def test_pairing_sees_a_small_lead():
+    # Two judges alike but for three items: each rho is uncertain, their difference hardly.
+    frame = STUDY.labels
+    mine = frame.filter(pl.col("annotator") == "good")
+    off = (
+        pl.when(pl.col("item").is_in(mine["item"][:12].to_list())).then(6 - pl.col("label")).otherwise(pl.col("label"))
+    )
+    twin = mine.with_columns(annotator=pl.lit("twin"), label=off)
+    labels = Annotations.from_frame(pl.concat([frame, twin]), judges=["good", "poor", "twin"], scale=Ordinal(1, 5))
+    found = compare_judges(labels, ["twin", "good"], annotators="crowd")
+    rho = found.tests["good"].advantage_probability
+    assert set(found.tests) == {"twin", "good"}
+    assert found.lead.standard_error < rho.standard_error
+    same = Annotations.from_frame(
+        pl.concat([frame, mine.with_columns(annotator=pl.lit("twin"))]), judges=["good", "poor", "twin"]
+    )
+    equal = compare_judges(same, ["twin", "good"], annotators="crowd")
+    assert equal.lead.estimate == 0
+    assert not equal.lead_is_clear
+    assert equal.lead.reason.startswith("every resample gives the same value")
+    # In the order of their names, when nothing else tells them apart.
+    assert list(equal.tests) == ["good", "twin"]
+
+
+def test_one_judge_leads_nobody():
+    found = compare_judges(STUDY, ["good"], annotators="crowd")
+    assert found.next_best is None
+    assert math.isnan(found.lead.estimate)
+    assert found.lead.reason == "there is one judge only"
+    assert "It is" not in found.summary()
+
+
+@pytest.mark.parametrize("method", ["jackknife", "none", "bca"])
+def test_every_way_to_make_an_interval(method):
+    found = compare_judges(STUDY, annotators="crowd", method=method, n_resamples=200)
+    if method == "none":
+        assert math.isnan(found.lead.low)
+        assert found.lead.reason == "a paired difference needs an interval of both judges"
+        rho = [t.advantage_probability.estimate for t in found.tests.values()]
+        assert found.lead.estimate == rho[0] - rho[1]
+        assert not found.lead_is_clear
+    else:
+        assert found.lead.low > 0
+
+
+def test_the_ceiling_is_the_optimal_judge():
+    found = compare_judges(STUDY, annotators="crowd")
+    assert found.ceiling.judge == "optimal judge: mean"
+    assert found.ceiling.advantage_probability.estimate == 1
+    by_votes = compare_judges(STUDY, annotators="crowd", score="accuracy").ceiling
+    assert by_votes.judge == "optimal judge: majority vote"
+    assert compare_judges(STUDY, epsilon=0.1, expert="h0").ceiling is None
+
+
+def test_a_ceiling_too_low_says_the_data_are_too_few():
+    labels = table(columns(ann="a" * 31, bob="a" * 31, cat="a" * 31), columns(judge="a" * 31))
+    found = compare_judges(labels, epsilon=0, n_resamples=20)
+    assert not found.ceiling.passed
+    assert "Even the optimal judge (optimal judge: majority vote) does not pass on these data" in found.summary()
+
+
+# -- what papers report -----------------------------------------------------------------------------
+
+
+def test_mean_pearson():
+    found = compare_judges(STUDY, annotators="crowd")
+    assert found.traditional_name == "mean_pearson"
+    grid = STUDY.matrix(["h0", "h1", "h2", "h3", "good", "poor"])
+    for k, judge in ((4, "good"), (5, "poor")):
+        each = []
+        for j in range(4):
+            both = ~np.isnan(grid[:, j])
+            each.append(np.corrcoef(grid[both, j], grid[both, k])[0, 1])
+        assert found.traditional[judge] == pytest.approx(np.mean(each))
+
+
+def test_accuracy_with_the_majority():
+    found = compare_judges(STUDY, annotators="crowd", score="accuracy")
+    assert found.traditional_name == "accuracy_with_majority"
+    grid = STUDY.matrix(["h0", "h1", "h2", "h3", "good"])
+    credit = []
+    for row in grid:
+        votes = Counter(v for v in row[:4] if not np.isnan(v))
+        top = [v for v, n in votes.items() if n == max(votes.values())]
+        if top:
+            credit.append((row[4] in top) / len(top))
+    assert found.traditional["good"] == pytest.approx(np.mean(credit))
+
+
+def test_mean_similarity():
+    labels = table(columns(ann="ab" * 20, bob="aa" * 20), columns(j="ab" * 20), scale=Text())
+    found = compare_judges(labels, epsilon=0.1, similarity=lambda a, b: 0.7 if a == b else 0.2)
+    # j agrees with ann always (.7), with bob every other time (.45).
+    assert found.traditional_name == "mean_similarity"
+    assert found.traditional["j"] == pytest.approx((0.7 + 0.45) / 2)
+    assert found.ceiling is None
+
+
+def test_a_judge_that_always_says_the_same_has_no_correlation():
+    frame = STUDY.labels
+    flat = frame.filter(pl.col("annotator") == "good").with_columns(annotator=pl.lit("flat"), label=pl.lit(3))
+    labels = Annotations.from_frame(
+        pl.concat([frame, flat], how="vertical_relaxed"), judges=["good", "poor", "flat"], scale=Ordinal(1, 5)
+    )
+    found = compare_judges(labels, annotators="crowd")
+    assert math.isnan(found.traditional["flat"])
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["traditional"]["flat"] is None
+
+
+# -- edges and words --------------------------------------------------------------------------------
+
+
+def test_nobody_can_be_tested():
+    labels = table(columns(ann="ab", bob="ab"), columns(j="ab", k="ba"))
+    found = compare_judges(labels, epsilon=0.1)
+    assert math.isnan(found.lead.estimate)
+    assert not found.lead_is_clear
+    assert "not estimable" in found.summary()
+    json.dumps(found.to_dict(), allow_nan=False)
+    found.plot().get_figure().canvas.draw()
+
+
+def test_a_judge_that_answered_too_little_stands_last_and_spoils_nothing():
+    frame = STUDY.labels
+    lazy = frame.filter(pl.col("annotator") == "good").head(10).with_columns(annotator=pl.lit("lazy"))
+    labels = Annotations.from_frame(pl.concat([frame, lazy]), judges=["good", "poor", "lazy"], scale=Ordinal(1, 5))
+    found = compare_judges(labels, annotators="crowd")
+    assert list(found.tests) == ["good", "poor", "lazy"]
+    assert math.isnan(found.tests["lazy"].winning_rate)
+    assert found.lead.estimate == pytest.approx(
+        found.tests["good"].advantage_probability.estimate - found.tests["poor"].advantage_probability.estimate
+    )
+    assert found.lead_is_clear
+    worse = compare_judges(labels, ["good", "lazy"], annotators="crowd")
+    assert worse.lead.reason == "a paired difference needs an interval of both judges"
+    assert math.isnan(worse.lead.estimate)
+    assert not worse.lead_is_clear
+
+
+def test_no_judges_to_compare():
+    labels = Annotations.from_frame(STUDY.labels)
+    with pytest.raises(DesignError, match="the table has no judges to compare"):
+        compare_judges(labels, annotators="crowd")
+
+
+def test_a_judge_who_is_not_there():
+    with pytest.raises(DataError, match="judge 'gooood' is not in the judges of the table; did you mean 'good'"):
+        compare_judges(STUDY, ["gooood"], annotators="crowd")
+
+
+def test_an_unknown_option():
+    with pytest.raises(DesignError, match="did you mean 'min_items'"):
+        compare_judges(STUDY, annotators="crowd", min_item=3)
+
+
+def test_it_reads_like_every_result():
+    found = compare_judges(STUDY, annotators="crowd")
+    rows = found.table
+    assert rows["judge"].to_list() == ["good", "poor", "optimal judge: mean"]
+    assert rows["kind"].to_list() == ["judge", "judge", "ceiling"]
+    assert rows["estimate"].is_sorted(descending=True) is False  # the ceiling stands last, above all in rho
+    assert rows["smallest_epsilon"][0] == found.tests["good"].smallest_epsilon
+    made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert list(made["tests"]) == ["good", "poor"]
+    assert made["tests"]["good"]["verdict"] == found.tests["good"].verdict
+    assert found.signature.startswith(f"compare-judges|items:{found.tests['good'].n_items}|humans:4|judges:2|")
+    summary = found.summary()
+    assert summary.startswith("good has the largest advantage probability, 0.")
+    assert "It is ahead of poor: difference" in summary
+    assert "judges pass the alt-test at epsilon = 0.1" in summary
+    axes = found.plot()
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
+    axes.get_figure().canvas.draw()

@@ -1,0 +1,268 @@
+"""Several criteria or domains, and two sets of annotators that never met."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from panels import columns, random_study, table
+from statsmodels.stats.multitest import multipletests
+
+from assay.data.annotations import Annotations
+from assay.data.reading import read
+from assay.data.scales import Ordinal
+from assay.errors import DataError, DesignError
+from assay.replacement import decision
+from assay.replacement.alt_test import alt_test
+from assay.replacement.domains import alt_test_by, alt_test_paired
+
+FEATURES = ("Asymmetry", "Blue", "Border", "Color", "Dermo")
+
+# Table 5 of the paper, Lesion, epsilon = .15: omega and rho of each judge, in the order of the features.
+TABLE_5 = {
+    "gemini_flash": ((0.00, 0.52), (1.0, 0.91), (0.0, 0.61), (1.0, 0.89), (0.0, 0.63)),
+    "gemini_pro": ((0.17, 0.74), (1.0, 0.95), (0.0, 0.72), (1.0, 0.85), (0.5, 0.78)),
+    "gpt-4o": ((0.00, 0.57), (1.0, 0.91), (0.0, 0.21), (0.83, 0.81), (0.0, 0.59)),
+    "gpt-4o-mini": ((0.17, 0.65), (1.0, 0.93), (0.0, 0.57), (0.67, 0.75), (0.5, 0.77)),
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("judge", TABLE_5)
+def test_table_5_of_the_paper(real_data, judge):
+    labels = read(real_data / "alt_test" / "lesion", split_item="__")
+    found = alt_test_by(labels, judge, correction="within", annotators="skilled", n_resamples=20)
+    assert tuple(found.tests) == FEATURES
+    for (feature, test), (omega, rho) in zip(found.tests.items(), TABLE_5[judge], strict=True):
+        assert round(test.winning_rate, 2) == omega, feature
+        # Two decimals of the paper: half a unit of the last, and a rounding of ours.
+        assert test.advantage_probability.estimate == pytest.approx(rho, abs=0.005 + 1e-9), feature
+    assert found.passed_in == sum(omega >= 0.5 for omega, _ in TABLE_5[judge])
+
+
+def by_criterion(**parts):
+    """Studies side by side as criteria of one table, over the same items."""
+    frames = [part.labels.with_columns(criterion=pl.lit(name)) for name, part in parts.items()]
+    return Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=Ordinal(1, 5))
+
+
+BOTH = by_criterion(depth=random_study(1), fluency=random_study(2, judge_noise=0.6), clarity=random_study(3))
+
+
+def test_within_each_domain_it_is_the_test_of_that_domain():
+    found = alt_test_by(BOTH, "good", annotators="crowd", correction="within")
+    assert list(found.tests) == ["clarity", "depth", "fluency"]
+    for name, test in found.tests.items():
+        alone = alt_test(BOTH.where(criterion=name), "good", annotators="crowd")
+        assert test.annotators.equals(alone.annotators)
+        assert (test.winning_rate, test.verdict) == (alone.winning_rate, alone.verdict)
+        assert test.domain == f"criterion={name}"
+        assert test.data == alone.data
+
+
+def test_across_domains_all_p_values_are_corrected_together():
+    found = alt_test_by(BOTH, "good", annotators="crowd")
+    assert found.correction == "across"
+    alone = [alt_test(BOTH.where(criterion=c), "good", annotators="crowd") for c in ("clarity", "depth", "fluency")]
+    p = np.concatenate([t.annotators["p"].to_numpy() for t in alone])
+    rejected, adjusted = multipletests(p, 0.05, method="fdr_by")[:2]
+    mine = pl.concat([t.annotators for t in found.tests.values()])
+    np.testing.assert_allclose(mine["p_adjusted"].to_numpy(), adjusted)
+    assert mine["rejected"].to_list() == rejected.tolist()
+    reverse = multipletests(
+        np.concatenate([t.annotators["p_reverse"].to_numpy() for t in alone]), 0.05, method="fdr_by"
+    )
+    assert mine["rejected_reverse"].to_list() == reverse[0].tolist()
+    for test, part in zip(found.tests.values(), np.split(rejected, 3), strict=True):
+        assert test.winning_rate == part.mean()
+        assert test.passed == (part.mean() >= 0.5)
+        assert test.verdict == decision.verdict_of(test.winning_rate, test.losing_rate, 0.5)
+        assert test.annotators.columns == alone[0].annotators.columns
+
+
+def test_the_correction_over_all_can_change_a_verdict():
+    # One domain where the judge just wins, among others where nothing is to be won.
+    hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(5)}
+    labels = by_criterion(easy=random_study(5, n_items=60), **hard)
+    within = alt_test_by(labels, "good", epsilon=0.1, correction="within", min_items=20, method="none", test="t")
+    across = alt_test_by(labels, "good", epsilon=0.1, correction="across", min_items=20, method="none", test="t")
+    adjusted = [t.tests["easy"].annotators["p_adjusted"].sum() for t in (within, across)]
+    assert adjusted[0] < adjusted[1]
+
+
+def test_domains_of_items():
+    labels = random_study(4, n_items=160)
+    items = labels.items.with_columns(language=pl.Series(["de", "en"] * 80))
+    frame = labels.labels.join(labels.annotators, on="annotator")
+    found = alt_test_by(
+        Annotations.from_frame(frame, items=items, scale=Ordinal(1, 5)), "good", by="language", epsilon=0.1
+    )
+    assert list(found.tests) == ["de", "en"]
+    assert sum(t.n_items for t in found.tests.values()) <= 160
+    assert found.summary().startswith(f"good passes the alt-test in {found.passed_in} out of 2 (language; ")
+
+
+def test_a_domain_that_can_not_be_tested_is_named():
+    one = random_study(1)
+    only = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("lonely"))
+    unjudged = one.labels.filter(pl.col("annotator") != "good").with_columns(criterion=pl.lit("unjudged"))
+    frame = pl.concat([one.labels.with_columns(criterion=pl.lit("depth")), only, unjudged])
+    found = alt_test_by(Annotations.from_frame(frame, judges=["good", "poor"]), "good", annotators="crowd")
+    assert list(found.tests) == ["depth"]
+    assert set(found.untested) == {"lonely", "unjudged"}
+    assert found.n_domains == 3
+    assert "leaves out each of at least 2 people in turn; the table has 1" in found.untested["lonely"]
+    assert "judge 'good' is not in the judges of the table" in found.untested["unjudged"]
+    assert "lonely: not tested; " in found.summary()
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_no_domain_can_be_tested():
+    one = random_study(1)
+    frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))
+    with pytest.raises(DesignError, match="no criterion can be tested; x: the alt-test leaves out each"):
+        alt_test_by(Annotations.from_frame(frame, judges=["good"]), "good", annotators="crowd")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"judge": "gooood"}, DataError, "judge 'gooood' is not in the judges of the table; did you mean 'good'"),
+        ({"by": "languge"}, DataError, "column 'languge' is not in the table"),
+        ({"correction": "between"}, DesignError, "correction must be 'across' or 'within'; got 'between'"),
+        ({"epsilom": 1}, DesignError, "did you mean 'epsilon'"),
+        ({"epsilon": None}, DesignError, "no default for epsilon"),
+    ],
+)
+def test_what_is_refused(options, kind, words):
+    given = {"judge": "good", "epsilon": 0.1, **options}
+    with pytest.raises(kind, match=words):
+        alt_test_by(BOTH, given.pop("judge"), **given)
+
+
+def test_by_domain_it_reads_like_every_result():
+    found = alt_test_by(BOTH, "good", annotators="crowd")
+    assert found.table["criterion"].to_list() == ["clarity", "depth", "fluency"]
+    assert found.table.columns[1:5] == ["estimate", "low", "high", "n"]
+    made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert list(made["tests"]) == ["clarity", "depth", "fluency"]
+    assert "domain:criterion=depth" in found.tests["depth"].signature
+    assert found.signature.startswith("alt-test-by|by:criterion|domains:3|judge:good|")
+    assert "Benjamini-Yekutieli across all domains" in found.summary()
+    axes = found.plot()
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["clarity", "depth", "fluency"]
+    axes.get_figure().canvas.draw()
+
+
+# -- two sets of annotators -------------------------------------------------------------------------
+
+
+def two_sets(n=20, seed=0):
+    """Sets a and b of annotators, each with n items of their own."""
+    rng = np.random.default_rng(seed)
+    humans = {}
+    judge = {}
+    for s, names in (("a", ("a1", "a2")), ("b", ("b1", "b2", "b3"))):
+        truth = rng.integers(1, 6, n)
+        for name in names:
+            noise = np.where(rng.random(n) < 0.5, rng.choice([-1, 1], n), 0)
+            humans[name] = {f"{s}{i:02d}": int(v) for i, v in enumerate(np.clip(truth + noise, 1, 5))}
+        off = np.where(rng.random(n) < 0.4, rng.choice([-1, 1], n), 0)
+        judge.update({f"{s}{i:02d}": int(v) for i, v in enumerate(np.clip(truth + off, 1, 5))})
+    return table(humans, {"j": judge}, scale=Ordinal(1, 5))
+
+
+def test_pairings_by_hand():
+    labels = two_sets()
+    found = alt_test_paired(labels, "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
+    # Everybody's counts, from the set they are in; a combined annotator has the sum of two.
+    alone = alt_test(labels, "j", epsilon=0.2, min_items=2, test="t", method="none").annotators
+    counts = {
+        r["annotator"]: np.array([r["n_judge_better"], r["n_tie"], r["n_human_better"]])
+        for r in alone.iter_rows(named=True)
+    }
+    wanted = []
+    for pair in itertools.permutations(["b1", "b2", "b3"], 2):
+        combined = np.array([[counts[a] + counts[b]] for a, b in zip(("a1", "a2"), pair, strict=True)])
+        decided = decision.decide(combined, 0.2, 0.05, "auto")
+        wanted.append((decided.rejected.mean(), float(decision.average_advantage(combined))))
+    assert found.pairings.height == 6
+    np.testing.assert_allclose(sorted(found.pairings.select("estimate", "rho").rows()), sorted(wanted))
+    assert len({r for _, r in wanted}) > 1
+    assert found.winning_rate == pytest.approx(np.mean([w for w, _ in wanted]))
+    assert (found.low, found.high) == (min(w for w, _ in wanted), max(w for w, _ in wanted))
+    assert found.advantage_probability.estimate == pytest.approx(np.mean([r for _, r in wanted]))
+    assert found.passed == (found.winning_rate >= 0.5)
+    assert found.n_items == 40
+    assert found.pairings["annotators"][0] == "a1 + b1; a2 + b2"
+
+
+def test_alone_they_have_too_few_items_and_together_enough():
+    labels = two_sets()
+    assert alt_test(labels, "j", epsilon=0.2).annotators.height == 0
+    assert (
+        alt_test_paired(labels, "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2).pairings["n"].to_list() == [2] * 6
+    )
+
+
+def test_the_order_of_the_sets_does_not_matter_and_a_column_may_name_them():
+    labels = two_sets()
+    a = alt_test_paired(labels, "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
+    b = alt_test_paired(labels, "j", [["b1", "b2", "b3"], ["a1", "a2"]], epsilon=0.2)
+    assert a.pairings.equals(b.pairings)
+    people = labels.annotators.with_columns(team=pl.col("annotator").str.slice(0, 1))
+    frame = labels.labels
+    named = Annotations.from_frame(frame, judges=["j"], scale=Ordinal(1, 5), annotators=people)
+    c = alt_test_paired(named, "j", "team", epsilon=0.2)
+    assert a.pairings.equals(c.pairings)
+    assert a.advantage_probability == c.advantage_probability
+
+
+def test_some_of_many_pairings_follow_the_seed():
+    labels = two_sets()
+    sets = [["a1", "a2"], ["b1", "b2", "b3"]]
+    some = [alt_test_paired(labels, "j", sets, epsilon=0.2, n_pairings=4, seed=s, n_resamples=50) for s in (0, 0, 5)]
+    assert [s.pairings.height for s in some] == [4, 4, 4]
+    assert some[0].to_dict() == some[1].to_dict()
+    assert some[0].pairings["annotators"].n_unique() == 4
+
+
+@pytest.mark.parametrize(
+    ("sets", "kind", "words"),
+    [
+        ([["a1", "a2"]], DesignError, "pairing needs two sets of at least 2 people; got 2"),
+        ([["a1"], ["b1", "b2"]], DesignError, "pairing needs two sets of at least 2 people; got 1, 2"),
+        ([["a1", "a2"], ["a2", "b1"]], DesignError, "'a2' is in both sets"),
+        ([["a1", "a9"], ["b1", "b2"]], DataError, "annotator 'a9' is not in the people of the table; it has a1"),
+        ("team", DataError, "annotator column 'team' is not in the table"),
+    ],
+)
+def test_sets_that_can_not_be_paired(sets, kind, words):
+    with pytest.raises(kind, match=words):
+        alt_test_paired(two_sets(), "j", sets, epsilon=0.2)
+
+
+def test_even_combined_too_few():
+    with pytest.raises(DesignError, match="even combined, nobody has 30 comparable items"):
+        alt_test_paired(two_sets(n=10), "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
+
+
+def test_paired_it_reads_like_every_result():
+    found = alt_test_paired(two_sets(), "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
+    made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert made["sets"] == [["a1", "a2"], ["b1", "b2", "b3"]]
+    assert found.signature.startswith("alt-test-paired|items:40|sets:2+3|judge:j|pairings:6|eps:0.20|")
+    assert "over 6 pairings of 2 and 3 annotators" in found.summary()
+    assert found.table.equals(found.pairings)
+    with pytest.raises(DesignError, match="has no picture"):
+        found.plot()
+
+
+def test_one_annotator_of_both_sets_is_not_combined_with_anybody_else():
+    humans = columns(a="ab" * 20, b="ab" * 20, c="." * 40 + "ab" * 20, d="." * 40 + "aa" * 20)
+    labels = table(humans, columns(j="ab" * 40))
+    found = alt_test_paired(labels, "j", [["a", "b"], ["c", "d"]], epsilon=0.2)
+    assert set(found.pairings["annotators"]) == {"a + c; b + d", "a + d; b + c"}
