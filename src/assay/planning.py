@@ -349,8 +349,8 @@ class _Simulated(_World):
         if settings.normalise is not None or settings.quality is not None:
             raise DesignError("normalise=... and quality=... need real annotators; give pilot=...")
         noise = np.atleast_1d(np.asarray(NOISE if annotator_noise is None else annotator_noise, dtype=float))
-        judged = float(noise.mean()) if judge_noise is None else float(judge_noise)
-        for name, value in (("annotator_noise", noise), ("judge_noise", np.array([judged]))):
+        judged = judge_noise if judge_noise is not None else float(noise.mean()) if len(noise) else NOISE
+        for name, value in (("annotator_noise", noise), ("judge_noise", np.array([judged], dtype=float))):
             if not len(value) or not ((value >= 0) & (value <= 1)).all():
                 raise DesignError(f"{name} is a probability, 0 to 1; got {value.tolist()}")
         if labels_per_item is not None and labels_per_item < 2:

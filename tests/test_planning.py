@@ -1,0 +1,267 @@
+"""Plans: the same verdicts as the test itself, laws of power, what is said, and the words of each error."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay import planning
+from assay.errors import DataError, DesignError
+from assay.replacement.panel import Settings
+
+# -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
+
+
+def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay.Nominal) -> assay.Annotations:
+    """One study of a plan as a table of its own."""
+    item, member = np.nonzero(~np.isnan(values))
+    labels = pl.DataFrame(
+        {
+            "item": [f"i{i:04d}" for i in (*item, *range(len(judge)))],
+            "annotator": [f"h{m}" for m in member] + ["judge"] * len(judge),
+            "label": np.concatenate([values[item, member], judge]).astype(int),
+        }
+    )
+    if scale.kind == "nominal":
+        labels = labels.with_columns(pl.Series(scale.categories).gather(labels["label"]).alias("label"))
+    return assay.Annotations.from_frame(labels, judges=["judge"], scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("world", "options"),
+    [
+        ({}, {}),
+        ({"scale": "1-5", "spread": 0.8}, {}),
+        ({"labels_per_item": 3}, {"min_items": 12}),
+        ({"scale": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
+        ({"labels_per_item": 3}, {"min_items": 2, "min_humans": 3, "test": "wilcoxon", "threshold": 0.8}),
+        ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2}),
+    ],
+)
+def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
+    sizes, epsilons, n_studies = (30, 60), (0.05, 0.2), 25
+    plan = assay.plan_alt_test(
+        sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
+    )
+    settings = Settings(epsilon=0.1, seed=3, **options)
+    source = planning._Simulated.of(
+        world.get("annotator_noise"), 0.35, 0.0, world.get("scale"), None, world.get("spread", 0.0),
+        world.get("labels_per_item"), settings, 4,
+    )  # fmt: skip
+    studies = list(source.studies(4, sizes[-1], n_studies, 3))
+    for row in plan.table.iter_rows(named=True):
+        n = row["n_items"]
+        tests = [
+            assay.alt_test(
+                table_of(v[:n], j[:n], source.source.scale), "judge", epsilon=row["epsilon"], method="none", **options
+            )
+            for values, judge, _ in studies
+            for v, j in zip(values, judge, strict=True)
+        ]
+        verdicts = [t.verdict for t in tests]
+        assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
+        assert row["do_not_replace"] == pytest.approx(verdicts.count("do not replace") / n_studies)
+        assert row["cannot_tell"] == pytest.approx(verdicts.count("cannot tell yet") / n_studies)
+        assert row["winning_rate"] == pytest.approx(np.nansum([t.winning_rate for t in tests]) / n_studies)
+        rho = [t.advantage_probability.estimate for t in tests]
+        assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))
+
+
+def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
+    options = {"scale": "1-5", "prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
+    pilot = assay.simulate(10_000, 3, judges=0.3, seed=5, **options)
+    sizes = (50, 150)
+    drawn = assay.plan_alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
+    simulated = assay.plan_alt_test(sizes, epsilon=0.1, judge_noise=0.3, n_studies=1500, seed=2, **options)
+    # The standard error of a difference of two shares of 1,500 is at most .018, and the pilot's own is smaller.
+    for name in ("estimate", "advantage_probability"):
+        assert drawn.table[name].to_list() == pytest.approx(simulated.table[name].to_list(), abs=0.06)
+
+
+def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
+    pilot = assay.simulate(120, 5, labels_per_item=3, missing=0.1, seed=4)
+    weights = {f"ann_{j}": 10.0 if j == 1 else 1.0 for j in range(1, 6)}
+    plain = assay.plan_alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, seed=1)
+    weighted = assay.plan_alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, quality=weights, seed=1)
+    assert plain.table["estimate"].to_list() != weighted.table["estimate"].to_list()
+    assert plain.table["cannot_tell"].is_between(0, 1).all()
+
+
+# -- laws ---------------------------------------------------------------------------------------------
+
+
+def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
+    def power(noise: float) -> np.ndarray:
+        plan = assay.plan_alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, seed=1)
+        return plan.table["estimate"].to_numpy().reshape(3, 3)
+
+    good, middling = power(0.2), power(0.35)
+    assert (np.diff(good, axis=0) >= 0).all()
+    assert (np.diff(good, axis=1) >= 0).all()
+    assert (good >= middling).all()
+    assert good[0, 0] > middling[0, 0]
+
+
+def test_a_hopeless_judge_is_found_out():
+    options = {"annotator_noise": 0.05, "judge_noise": 0.9, "scale": 2, "prior": (0.5, 0.5)}
+    row = assay.plan_alt_test(300, epsilon=0.1, seed=1, **options).table.row(0, named=True)
+    assert row["estimate"] == 0
+    assert row["do_not_replace"] > 0.8
+    assert 0 < row["high"] < 0.01
+
+
+def test_shares_add_up_and_stand_in_their_intervals():
+    table = assay.plan_alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
+    assert table.height == 2 * 3 * 3
+    total = table["estimate"] + table["do_not_replace"] + table["cannot_tell"]
+    assert total.to_list() == pytest.approx([1.0] * table.height)
+    assert (table["low"] <= table["estimate"]).all()
+    assert (table["estimate"] <= table["high"]).all()
+    assert (table["low"] < table["high"]).all()
+
+
+def test_the_interval_is_wilsons():
+    # 8 of 10: Wilson's 95% interval is .490 to .943 (Wilson 1927; scipy.stats.binomtest(8, 10)).
+    from scipy.stats import binomtest
+
+    low, high = planning._wilson(np.array([8.0]), 10)
+    expected = binomtest(8, 10).proportion_ci(method="wilson")
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
+    assert (low[0], high[0]) == pytest.approx((0.490, 0.943), abs=5e-4)
+
+
+def test_a_smaller_study_is_the_beginning_of_a_larger_one():
+    alone = assay.plan_alt_test(50, 3, epsilon=0.1, n_studies=100, seed=4)
+    # 600,000 labels are drawn at once, so 100 studies of 200 items by 3 are one block in both.
+    beside = assay.plan_alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
+    again = assay.plan_alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
+    assert beside.table.equals(again.table)
+    assert alone.table["n_items"].to_list() == [50]
+    assert beside.table["n_items"].to_list() == [50, 200]
+
+
+def test_blocks_do_not_change_what_is_counted(monkeypatch):
+    whole = assay.plan_alt_test((30, 60), n_studies=500, seed=5).table
+    monkeypatch.setattr(planning, "CELLS", 60 * 3 * 7)
+    parts = assay.plan_alt_test((30, 60), n_studies=500, seed=5).table
+    assert (parts["n"] == 500).all()
+    assert parts["estimate"].to_numpy() == pytest.approx(whole["estimate"].to_numpy(), abs=0.12)
+    pilot = assay.simulate(90, 4, seed=6)
+    drawn = assay.plan_alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table
+    monkeypatch.undo()
+    assert drawn.height == assay.plan_alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table.height
+
+
+# -- the result ---------------------------------------------------------------------------------------
+
+
+def test_smallest_is_the_first_size_with_the_power_wanted():
+    plan = assay.plan_alt_test((30, 50, 100, 300), epsilon=(0.0, 0.2), judge_noise=0.2, power=0.7, seed=1)
+    for row in plan.smallest.iter_rows(named=True):
+        of = plan.table.filter(pl.col("epsilon") == row["epsilon"])
+        enough = of.filter(pl.col("estimate") >= 0.7)["n_items"].to_list()
+        assert row["n_items"] == (min(enough) if enough else None)
+    never = assay.plan_alt_test(30, epsilon=0.0, judge_noise=0.9)
+    assert never.smallest["n_items"].to_list() == [None]
+    assert "none of these sizes has it" in never.summary()
+
+
+def test_who_is_not_tested_is_said():
+    plan = assay.plan_alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
+    assert plan.table["estimate"][0] == 0
+    assert plan.table["cannot_tell"][0] == 1
+    assert np.isnan(plan.table["advantage_probability"][0])
+    assert np.isnan(plan.table["winning_rate"][0])
+    assert "fewer than 30 comparable items and are not tested (100% at 30 items" in plan.summary()
+
+
+def test_signed_rank_tests_are_said():
+    plan = assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
+    assert "with 20 items there are signed-rank tests" in plan.summary()
+    assert not assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
+
+
+def test_the_plan_tells_what_it_rests_on():
+    plan = assay.plan_alt_test(
+        (40, 80), (3, 4), annotators="crowd", scale="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
+        annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
+    )  # fmt: skip
+    text = plan.summary()
+    for words in (
+        "20 studies", "whole number from 1 to 5", "noise of the annotators 0.1,0.3, of the judge 0.2", "+0.5 off",
+        "Prior over the labels 0.1,0.2,0.3,0.3,0.1", "standard deviation 0.5", "answered by 3 annotators",
+        "3 annotators\n", "4 annotators\n", "ε = 0.1",
+    ):  # fmt: skip
+        assert words in text
+    assert plan.signature.startswith(
+        "plan-alt-test|items:40,80|humans:3,4|eps:0.10|score:neg_rmse|fdr:0.05|of:ordinal:1-5"
+    )
+    as_json = json.loads(json.dumps(plan.to_dict()))
+    assert as_json["kind"] == "AltTestPlan"
+    assert len(as_json["table"]) == 4
+    assert as_json["seed"] == 9
+    assert as_json["settings"]["fdr"] == 0.05
+
+
+def test_different_assumptions_have_different_signatures():
+    plans = [
+        assay.plan_alt_test(40, n_studies=5, **options)
+        for options in (
+            {}, {"annotator_noise": 0.2}, {"judge_noise": 0.1}, {"scale": 5}, {"labels_per_item": 2}, {"seed": 1},
+            {"balance": True}, {"test": "t"}, {"pilot": assay.simulate(seed=1)}, {"pilot": assay.simulate(seed=2)},
+            {"scale": "1-5"}, {"scale": "1-5", "spread": 1}, {"scale": "1-5", "judge_bias": 1},
+        )
+    ]  # fmt: skip
+    assert len({p.signature for p in plans}) == len(plans)
+
+
+def test_the_picture_has_a_line_for_each_epsilon_and_panel():
+    ax = assay.plan_alt_test((30, 60), (3, 5), epsilon=(0.1, 0.2), n_studies=20).plot()
+    assert len([line for line in ax.lines if line.get_label().startswith("ε")]) == 4
+
+
+# -- edges --------------------------------------------------------------------------------------------
+
+PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"epsilon": 1.5}, "epsilon must lie between 0 and 1"),
+        ({"epsilon": 0.1, "annotators": "crowd"}, "both set epsilon"),
+        ({"annotators": "experts"}, "did you mean 'expert'"),
+        ({"n_items": 1}, "n_items must be whole numbers of at least 2; got 1"),
+        ({"n_annotators": ()}, "n_annotators must be whole numbers"),
+        ({"n_annotators": (1, 3)}, "n_annotators must be whole numbers of at least 2"),
+        ({"power": 1}, "power is a probability"),
+        ({"n_studies": 0}, "n_studies must be at least 1"),
+        ({"annotator_noise": 1.5}, "annotator_noise is a probability"),
+        ({"annotator_noise": ()}, "annotator_noise is a probability"),
+        ({"judge_noise": -0.1}, "judge_noise is a probability"),
+        ({"judge_bias": 1}, "bias needs an ordered scale"),
+        ({"labels_per_item": 1}, "2 human labels per item"),
+        ({"judge": "a"}, "names the judge of a pilot"),
+        ({"gold": "truth"}, "leave gold=... out"),
+        ({"clusters": "document"}, "leave clusters=... out"),
+        ({"normalise": "zscore"}, "need real annotators"),
+        ({"fdrr": 0.1}, "did you mean 'fdr'"),
+        ({"pilot": PILOT}, "2 judges (a, b); name one"),
+        ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 people"),
+        ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "leave judge_noise=... out"),
+        ({"pilot": PILOT, "judge": "a", "scale": 3}, "leave scale=... out"),
+    ],
+)
+def test_words_of_each_error(options, words):
+    with pytest.raises(DesignError) as error:
+        assay.plan_alt_test(**options)
+    assert words in str(error.value)
+
+
+def test_a_judge_that_the_pilot_does_not_have():
+    with pytest.raises(DataError, match="judge 'c' is not in"):
+        assay.plan_alt_test(pilot=PILOT, judge="c")
