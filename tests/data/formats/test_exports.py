@@ -203,6 +203,15 @@ def test_predictions_come_back_the_same_under_their_criterion(tmp_path):
     assert second.read_bytes() == first.read_bytes()
 
 
+@pytest.mark.parametrize(("name", "form"), [("p.json", "label-studio"), ("folder", "alt-test")])
+def test_answers_under_several_conditions_are_not_thrown_together(tmp_path, name, form):
+    frame = pl.concat([STARS.with_columns(heat=pl.lit(heat)) for heat in (0.0, 1.0)])
+    labels = assay.read(frame, scale="1-5", conditions=["heat"])
+    with pytest.raises(AssayError, match=r"under different conditions \(heat\); choose with labels.where"):
+        write(labels, tmp_path / name, form)
+    write(labels.where(heat=0.0), tmp_path / name, form)
+
+
 @pytest.mark.parametrize(
     ("name", "form", "message"),
     [

@@ -61,19 +61,19 @@ def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, left_out):
 
 def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, left_out):
     why = result("why", "textarea", text=["because"])
-    path = put(
-        "export.json",
-        [
-            task(
-                1,
-                annotation(2, 7, stars(4), created_at="2030-01-02"),
-                annotation(1, 7, stars(1), why, created_at="2030-01-01"),
-            )
-        ],
-    )
-    labels = assay.read(path, scale="1-4", criteria=["stars"], format="label-studio")
+    later = annotation(2, 7, stars(4), created_at="2030-01-02")
+    path = put("export.json", [task(1, later, annotation(1, 7, stars(1), why, created_at="2030-01-01"))])
+    labels = assay.read(path, scale="1-4")
     assert answers(labels) == {("1", "7", "stars", 4)}
-    assert left_out(labels) == {intake.NOT_ASKED_FOR: 1, intake.SUPERSEDED: 1}
+    assert left_out(labels) == {intake.SUPERSEDED: 2}
+
+
+def test_what_is_superseded_does_not_depend_on_the_questions_asked_for(put, left_out):
+    why = result("why", "textarea", text=["because"])
+    path = put("export.json", [task(1, annotation(1, 7, stars(1)), annotation(2, 7, why), annotation(3, 8, stars(2)))])
+    labels = assay.read(path, scale="1-4", criteria=["stars"])
+    assert labels.humans == ("8",)
+    assert left_out(labels) == {intake.SUPERSEDED: 1, intake.NOT_ASKED_FOR: 1}
 
 
 def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, answers, left_out):

@@ -79,11 +79,14 @@ def test_answers_in_json(put, answers, left_out):
 def test_several_pairs_in_one_hit_with_swapped_sides(put, answers):
     def pairs(worker, key, order, *votes):
         cells = {f"Input.id{k}": o for k, o in enumerate(order, 1)}
+        cells |= {"Answer.stars": "1"}  # a 1 that is no side stays a 1
         cells |= {f"Input.left{k}": f"left {k}" for k in (1, 2)}
         return row(worker, key, **cells, **{f"Answer.pref{k}": v for k, v in enumerate(votes, 1)})
 
     path = put("batch.csv", batch(pairs("A1", "k1", "12", "-1", "-1"), pairs("A2", "k1", "12", "0", "1")))
-    labels = assay.read(path, item="key", numbered=["pref"], swap="id", workers="ids")
+    labels = assay.read(path, item="key", numbered=["pref"], swap="id", workers="ids", criteria=["pref"])
+    stars = assay.read(path, item="key", numbered=["pref"], swap="id", criteria=["stars"], scale="1-5")
+    assert stars.labels["label"].to_list() == [1, 1]
     assert answers(labels, "item", "annotator", "criterion", "label", "position") == {
         ("k1#1", "A1", "pref", -1, 1),
         ("k1#2", "A1", "pref", 1, 1),
@@ -93,11 +96,17 @@ def test_several_pairs_in_one_hit_with_swapped_sides(put, answers):
     assert labels.scale.spec == "preference"
     assert labels.items.select("key", "left").rows() == [("k1", "left 1"), ("k1", "left 2")]
     literal = assay.read(path, item="key")
-    assert literal.criteria == ("pref1", "pref2")
+    assert literal.criteria == ("pref1", "pref2", "stars")
     assert any("If sides were swapped" in note for note in literal.reading.notes)
-    bad = put("bad.csv", batch(pairs("A1", "k1", "13", "1", "1")))
+    odd = put("odd.csv", batch(pairs("A1", "k1", "12", "-1", "5")))
+    assert (
+        dict(assay.read(odd, numbered=["pref"], swap="id", criteria=["pref"]).reading.left_out)[intake.OFF_SCALE] == 1
+    )
+    bad = put("bad.csv", batch(pairs("A1", "k1", "13", "-1", "1")))
     with pytest.raises(DataError, match=r"row 2: 'Input.id2' must be 1 \(as listed\) or 2 \(swapped\); it is '3'"):
         assay.read(bad, numbered=["pref"], swap="id")
+    with pytest.raises(DataError, match=r"'Input.order1' .* it is not there"):
+        assay.read(path, numbered=["pref"], swap="order")
 
 
 def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(put, answers, left_out):

@@ -96,3 +96,37 @@ def test_real_exports_are_recognised(real_data):
     for folder, (name, files) in known.items():
         for file in files:
             assert format_of(real_data / folder / file).name == name, file
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "content"),
+    [
+        ("label-studio", "x.json", [{"id": 1, "data": {}, "annotations": [{"id": 1, "completed_by": 2, "result": 5}]}]),
+        ("argilla", "x.json", [{"id": "r", "responses": {"stars": 4}}]),
+        ("prodigy", "x.jsonl", [{"options": [1], "accept": [1], "answer": "accept", "_session_id": "s"}]),
+        ("potato", "x.jsonl", [{"instance_id": "a", "labels": {}}]),
+        ("inspect-ai", "x.json", {"eval": {}, "samples": [{"scores": {}}]}),
+        ("promptfoo", "x.json", {"results": [{"gradingResult": 5}]}),
+        ("mlflow", "x.json", {"columns": ["a"], "data": [[1, 2]]}),
+    ],
+)
+def test_a_file_of_another_shape_is_refused_in_words(put, form, name, content):
+    with pytest.raises(DataError, match=r"is not as .* writes it .*export it again"):
+        assay.read(put(name, content), format=form)
+
+
+def test_options_of_a_command_line():
+    form = FORMATS["label-studio"]
+    assert form.options_from(["users=u.json", "shown=left,right", "predictions=no", "criteria=stars"]) == {
+        "users": "u.json",
+        "shown": ["left", "right"],
+        "predictions": False,
+        "criteria": ["stars"],
+    }
+    for text, message in (
+        ("users", "NAME=VALUE"),
+        ("predictions=0", "is yes or no"),
+        ("user=x", "did you mean 'users'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            form.options_from([text])

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from assay.data.annotations import Reading
+from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Scale
+from assay.errors import DesignError, listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +41,15 @@ class Rows:
     reading: Reading = field(default_factory=Reading)
     scales: Mapping[str | None, Scale] | None = None
     untyped: bool = False
+
+
+def one_answer_each(labels: Annotations, place: str) -> Annotations:
+    """The table without its repeat column; refused where an annotator answered more than once, as ``place`` can not."""
+    single = labels.resolve_repeats("error")
+    key = [c for c in ("item", "annotator", "criterion") if c in single.labels.columns]
+    if single.labels.select(key).is_duplicated().any():
+        raise DesignError(
+            f"{place} holds one answer of an annotator to a question, and the table has several under different "
+            f"conditions ({listing(labels.conditions)}); choose with labels.where(...)"
+        )
+    return single

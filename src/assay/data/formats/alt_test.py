@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading, natural
-from assay.data.formats import Rows
+from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.tables import by_annotator, json_objects, load_json, records
 from assay.errors import DataError
 
@@ -65,13 +65,7 @@ def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
     list of str
         What was not written.
     """
-    labels = labels.resolve_repeats("error")
-    several = labels.labels.select("item", "annotator", *labels.criteria[:1] and ["criterion"]).is_duplicated()
-    if several.any():
-        raise DataError(
-            "this folder holds one label for each item and annotator, and the table has several under different "
-            f"conditions ({', '.join(labels.conditions)}); choose with labels.where(...)"
-        )
+    labels = one_answer_each(labels, "this folder")
     name = pl.col("item") if not labels.criteria else pl.format("{}__{}", "item", "criterion")
     table = labels.labels.select(name.alias("id"), "item", "annotator", "label")
     folder.mkdir(parents=True, exist_ok=True)

@@ -98,9 +98,10 @@ class Intake:
             The file writes numbers as text: a question whose answers are all numbers is numeric.
         """
         read = len(self.answers) + self.left_out.total()
-        if criteria is not None:
-            self._keep(criteria)
+        questions = {a.criterion for a in self.answers if a.criterion is not None}
         self._take_out_superseded()
+        if criteria is not None:
+            self._keep(criteria, questions)
         if not self.answers:
             why = "; ".join(f"{counted(n, 'row')}: {reason}" for reason, n in self.left_out.items())
             raise DataError(f"{self.source} holds no answers ({why or 'nothing in it is one'})")
@@ -114,14 +115,13 @@ class Intake:
             scales={c: s for c, s in self.scales.items() if c in criterion},
         )
 
-    def _keep(self, criteria: Sequence[str]) -> None:
-        seen = natural({a.criterion for a in self.answers if a.criterion is not None})
+    def _keep(self, criteria: Sequence[str], questions: set[str]) -> None:
         for name in criteria:
-            if name not in seen:
-                raise DataError(unknown("question", name, seen, self.source))
+            if name not in questions:
+                raise DataError(unknown("question", name, natural(questions), self.source))
         kept = [a for a in self.answers if a.criterion in criteria]
-        self.left_out[NOT_ASKED_FOR] += len(self.answers) - len(kept)
-        self.left_out += Counter()  # drops zeros
+        if len(kept) < len(self.answers):
+            self.leave_out(NOT_ASKED_FOR, len(self.answers) - len(kept))
         self.answers = kept
 
     def _take_out_superseded(self) -> None:
@@ -240,7 +240,7 @@ def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
 
 def parsed(text: Any) -> Any:
     """A cell that holds JSON, read; any other as it is."""
-    if isinstance(text, str) and text[:1] in "[{" and text:
+    if isinstance(text, str) and text.startswith(("[", "{")):
         try:
             return json.loads(text)
         except json.JSONDecodeError:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from assay.data.annotations import KEY, Annotations
-from assay.data.formats import Rows
+from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.intake import (
     AMBIGUOUS,
     DRAFT,
@@ -372,7 +372,7 @@ def write_label_studio(labels: Annotations, path: Path, *, field: str = "text") 
     """
     if not labels.judges:
         raise DataError("Label Studio predictions are labels of judges; the table has none (judges=[...] names them)")
-    labels = labels.resolve_repeats("error")
+    labels = one_answer_each(labels, "a prediction")
     told = labels.labels.filter(labels.column("kind") == "judge")
     tasks: dict[str, dict[str, Any]] = {}
     about = {row["item"]: row for row in _item_fields(labels).iter_rows(named=True)}

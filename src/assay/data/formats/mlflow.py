@@ -53,7 +53,7 @@ def read_mlflow(
         _scores(intake, rows, columns, item, criteria, judge or "mlflow judge")
         if judge is None:
             intake.note("the table does not say which model judged; name it with judge=...")
-    if item is None and not any(row.get("trace_id") for row in rows):
+    if item is None and "item" not in columns and not any(row.get("trace_id") for row in rows):
         intake.note("items are named by their row; name your own id with item=...")
     return intake.rows(criteria)
 

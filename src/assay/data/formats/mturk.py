@@ -59,60 +59,99 @@ def read_mturk(
     if workers not in ("codes", "ids"):
         raise DataError(f"workers must be 'codes' or 'ids', not {workers!r}")
     intake = Intake(path)
-    submitted = 0
-    for line, row in enumerate(table.to_dicts(), 2):
+    rows = [(row, dict(_answers(row))) for row in table.to_dicts()]
+    sides = set() if swap is None else _sides(path, [answers for _, answers in rows], numbered)
+    for line, (row, answers) in enumerate(rows, 2):
+        where = f"row {line}"
         inputs = {c[6:]: html.unescape(v) for c, v in row.items() if c.startswith("Input.") and v is not None}
-        answers = dict(_answers(row))
-        if row.get("AssignmentStatus") == "Rejected" and not rejected:
+        status = row.get("AssignmentStatus")
+        if status == "Rejected" and not rejected:
             intake.leave_out(REJECTED, max(1, sum(v is not None for v in answers.values())))
             continue
-        submitted += row.get("AssignmentStatus") == "Submitted"
+        name = own_id(item, {**inputs, **row}, f"{path}, {where}")
+        if name is None:
+            name = _digest(inputs) if inputs else str(row.get("HITId") or where)
+            intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(list(inputs), 4)})")
         base = Answer(
-            _item(row, inputs, item, f"{path}, row {line}"),
+            name,
             row["WorkerId"] if workers == "ids" else _code(row["WorkerId"], salt),
-            f"row {line}",
+            where,
             time=_time(row.get("SubmitTime")),
             submission=row.get("AssignmentId"),
             about={"seconds": None if not row.get("WorkTimeInSeconds") else float(row["WorkTimeInSeconds"])},
         )
-        _assignment(intake, base, answers, inputs, numbered, swap)
-    _notes(intake, table.columns, item, swap, submitted, workers)
-    if swap is not None:
-        intake.scales = {a.criterion: Preference() for a in intake.answers if "position" in a.about}
+        for question, value in answers.items():
+            if value is None:
+                intake.leave_out(EMPTY)
+            else:
+                _add(
+                    intake,
+                    base,
+                    question,
+                    value,
+                    inputs,
+                    numbered,
+                    swap if _stem(question, numbered) in sides else None,
+                )
+    intake.scales = {question: Preference() for question in sides}
+    submitted = sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows)
+    if submitted:
+        intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
+    if swap is None and any(a.label == "-1" for a in intake.answers):
+        intake.note(
+            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
+            "name the input that says so with swap=..."
+        )
+    if workers == "codes":
+        intake.note("workers are named by codes; workers='ids' keeps their ids")
     return intake.rows(criteria, texts=True)
 
 
-def _assignment(
+def _add(
     intake: Intake,
     base: Answer,
-    answers: Mapping[str, str | None],
+    question: str,
+    value: str,
     inputs: Mapping[str, str],
     numbered: Sequence[str],
     swap: str | None,
 ) -> None:
-    """The answers of one worker to one HIT."""
-    for question, value in answers.items():
-        base_name = re.sub(r"\d+$", "", question)
-        several = base_name in numbered and base_name != question
-        place = question[len(base_name) :] if several else ""
-        name = f"{base.item}#{place}" if several else base.item
-        if value is None:
-            intake.leave_out(EMPTY)
-            continue
-        label: str | int = value
-        about = dict(base.about)
-        order = None if swap is None or value not in ("-1", "0", "1") else inputs.get(f"{swap}{place}")
-        if order is not None:
-            if order not in SWAPS:
-                raise DataError(
-                    f"{intake.source}, {base.where}: 'Input.{swap}{place}' must be 1 (as listed) or 2 (swapped); "
-                    f"it is {order!r}"
-                )
-            about["position"] = {"-1": 1, "0": None, "1": 2}[value]
-            label = int(value) * SWAPS[order]
-        criterion = base_name if several else question
-        intake.item(name, _inputs(inputs, place))
-        intake.answers.append(replace(base, item=name, label=label, criterion=criterion, about=about))
+    """One answer, of the item that its number says, its side turned back."""
+    criterion = _stem(question, numbered)
+    place = question.removeprefix(criterion)
+    name = f"{base.item}#{place}" if place else base.item
+    intake.item(name, _inputs(inputs, place))
+    label: str | int = value
+    about = dict(base.about)
+    if swap is not None and value in ("-1", "0", "1"):
+        order = inputs.get(f"{swap}{place}")
+        if order not in SWAPS:
+            raise DataError(
+                f"{intake.source}, {base.where}: 'Input.{swap}{place}' must be 1 (as listed) or 2 (swapped); "
+                f"it is {'not there' if order is None else repr(order)}"
+            )
+        about["position"] = {"-1": 1, "0": None, "1": 2}[value]
+        label = int(value) * SWAPS[order]
+    intake.answers.append(replace(base, item=name, label=label, criterion=criterion, about=about))
+
+
+def _stem(question: str, numbered: Sequence[str]) -> str:
+    """The question without the number of its item."""
+    stem = re.sub(r"\d+$", "", question)
+    return stem if stem in numbered else question
+
+
+def _sides(path: Path, answers: Sequence[Mapping[str, str | None]], numbered: Sequence[str]) -> set[str]:
+    """The questions whose answers are sides: those with a −1; what is none of −1, 0 and 1 there is off the scale."""
+    seen: dict[str, set[str]] = {}
+    for row in answers:
+        for question, value in row.items():
+            if value is not None:
+                seen.setdefault(_stem(question, numbered), set()).add(value)
+    sides = {question for question, values in seen.items() if "-1" in values}
+    if not sides:
+        raise DataError(f"{path}: swap=... needs answers of −1, 0 and 1; the questions are {listing(list(seen))}")
+    return sides
 
 
 def _inputs(inputs: Mapping[str, str], place: str) -> dict[str, str]:
@@ -157,14 +196,10 @@ def _said(given: Any) -> str | None:
     return html.unescape(str(given))
 
 
-def _item(row: Mapping[str, Any], inputs: Mapping[str, str], item: str | None, where: str) -> str:
-    own = own_id(item, {**inputs, **row}, where)
-    if own is not None:
-        return own
-    if not inputs:
-        return str(row.get("HITId") or where)
+def _digest(inputs: Mapping[str, str]) -> str:
+    """A name for equal inputs, whatever HIT they were published in."""
     told = "\0".join(f"{k}\0{v}" for k, v in sorted(inputs.items()))
-    return "input-" + hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
+    return "input-" + hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
 
 
 def _code(worker: str, salt: str) -> str:
@@ -181,20 +216,3 @@ def _time(text: str | None) -> float | None:
         return datetime.strptime(" ".join(parts[1:4] + parts[5:]), "%b %d %H:%M:%S %Y").timestamp()
     except ValueError:
         return None
-
-
-def _notes(
-    intake: Intake, columns: Sequence[str], item: str | None, swap: str | None, submitted: int, workers: str
-) -> None:
-    inputs = [c for c in columns if c.startswith("Input.")]
-    if item is None:
-        intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(inputs, 4)})")
-    if swap is None and {str(a.label) for a in intake.answers} & {"-1"}:
-        intake.note(
-            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
-            "name the input that says so with swap=..."
-        )
-    if submitted:
-        intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
-    if workers == "codes":
-        intake.note("workers are named by codes; workers='ids' keeps their ids")

@@ -55,7 +55,10 @@ def read_prodigy(
     options: dict[Any, None] = {}
     for number, task in enumerate(json_objects(path), 1):
         where = f"line {number}"
-        name = own_id(item, task, f"{path}, {where}") or str(task.get("_input_hash"))
+        name = own_id(item, task, f"{path}, {where}")
+        if name is None:
+            name = str(task.get("_input_hash"))
+            intake.note("items are named by the hash of their input; name your own field with item=...")
         found = _answer(task, question)
         if isinstance(found, str):
             intake.leave_out(found)
@@ -75,8 +78,6 @@ def read_prodigy(
         if option not in options:
             raise DataError(f"{path}: option {option!r} of pair=... is not there; the options are {list(options)}")
     _offer(intake, list(options), pair, question)
-    if item is None:
-        intake.note("items are named by the hash of their input; name your own field with item=...")
     if any(START_TIME.fullmatch(a.annotator) for a in intake.answers):
         intake.note("some sessions have no name: their annotators are starting times, perhaps of several people")
     return intake.rows(criteria)

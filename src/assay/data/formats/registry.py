@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -84,13 +84,40 @@ class Format:
         """The options that its reader takes, besides the path."""
         return tuple(inspect.signature(self.read).parameters)[1:]
 
+    def options_from(self, texts: Iterable[str]) -> dict[str, Any]:
+        """Options as a command line gives them: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
+        kinds = {name: str(p.annotation) for name, p in inspect.signature(self.read).parameters.items()}
+        found: dict[str, Any] = {}
+        for text in texts:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise DataError(f"an option is written NAME=VALUE; got '{text}'")
+            self._check(name)
+            if kinds[name] == "bool":
+                if value.lower() not in ("yes", "no", "true", "false"):
+                    raise DataError(f"option '{name}' is yes or no; got '{value}'")
+                found[name] = value.lower() in ("yes", "true")
+            else:
+                found[name] = value.split(",") if "Sequence[str]" in kinds[name] else value
+        return found
+
+    def _check(self, option: str) -> None:
+        if option not in self.options:
+            raise DataError(unknown("option", option, self.options, f"format '{self.name}'"))
+
     def rows(self, path: Path, item: str | None, options: Mapping[str, Any]) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
         for name in options:
-            if name not in self.options:
-                raise DataError(unknown("option", name, self.options, f"format '{self.name}'"))
+            self._check(name)
         said = {} if item is None or "item" not in self.options else {"item": item}
-        return self.read(path, **said, **options)
+        try:
+            return self.read(path, **said, **options)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            # Files come from elsewhere: one that is not of the form is the file's fault, not a traceback.
+            raise DataError(
+                f"{path} is not as {self.about.partition(':')[0]} writes it ({type(error).__name__}: {error}); "
+                "name its format with format=..., or export it again"
+            ) from error
 
 
 def _label_studio(file: Beginning) -> bool:
