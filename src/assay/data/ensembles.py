@@ -48,9 +48,7 @@ def with_ensembles(
             labels.append(label)
             ties += tied
         dtype = frame["label"].dtype if rule == "majority" else pl.Float64
-        parts.append(
-            grouped.with_columns(label=pl.Series(labels, dtype=dtype), annotator=pl.lit(name))
-        )
+        parts.append(grouped.with_columns(label=pl.Series(labels, dtype=dtype), annotator=pl.lit(name)))
         if ties:
             notes.append(f"{name}: {ties} of {grouped.height} majorities were ties, drawn by seed")
     if len(parts) == 1:

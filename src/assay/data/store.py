@@ -48,9 +48,7 @@ def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
 
 
 _items = _table("items", "item", "position", "document", "digest", fields=_JSON, active=sa.Boolean)
-_questions = _table(
-    "questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean
-)
+_questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
 _annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
 _runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
 _assignments = _table(
@@ -252,9 +250,7 @@ class Store:
         definition = question.model_dump(mode="json")
         digest = digest_of(definition)
         mine = _questions.c.name == question.name
-        last = db.execute(
-            sa.select(_questions).where(mine).order_by(_questions.c.version.desc()).limit(1)
-        ).first()
+        last = db.execute(sa.select(_questions).where(mine).order_by(_questions.c.version.desc()).limit(1)).first()
         if last is not None and last.digest == digest:
             db.execute(sa.update(_questions).where(_questions.c.id == last.id).values(current=True))
             return
@@ -344,9 +340,7 @@ class Store:
         key = ("item", "question", "annotator", "recipe", "condition", "repeat")
         statement = self._insert(_assignments).on_conflict_do_update(list(key), set_={"active": True})
         with self._write() as db:
-            mine = _assignments.c.annotator.in_(
-                sa.select(_annotators.c.annotator).where(_annotators.c.kind == "judge")
-            )
+            mine = _assignments.c.annotator.in_(sa.select(_annotators.c.annotator).where(_annotators.c.kind == "judge"))
             from_file = sa.func.coalesce(_assignments.c.session, "") == "file"
             db.execute(sa.update(_assignments).where(mine, sa.not_(from_file)).values(active=False))
             for chunk in _chunks(assignments):
@@ -389,11 +383,7 @@ class Store:
         claimed = sa.select(_assignments.c.run).where(_assignments.c.status == "claimed").distinct()
         rows = db.execute(sa.select(_runs).where(_runs.c.id.in_(claimed))).all()
         now, host = self._now(db), _host()
-        dead = [
-            row.id
-            for row in rows
-            if now - row.seen_at > LEASE or (row.host == host and not _alive(row.process))
-        ]
+        dead = [row.id for row in rows if now - row.seen_at > LEASE or (row.host == host and not _alive(row.process))]
         if dead:
             self._free(db, dead)
 
@@ -491,9 +481,7 @@ class Store:
         joined = _answers.join(_assignments, _assignments.c.id == _answers.c.assignment)
         query = sa.select(sa.func.avg(_answers.c.tokens_out), sa.func.count(_answers.c.tokens_out))
         with self._read() as db:
-            mean, number = db.execute(
-                query.select_from(joined).where(_assignments.c.annotator == judge)
-            ).one()
+            mean, number = db.execute(query.select_from(joined).where(_assignments.c.annotator == judge)).one()
         return float(mean) if number >= 20 else None
 
     def history(self) -> pl.DataFrame:

@@ -56,9 +56,9 @@ class Gate:
         """One more at once, after as many good calls as there are places."""
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
 
-    def was_busy(self) -> None:
-        """Half as many at once; calls that were under way together count once."""
-        if monotonic() - self._slowed_at > 1:
+    def was_busy(self, begun: float) -> None:
+        """Half as many at once, unless the call began before it was last halved."""
+        if begun >= self._slowed_at:
             self._slowed_at = monotonic()
             self.limit = max(1.0, self.limit / 2)
 
@@ -121,7 +121,7 @@ class Endpoint:
             except CallFailed as error:
                 if error.kind != "again" or number == self._tries or self.stopping.is_set():
                     raise
-                wait = self._after(error, number)
+                wait = self._after(error, number, begun)
                 log.info("%s (%s); trying again in %.1f s", error, request.about.get("item"), wait)
             else:
                 self.gate.went_well()
@@ -134,10 +134,10 @@ class Endpoint:
             await self._sleep(wait)
         raise AssertionError("the last try either answers or raises")
 
-    def _after(self, error: CallFailed, number: int) -> float:
+    def _after(self, error: CallFailed, number: int, begun: float) -> float:
         """Seconds to wait after a failed try: what the service asks, else ever longer, with chance."""
         if error.status in (429, 503, 529):
-            self.gate.was_busy()
+            self.gate.was_busy(begun)
         if error.wait is not None:
             self._quiet_until = max(self._quiet_until, monotonic() + error.wait)
             return error.wait + random.uniform(0, 0.1 * self._first_wait)

@@ -95,7 +95,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         labels = list(dict.fromkeys(label for label in found if label is not None))
         if shape is _from_lines and not labels:
             continue
-        if len(labels) == 1 and found[-1] is not None:
+        # Most lines state nothing, and that is no fault; a last statement off the scale is one.
+        if len(labels) == 1 and (shape is _from_lines or found[-1] is not None):
             return Reply(labels[0], None, reasoning or _reasons(answer))
         return Reply(None, AMBIGUOUS if labels else OFF_SCALE, reasoning)
     if finish == "length":
@@ -206,7 +207,7 @@ def _from_lines(text: str) -> Iterator[str]:
 
 def _head(line: str) -> str:
     """What a line says before it starts to explain itself."""
-    line = line.strip().lstrip("#>*- \t") if not re.match(r"\s*-\d", line) else line.strip()
+    line = re.sub(r"^[\s>#*]*(?:[-*]\s+)?", "", line).strip()
     for split in (r"\s+[-—–]+\s+", r"\.\s", r"[;\n]", r"\s\(", r",?\s+(?:because|since|as|due)\b", r",\s", r":\s"):
         line = re.split(split, line, maxsplit=1)[0]
     return line

@@ -1,0 +1,202 @@
+"""The reader of replies: many shapes, one label; and no label that was not stated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.data.scales import parse_scale
+from assay.judging.replies import AMBIGUOUS, NO_LABEL, OFF_SCALE, REFUSED, TRUNCATED, read_reply
+
+STARS = parse_scale("1-5")
+RELATIONS = parse_scale("nominal:HasProperty,Part-Of,Result-In,None of the above")
+SCALES = {
+    "1-5": [1, 2, 3, 4, 5],
+    "ordinal:0-10": [0, 3, 7, 10],
+    "interval:0-100": [0, 12, 55.5, 99.25, 100],
+    "nominal:HasProperty,Part-Of,Result-In,None of the above": [
+        "HasProperty",
+        "Part-Of",
+        "Result-In",
+        "None of the above",
+    ],
+    "nominal:yes,no": ["yes", "no"],
+    "ordinal:bad<fair<good": ["bad", "fair", "good"],
+    "odd-one-out": ["A", "B", "C"],
+}
+CASES = [(spec, label) for spec, labels in SCALES.items() for label in labels]
+
+# Each shape states {x} as the label; {j} is the label as JSON.
+SHAPES = [
+    "{x}",
+    "{x}.",
+    '"{x}"',
+    "**{x}**",
+    "`{x}`",
+    "({x})",
+    "{j}",
+    '{{"label": {j}}}',
+    '{{"label": "{x}"}}',
+    "{{'label': '{x}'}}",
+    '{{label: "{x}"}}',
+    '{{"label": {j},}}',
+    '{{"Answer": {j}}}',
+    '{{"Final Answer": {j}}}',
+    '{{"rating": [{j}]}}',
+    '{{"reasoning": "It {{could}} be {other}.", "label": {j}}}',
+    '{{"label": {j}, "explanation": "not {other}"}}',
+    '```json\n{{"label": {j}}}\n```',
+    '```\n{{\n  "label" : {j}\n}}\n```',
+    "##{x}##",
+    "## {x} ##",
+    "[[{x}]]",
+    "<label>{x}</label>",
+    "<answer> {x} </answer>",
+    "\\boxed{{{x}}}",
+    "Answer: {x}",
+    "answer : {x}.",
+    "**Answer:** {x}",
+    "**Final answer: {x}**",
+    "My rating is {x}.",
+    "The correct label is: {x}",
+    "Label = {x}".replace("=", ":"),
+    "Score: {x} because nothing else fits.",
+    "{x} - it fits best",
+    "{x} — it fits best",
+    "{x}\n\nIt fits best of all.",
+    "- {x}",
+    "> {x}",
+    "<think>Maybe {other}? No.</think>{x}",
+    "<think>Maybe {other}?\nNo.</think>\n\nAnswer: {x}",
+    "  {x}  \n",
+    "{x}; the rest is worse",
+]
+BEFORE = [
+    "",
+    "Sure, here it is.\n\n",
+    "I read it twice. It has 2 parts and 17 words.\n",
+    "Step 1: I looked.\nStep 2: I weighed.\n\n",
+]
+AFTER = ["", "\n", "\n\nI hope that this helps!"]
+
+
+@settings(max_examples=4000, deadline=None)
+@given(st.sampled_from(CASES), st.sampled_from(SHAPES), st.sampled_from(BEFORE), st.sampled_from(AFTER), st.data())
+def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, data):
+    spec, label = case
+    others = [one for one in SCALES[spec] if one != label]
+    text = shape.format(x=label, j=json.dumps(label), other=data.draw(st.sampled_from(others)))
+    bare = any(sign in shape for sign in ("{j}", "##", "[[", "<", "boxed")) and shape != "{j}"
+    named = any(word in shape.casefold() for word in ("answer", "rating", "label", "score"))
+    if "<think>" in shape or shape == "{j}":
+        before = after = ""  # <think> comes first, and a lone label has nothing around it
+    elif not (bare or named):
+        after = ""
+        if "\n\n" in shape:
+            before = ""
+    elif not bare and after.strip():
+        after = "\n\nThis is all."
+    read = read_reply(before + text + after, parse_scale(spec))
+    assert read.label == label, (before + text + after, read)
+    assert type(read.label) is type(label) or float(label).is_integer()
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(list(SCALES)), st.text(max_size=200))
+def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(spec, text):
+    scale = parse_scale(spec)
+    read = read_reply(text, scale)
+    if read.label is None:
+        assert read.reason
+    else:
+        assert scale.contains(read.label)
+        assert read.reason is None
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.sampled_from(SHAPES[:32]), st.sampled_from([0, 6, 7, 42, 4.5, -1, "excellent"]))
+def test_a_label_off_the_scale_is_never_turned_into_one(shape, label):
+    read = read_reply(shape.format(x=label, j=json.dumps(label), other=9), STARS)
+    assert read.label is None
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(SHAPES), st.integers(1, 40), st.integers(1, 5))
+def test_a_reply_that_was_cut_off_gives_its_own_label_or_none(shape, at, label):
+    text = shape.format(x=label, j=json.dumps(label), other=9)[:at]
+    assert read_reply(text, STARS, finish="length").label in (None, label)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"label": 4} or rather {"label": 2}', AMBIGUOUS),
+        ("3-4", OFF_SCALE),
+        ("between 3 and 4", NO_LABEL),
+        ("8/10", OFF_SCALE),
+        ("85%", OFF_SCALE),
+        ("I can't help with that.", REFUSED),
+        ("There are 4 reasons for it.", NO_LABEL),
+        ("{" * 5000, NO_LABEL),
+        ('{"label": null}', OFF_SCALE),
+        ('{"label": true}', OFF_SCALE),
+        ('{"label": {"a": 4}}', OFF_SCALE),
+    ],
+)
+def test_what_is_in_doubt_is_missing_with_its_reason(text, reason):
+    read = read_reply(text, STARS)
+    assert (read.label, read.reason) in ((None, reason), (None, NO_LABEL))
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Answer: 4/5", 4),
+        ("4 out of 5", 4),
+        ("4 of 5 stars", 4),
+        ("4 stars", 4),
+        ("four", 4),
+        ("４", 4),
+        ("4.0", 4),
+        ("The rating is 4 because 5 would be too much.", 4),
+    ],
+)
+def test_numbers_as_people_write_them(text, label):
+    assert read_reply(text, STARS).label == label
+
+
+def test_names_of_labels_forgive_case_and_hyphens_and_nothing_else():
+    assert read_reply("part of", RELATIONS).label == "Part-Of"
+    assert read_reply("It is not Part-Of", RELATIONS).label is None
+    toxic = parse_scale("nominal:toxic,not toxic")
+    assert read_reply("Label: Not toxic", toxic).label == "not toxic"
+    assert read_reply("It is not toxic", toxic).label is None
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("first", -1), ("Response A is better", -1), ("##B##", 1), ('{"label": "tie"}', 0), ("1", None), ("both", None)],
+)
+def test_preferences(text, label):
+    assert read_reply(text, parse_scale("preference")).label == label
+
+
+def test_an_article_is_not_the_option_a():
+    assert read_reply("A bird does not belong", parse_scale("odd-one-out")).label is None
+    assert read_reply("Option b", parse_scale("odd-one-out")).label == "B"
+
+
+def test_free_text_is_kept_as_it_came():
+    text = "½ cup of sugar\n\nand “salt”"
+    assert read_reply(text, parse_scale("text")).label == text
+    assert read_reply(text, parse_scale("text"), finish="length").reason == TRUNCATED
+
+
+def test_reasoning_is_kept_and_the_label_read_from_the_end():
+    read = read_reply("At first 2 seemed right.\nBut the end is strong.\nAnswer: 4", STARS)
+    assert (read.label, read.reasoning) == (4, "At first 2 seemed right.\nBut the end is strong.")
+    read = read_reply('{"reasoning": "2 or 4? 4.", "label": 4}', STARS)
+    assert (read.label, read.reasoning) == (4, "2 or 4? 4.")
