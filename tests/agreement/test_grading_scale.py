@@ -179,7 +179,7 @@ def test_parts_of_a_page_can_be_drawn(study):
     from assay.agreement.parts import grading_scale_parts
 
     parts = grading_scale_parts(study)
-    assert [p.title for p in parts][0] == "On which scale to ask"
+    assert parts[0].title == "On which scale to ask"
     assert "By group of annotators" in [p.title for p in parts]
     for part in parts:
         assert all(caption and frame.height for caption, frame in part.frames)

@@ -258,3 +258,10 @@ def test_parts_of_a_page_can_be_drawn(found):
         assert all(caption and frame.height for caption, frame in part.frames)
         assert all(draw().figure is not None for _, draw in part.pictures)
     assert parts[2].frames[0][1]["closer"].to_list() == ["yes", "no"]
+
+
+def test_the_package_answers_as_the_function_does():
+    import assay
+
+    assert "agreement" in assay.__dict__
+    assert assay.agreement(panel(n=30), who=["humans"], coefficients=["qwk"]).table.height == 1
