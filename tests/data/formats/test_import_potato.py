@@ -100,6 +100,12 @@ def test_equal_texts_of_a_triad_can_not_be_told_apart(project, left_out):
     assert left_out(assay.read(path)) == {intake.AMBIGUOUS: 1}
 
 
+def test_several_triads_of_an_item_are_items_of_their_own(project, answers):
+    design = json.dumps({"triads": [["x", "y", "z", "y"], ["z", "y", "w", "w"]]})
+    labels = assay.read(project("ann", {"k1": {"odd": {"odd": design}}}))
+    assert answers(labels, "item", "label", "position") == {("k1#1", "B", 2), ("k1#2", "A", 3)}
+
+
 def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, answers, left_out):
     both = {"k1": {"stars": {"3": "3", "5": "5"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
     changes = [

@@ -47,8 +47,8 @@ def read_potato(
         The project's ``config.yaml``, which states the scales and where the items are; found by itself in the
         project's folder.
     shown : str
-        The items' field that lists the names of the two or three things compared, in the order of the item;
-        the things themselves when not given.
+        The items' field that lists the names of the two things a pair compares, in the order of the item.
+        Without it A counts as the first. (A triad's three texts stand for themselves.)
     """
     root, config_path = _project(path, None if config is None else Path(config))
     settings = {} if config_path is None else _yaml(config_path)
@@ -57,8 +57,7 @@ def read_potato(
     for user, item, labels, about in _entries(root):
         project.entry(user, item, labels, about)
     for name, fields in items.items():
-        if any(a.item == name for a in project.intake.answers):
-            project.intake.item(name, fields)
+        project.intake.item(name, fields)
     for name, schema in project.schemes.items():
         scale = _scale(schema)
         if scale is not None:
@@ -80,53 +79,57 @@ class _Project:
         if not labels:
             self.intake.leave_out(EMPTY)
         for schema, given in labels.items():
-            extra = dict(about)
-            label: Any
+            triads = parsed(next(iter(given.values()), None))
             if not given or ("selection" in given and schema in order):
                 self.intake.leave_out(SHUFFLED if given else EMPTY)
-                continue
-            if "selection" in given:
-                label = self.preferred(item, schema, str(given["selection"]), extra)
+            elif "selection" in given:
                 self.intake.scales[schema] = Preference()
-            elif isinstance(triads := parsed(next(iter(given.values()))), dict) and "triads" in triads:
-                label = self.odd(item, schema, triads["triads"], extra)
+                label, position = self.preferred(item, schema, str(given["selection"]))
+                self.add(user, item, schema, label, {**about, "position": position})
+            elif isinstance(triads, dict) and "triads" in triads:
                 self.intake.scales[schema] = OddOneOut()
+                for k, triad in enumerate(triads["triads"], 1):
+                    name = item if len(triads["triads"]) == 1 else f"{item}#{k}"
+                    odd, position = self.odd(item, name, schema, triad)
+                    self.add(user, name, schema, odd, {**about, "position": position})
             elif set(given) == {"text_box"}:
-                label = str(given["text_box"])
                 self.intake.scales[schema] = Text()
+                self.add(user, item, schema, str(given["text_box"]), about)
             else:
-                label = self.ticked(schema, given, changes)
-            if label is None:
-                self.intake.leave_out(AMBIGUOUS)
-            else:
-                self.intake.answers.append(Answer(item, user, f"{user}: {item}", label, schema, about=extra))
+                self.add(user, item, schema, self.ticked(schema, given, changes), about)
 
-    def preferred(self, item: str, schema: str, selection: str, extra: dict[str, Any]) -> int | None:
-        """A, B or tie: positions in the item's own list."""
-        position = {"A": 0, "B": 1, "tie": None}.get(selection, -1)
-        if position == -1:
-            return None
-        extra["position"] = None if position is None else position + 1
+    def add(self, user: str, item: str, schema: str, label: Any, about: dict[str, Any]) -> None:
+        """One answer, or a count where what was chosen can not be told."""
+        if label is None:
+            self.intake.leave_out(AMBIGUOUS)
+        else:
+            self.intake.answers.append(Answer(item, user, f"{user}: {item}", label, schema, about=about))
+
+    def preferred(self, item: str, schema: str, selection: str) -> tuple[int | None, int | None]:
+        """Preference and place on the screen of A, B or tie, which are positions in the item's own list."""
+        if selection not in ("A", "B", "tie"):
+            return None, None
+        place = None if selection == "tie" else "AB".index(selection)
         names = self.listed(item, self.shown) if self.shown else []
         if len(names) == 2:
             self.intake.item(item, members(names))
-            return chosen_of_two(names, position)
-        self.intake.note(f"{schema}: A counts as the first; name what A and B are with shown=...")
-        return {0: -1, 1: 1, None: 0}[position]
+            preferred = chosen_of_two(names, place)
+        else:
+            self.intake.note(f"{schema}: A counts as the first; name what A and B are with shown=...")
+            preferred = 0 if place is None else (-1, 1)[place]
+        return preferred, None if place is None else place + 1
 
-    def odd(self, item: str, schema: str, triads: list[list[str]], extra: dict[str, Any]) -> str | None:
-        """The odd one of three texts, as its letter in the item's own order."""
-        if len(triads) != 1 or len(triads[0]) != 4:
-            return None
-        *texts, chosen = triads[0]
+    def odd(self, item: str, name: str, schema: str, triad: list[str]) -> tuple[str | None, int | None]:
+        """Letter in the item's own order and place on the screen of the odd one of three texts."""
+        *texts, chosen = triad
+        if len(texts) != 3 or chosen not in texts:
+            return None, None
         field = self.schemes.get(schema, {}).get("items_field")
         own = self.listed(item, field) if field else []
-        if chosen not in texts:
-            return None
-        extra["position"] = texts.index(chosen) + 1
         order = own if set(own) == set(texts) else list(natural(texts))
-        self.intake.item(item, dict(zip(("first", "second", "third"), order, strict=False)))
-        return odd_of_three(texts, texts.index(chosen), order)
+        self.intake.item(name, dict(zip(("first", "second", "third"), order, strict=False)))
+        place = texts.index(chosen)
+        return odd_of_three(texts, place, order), place + 1
 
     def listed(self, item: str, field: str) -> list[str]:
         """What an item compares, in its own order."""
