@@ -505,7 +505,7 @@ class Annotations:
         for name in (*KEY, *self.conditions, "label"):
             if name in self.labels.columns:
                 distinct, codes = self._coded(name)
-                names.update("\0".join([name, *map(str, distinct)]).encode())
+                names.update("\0".join([name, *map(_said, distinct)]).encode())
                 rows = _mix(rows ^ codes.astype(np.uint64))
         # Sums do not depend on the order of the rows; mixing makes them depend on everything else.
         for total in (rows.sum(dtype=np.uint64), _mix(rows).sum(dtype=np.uint64)):
@@ -563,6 +563,11 @@ def _codes(column: pl.Series, names: Sequence[Any] | pl.Series) -> NDArray[np.in
         return column.cast(pl.Enum(known)).to_physical().to_numpy().astype(np.int64)
     positions = pl.Series(range(len(known)), dtype=pl.Int64)
     return column.replace_strict(known, positions).to_numpy().astype(np.int64)
+
+
+def _said(value: Any) -> str:
+    """A value in the words that are the same whether a whole number is an integer or not."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -7,6 +7,7 @@ itself in one line (`spec`) that `parse_scale` reads back. `judging` reads repli
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from abc import ABC, abstractmethod
@@ -109,15 +110,15 @@ class Nominal(Scale):
     @property
     def spec(self) -> str:
         """``nominal`` or ``nominal:yes,no``."""
-        return "nominal" if self.names is None else "nominal:" + ",".join(map(str, self.names))
+        return "nominal" if self.names is None else "nominal:" + _written(self.names, ",")
 
     def describe(self) -> str:
         """The categories in words."""
         return "a category" if self.names is None else "one of " + ", ".join(map(str, self.names))
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Membership in the categories."""
-        return _member(labels, self.names)
+        """Membership in the categories; where they are whole numbers, text that is one counts as one."""
+        return _member(self.cast(labels), self.names)
 
     def cast(self, labels: pl.Series) -> pl.Series:
         """Text to whole numbers where the categories are whole numbers."""
@@ -182,7 +183,7 @@ class Ordinal(Scale):
     def spec(self) -> str:
         """``ordinal:1-5`` or ``ordinal:low<mid<high``."""
         if self.names is not None:
-            return "ordinal:" + "<".join(self.names)
+            return "ordinal:" + _written(self.names, "<")
         return f"ordinal:{self.low}-{self.high}"
 
     def describe(self) -> str:
@@ -228,12 +229,16 @@ class Interval(Scale):
 
     @property
     def spec(self) -> str:
-        """``interval:0-100`` or ``interval``."""
-        return f"interval:{self.low:g}-{self.high:g}" if self.bounds else "interval"
+        """``interval:0-100``, ``interval:0-inf`` or ``interval``."""
+        return "interval" if self == Interval() else f"interval:{_plain(self.low)}-{_plain(self.high)}"
 
     def describe(self) -> str:
         """The scale in words."""
-        return f"a number from {self.low:g} to {self.high:g}" if self.bounds else "a number"
+        if self.bounds:
+            return f"a number from {_plain(self.low)} to {_plain(self.high)}"
+        if math.isfinite(self.low):
+            return f"a number of at least {_plain(self.low)}"
+        return f"a number of at most {_plain(self.high)}" if math.isfinite(self.high) else "a number"
 
     def valid(self, labels: pl.Series) -> pl.Series:
         """Finite and between the ends."""
@@ -341,10 +346,12 @@ def parse_scale(spec: str) -> Scale:
 
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
     ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``, ``odd-one-out``.
+    Categories that hold a comma or a ``<`` stand in a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
     head, rest = head.strip().lower(), rest.strip()
-    ends = re.fullmatch(r"(-?[\d.]+)\s*(?:-|–|\.\.)\s*(-?[\d.]+)", rest or spec.strip())
+    number = r"(-?(?:inf|(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?))"
+    ends = re.fullmatch(rf"{number}\s*(?:-|–|\.\.)\s*{number}", rest or spec.strip())
     if ends and (not rest or head in ("ordinal", "interval")):
         try:
             return (
@@ -354,10 +361,14 @@ def parse_scale(spec: str) -> Scale:
             raise DataError(
                 f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
             ) from None
+    if head in ("nominal", "ordinal") and rest.startswith("["):
+        return _of_list(spec, head, rest)
     if head == "ordinal" and "<" in rest:
         return Ordinal([part.strip() for part in rest.split("<")])
     if head == "nominal":
-        return Nominal([part.strip() for part in rest.split(",")] if rest else None)
+        names = [part.strip() for part in rest.split(",")]
+        whole = all(re.fullmatch(r"0|-?[1-9]\d*", name) for name in names)
+        return Nominal([int(name) for name in names] if whole else names) if rest else Nominal()
     plain: dict[str, Scale] = {
         "interval": Interval(),
         "text": Text(),
@@ -372,11 +383,41 @@ def parse_scale(spec: str) -> Scale:
     )
 
 
+def _of_list(spec: str, head: str, rest: str) -> Scale:
+    try:
+        names = json.loads(rest)
+    except json.JSONDecodeError as error:
+        raise DataError(f"scale '{spec}' holds no JSON list of categories ({error.msg})") from None
+    if not all(isinstance(name, str | int | float) for name in names):
+        raise DataError(f"scale '{spec}': a category is text or a number")
+    return Ordinal(names) if head == "ordinal" else Nominal(names)
+
+
+def _written(names: Sequence[Label], separator: str) -> str:
+    """Categories in a line that `parse_scale` reads back: plain where it can be, else as a JSON list."""
+    plain = separator.join(map(str, names))
+    read = [part.strip() for part in plain.split(separator)]
+    whole = all(isinstance(name, int) for name in names)
+    digits = all(re.fullmatch(r"0|-?[1-9]\d*", name) for name in read)
+    texts = all(isinstance(name, str) for name in names)
+    safe = read == [str(name) for name in names] and not plain.startswith("[")
+    if safe and (whole or (texts and not (digits and separator == ","))):
+        return plain
+    return json.dumps(list(names), ensure_ascii=False)
+
+
+def _plain(number: float) -> str:
+    """A number with all its digits, whole ones without a point."""
+    return str(int(number)) if math.isfinite(number) and number == int(number) else repr(float(number))
+
+
 def _check_categories(names: tuple[Label, ...], least: int) -> None:
     if len(names) < least:
         raise DataError(f"a scale of categories needs at least {least}; got {len(names)}")
     if len(set(names)) != len(names):
         raise DataError(f"a category stands twice in {list(names)}")
+    if any(isinstance(name, str) and not name.strip() for name in names):
+        raise DataError(f"a category may not be empty; got {list(names)}")
 
 
 def _member(labels: pl.Series, names: Sequence[Label] | None, nulls: bool = True) -> pl.Series:
