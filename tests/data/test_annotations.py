@@ -1,0 +1,528 @@
+"""The one table: made from a frame, looked at, cut, turned into arrays."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.data.annotations import Annotations, Reading, natural
+from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
+from assay.errors import DataError, DesignError
+
+
+def frame_of(*rows, columns=("item", "annotator", "label")):
+    return pl.DataFrame([tuple(r) for r in rows], schema=list(columns), orient="row", strict=False)
+
+
+def labels_of(*rows, columns=("item", "annotator", "label"), **options):
+    return Annotations.from_frame(frame_of(*rows, columns=columns), **options)
+
+
+SMALL = (("a", "ann", 1), ("a", "bob", 2), ("b", "ann", 3), ("b", "gpt", 3))
+
+
+# -- making one -------------------------------------------------------------------------------------
+
+
+def test_six_labels_by_hand():
+    labels = labels_of(*SMALL, judges=["gpt"])
+    assert len(labels) == 4
+    assert labels.n_items == 2
+    assert labels.humans == ("ann", "bob")
+    assert labels.judges == ("gpt",)
+    assert labels.criteria == ()
+    assert labels.scale == Ordinal(1, 3)
+    assert repr(labels) == "Annotations(4 labels, 2 items, 2 humans, 1 judges, ordinal:1-3)"
+    assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"]}
+    assert labels.annotators.to_dict(as_series=False) == {
+        "annotator": ["ann", "bob", "gpt"], "kind": ["human", "human", "judge"]
+    }  # fmt: skip
+    assert labels.reading.notes == (
+        "labels taken as whole numbers from 1 to 3; say so with scale=... if they are something else",
+    )
+
+
+def test_columns_of_other_names():
+    frame = frame_of(*SMALL, columns=("id", "worker", "stars"))
+    labels = Annotations.from_frame(frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5))
+    assert labels.labels.columns == ["item", "annotator", "label"]
+    assert labels.reading.notes == ()
+    assert frame.columns == ["id", "worker", "stars"]
+
+
+def test_a_column_that_bears_a_roles_name_but_not_its_role_is_kept():
+    rows = [("a", "ann", 1, "x"), ("b", "ann", 2, "y"), ("b", "bob", 2, "y")]
+    frame = frame_of(*rows, columns=("id", "annotator", "label", "item"))
+    labels = Annotations.from_frame(frame, item="id")
+    assert labels.items.columns == ["item", "item (original)"]
+    assert labels.items["item (original)"].to_list() == ["x", "y"]
+
+
+def test_ids_are_text_and_keep_their_zeros():
+    labels = labels_of(("007", "01", 1), ("7", "1", 2))
+    assert labels.items["item"].to_list() == ["007", "7"]
+    assert labels.humans == ("01", "1")
+    numbers = labels_of((7, 1.0, 1), (8, 2.0, 2))
+    assert numbers.items["item"].to_list() == ["7", "8"]
+    assert numbers.humans == ("1", "2")
+    halves = labels_of((7.5, 1, 1), (8.0, 1, 2))
+    assert halves.items["item"].to_list() == ["7.5", "8.0"]
+
+
+def test_ids_of_any_script():
+    labels = labels_of(("Größe", "أحمد", 1), ("尺寸", "Ῥόδος", 2), ("size\n2", "a b", 3))
+    assert set(labels.items["item"]) == {"Größe", "尺寸", "size\n2"}
+    assert set(labels.humans) == {"أحمد", "Ῥόδος", "a b"}
+
+
+def test_annotators_stand_in_the_order_people_expect():
+    labels = labels_of(*[("q", a, 1) for a in ("r10", "r2", "r1")], ("p", "r1", 2))
+    assert labels.humans == ("r1", "r2", "r10")
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["b10", "b9", "a"], ("a", "b9", "b10")),
+        ([10, 9, 8.5], (8.5, 9, 10)),
+        (["2", "10", "x"], ("2", "10", "x")),
+        (["²", "1" * 40, "٣"], None),
+    ],
+)
+def test_natural_order(names, wanted):
+    if wanted is None:  # digits that are none to int(), and of other scripts: any order, but one
+        assert natural(names) == natural(names[::-1])
+    else:
+        assert natural(names) == wanted == natural(names[::-1])
+
+
+def test_who_is_a_judge():
+    rows = [("a", "ann", 1, "human"), ("a", "gpt", 2, "Judge")]
+    columns = ("item", "annotator", "label", "kind")
+    assert labels_of(*rows, columns=columns).judges == ("gpt",)
+    # judges=... overrides a column.
+    assert labels_of(*rows, columns=columns, judges=["ann"]).judges == ("ann",)
+    people = pl.DataFrame({"annotator": ["gpt"], "kind": ["judge"], "family": ["gpt-4"]})
+    labels = labels_of(*SMALL, annotators=people)
+    assert labels.judges == ("gpt",)
+    assert labels.annotators["family"].to_list() == [None, None, "gpt-4"]
+    assert labels_of(*SMALL, judges="gpt").judges == ("gpt",)
+    assert labels_of(*SMALL).judges == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "options", "words"),
+    [
+        (SMALL, ("id", "annotator", "label"), {}, "column 'item' is not in a table in memory; it has id"),
+        (SMALL, None, {"label": "lable"}, "column 'lable' is not in a table in memory; did you mean 'label'?"),
+        (SMALL, None, {"label": "lable"}, "(it should hold the label; name another with label=...)"),
+        (SMALL, None, {"criterion": "aspect"}, "column 'aspect' is not in a table in memory"),
+        (SMALL, None, {"conditions": ["heat"]}, "condition 'heat' is not in a table in memory"),
+        (SMALL, None, {"judges": ["gtp"]}, "judge 'gtp' is not in a table in memory; did you mean 'gpt'?"),
+        ((), None, {}, "a table in memory has no rows"),
+        (((None, "ann", 1), ("a", "ann", 1)), None, {}, "1 row without item (row 1); fill or remove them"),
+        ((("a", " ", 1), ("b", "", 1)), None, {}, "2 rows without annotator (rows 1, 2)"),
+        ((("a", "ann", None),), None, {}, "no row has a label in column 'label'"),
+        (
+            (("a", "ann", 1), ("a", "ann", 2)),
+            None,
+            {},
+            "1 answer given more than once (item 'a', annotator 'ann': rows 1, 2); remove the extra rows, or "
+            "number the answers in a column 'repeat'",
+        ),
+        (
+            (("a", "ann", 1, 0.1), ("a", "ann", 2, 0.9), ("b", "ann", 2, 0.9)),
+            ("item", "annotator", "label", "heat"),
+            {},
+            "if column 'heat' was varied on purpose, say conditions=['heat']",
+        ),
+        (
+            (("a", "ann", 1), ("b", "ann", 9), ("c", "ann", 0)),
+            None,
+            {"scale": Ordinal(1, 5)},
+            "2 labels off the scale (row 2: 9, row 3: 0); each must be a whole number from 1 to 5",
+        ),
+        (
+            tuple((f"i{k}", "ann", "x") for k in range(9)),
+            None,
+            {"scale": Nominal(["a", "b"])},
+            "9 labels off the scale (row 1: 'x', row 2: 'x', row 3: 'x', row 4: 'x', row 5: 'x' and 4 more)",
+        ),
+        (
+            (("a", "ann", 1, "human"), ("b", "ann", 2, "judge")),
+            ("item", "annotator", "label", "kind"),
+            {},
+            "annotator 'ann' is both human and judge",
+        ),
+        (
+            (("a", "ann", 1, "robot"),),
+            ("item", "annotator", "label", "kind"),
+            {},
+            "column 'kind' must say human or judge; annotator 'ann' has 'robot'",
+        ),
+        (
+            (("a", "ann", 1, 1.5),),
+            ("item", "annotator", "label", "repeat"),
+            {},
+            "column 'repeat' must hold whole numbers; row 1 does not",
+        ),
+        (
+            (("a", "ann", 1, "x"),),
+            ("item", "annotator", "label", "criterion"),
+            {"scale": {"depth": Ordinal(1, 5)}},
+            "criterion 'x' is not in scale=...; it has depth",
+        ),
+        (SMALL, None, {"items": pl.DataFrame({"item": ["a", "a"]})}, "the table of items names 'a' twice"),
+        (SMALL, None, {"items": pl.DataFrame({"name": ["a"]})}, "column 'item' is not in the table of items"),
+        (
+            SMALL,
+            None,
+            {"annotators": pl.DataFrame({"annotator": ["ann", "ann"]})},
+            "the table of annotators names 'ann' twice",
+        ),
+        (SMALL, None, {"split_item": "__"}, "split_item '__' does not fit item 'a' (4 rows, rows 1, 2, 3, 4)"),
+        (SMALL, None, {"split_item": "(?P<item>"}, "is not a regular expression"),
+    ],
+)
+def test_what_is_refused_and_how(rows, columns, options, words):
+    frame = frame_of(*rows, columns=columns or ("item", "annotator", "label"))
+    with pytest.raises(DataError) as caught:
+        Annotations.from_frame(frame, **options)
+    assert words in str(caught.value)
+
+
+def test_a_mixture_of_numbers_and_text_in_memory_is_refused_by_row():
+    frame = pd.DataFrame({"item": ["a", "b", "c"], "annotator": "ann", "label": [1, "2", 3]})
+    with pytest.raises(DataError, match=r"column 'label' mixes numbers and text \(row 2: '2'\)"):
+        Annotations.from_frame(frame)
+
+
+def test_rows_without_a_label_are_left_out_and_counted():
+    labels = labels_of(("a", "ann", 1.0), ("b", "ann", None), ("c", "ann", math.nan))
+    assert len(labels) == 1
+    assert labels.reading.left_out == (("no label in it", 2),)
+    assert labels.items["item"].to_list() == ["a"]
+    text = labels_of(("a", "ann", "x"), ("b", "ann", " "), ("c", "ann", ""))
+    assert text.reading.left_out == (("no label in it", 2),)
+    assert text.reading.lines()[0] == "2 rows left out: no label in it"
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1, 2, 5], Ordinal(1, 5)),
+        ([1.0, 2.0, 5.0], Ordinal(1, 5)),
+        ([0, 1, 20], Ordinal(0, 20)),
+        ([0, 1, 21], Interval(0, 21)),
+        ([0.5, 1, 2], Interval(0.5, 2)),
+        ([3, 3, 3], Interval()),
+        (["a", "b", "a"], Nominal()),
+        ([True, False, True], Nominal()),
+        ([f"a sentence, number {k}" for k in range(60)], Text()),
+    ],
+)
+def test_inferred_scales_are_said(values, scale):
+    labels = labels_of(*[(f"i{k}", "ann", v) for k, v in enumerate(values)])
+    assert labels.scale == scale
+    assert labels.reading.notes[0].startswith("labels taken as ")
+
+
+def test_attributes_move_to_whom_they_describe():
+    columns = ("item", "annotator", "label", "text", "age", "seconds")
+    labels = labels_of(
+        ("a", "ann", 1, "A", 30, 5), ("a", "bob", 2, "A", 40, 6), ("b", "ann", 3, "B", 30, 7),
+        ("b", "bob", 3, "B", 40, 8), columns=columns,
+    )  # fmt: skip
+    assert labels.labels.columns == ["item", "annotator", "label", "seconds"]
+    assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"], "text": ["A", "B"]}
+    assert labels.annotators["age"].to_list() == [30, 40]
+
+
+def test_an_attribute_with_gaps_is_not_filled():
+    # Ann's row says the text, bob's does not: that is no property of the item alone.
+    labels = labels_of(
+        ("a", "ann", 1, "A"),
+        ("a", "bob", 2, None),
+        ("b", "bob", 1, "B"),
+        columns=("item", "annotator", "label", "text"),
+    )
+    assert labels.labels["text"].to_list() == ["A", None, "B"]
+
+
+def test_items_beside_the_table():
+    about = pl.DataFrame({"item": ["b", "a", "z"], "text": ["B", "A", "Z"]})
+    labels = labels_of(*SMALL, items=about)
+    assert labels.items["text"].to_list() == ["A", "B"]
+    assert "1 item of the item table without a label, not counted" in labels.reading.notes
+    numbers = labels_of((1, "ann", 1), (2, "ann", 2), items=pl.DataFrame({"item": [1, 2], "text": ["A", "B"]}))
+    assert numbers.items["text"].to_list() == ["A", "B"]
+
+
+def test_conditions_allow_several_answers():
+    rows = [("a", "m", 1, 0.0), ("a", "m", 2, 0.7), ("b", "m", 1, 0.0)]
+    labels = labels_of(*rows, columns=("item", "annotator", "label", "temperature"), conditions=["temperature"])
+    assert labels.conditions == ("temperature",)
+    assert len(labels.where(temperature=0.7)) == 1
+    with pytest.raises(DesignError, match=r"several values of 'temperature' \(0.0, 0.7\); choose one with"):
+        labels.answers()
+    assert len(labels.where(temperature=0.0).answers()) == 2
+
+
+# -- splitting item ids -----------------------------------------------------------------------------
+
+
+def test_a_separator_splits_at_its_last_place():
+    labels = labels_of(("a__b__Color", "ann", 1), ("a__b__Blue", "ann", 2), split_item="__")
+    assert labels.items["item"].to_list() == ["a__b"]
+    assert labels.criteria == ("Blue", "Color")
+
+
+def test_named_groups_become_columns():
+    pattern = r"(?P<item>(?P<document>[^/]+)/(?P<model>\w+)) (?P<criterion>\w+)"
+    labels = labels_of(
+        ("d1/m1 depth", "ann", 1), ("d1/m2 depth", "ann", 2), ("d1/m1 style", "ann", 2), split_item=pattern
+    )
+    assert labels.items.to_dict(as_series=False) == {
+        "item": ["d1/m1", "d1/m2"], "document": ["d1", "d1"], "model": ["m1", "m2"]
+    }  # fmt: skip
+    assert labels.criteria == ("depth", "style")
+
+
+def test_a_pattern_without_an_item_keeps_the_whole_id():
+    labels = labels_of(("d1-x", "ann", 1), ("d2-x", "ann", 2), split_item=r"(?P<document>d\d)-x")
+    assert labels.items.to_dict(as_series=False) == {"item": ["d1-x", "d2-x"], "document": ["d1", "d2"]}
+
+
+def test_a_repeat_in_the_id():
+    labels = labels_of(("a#1", "m", 1), ("a#2", "m", 2), split_item=r"(?P<item>\w)#(?P<repeat>\d)")
+    assert labels.has_repeats
+    assert labels.labels["repeat"].to_list() == [1, 2]
+
+
+def test_item_attributes_follow_the_split():
+    about = pl.DataFrame({"item": ["a__x", "a__y", "b__x"], "text": ["A", "A", "B"]})
+    labels = labels_of(("a__x", "n", 1), ("a__y", "n", 2), ("b__x", "n", 1), items=about, split_item="__")
+    assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"], "text": ["A", "B"]}
+
+
+# -- criteria and scales ----------------------------------------------------------------------------
+
+MIXED = (
+    ("a", "ann", "4", "stars"),
+    ("a", "ann", "nice", "why"),
+    ("b", "ann", "2", "stars"),
+    ("b", "ann", "bad", "why"),
+)
+
+
+def test_each_criterion_has_its_scale():
+    labels = labels_of(
+        *MIXED, columns=("item", "annotator", "label", "criterion"), scale={"stars": Ordinal(1, 5), "why": Text()}
+    )
+    assert labels.criteria == ("stars", "why")
+    assert labels.scale_of("why") == Text()
+    with pytest.raises(DesignError, match="the criteria are on different scales"):
+        _ = labels.scale
+    stars = labels.where(criterion="stars")
+    assert stars.scale == Ordinal(1, 5)
+    assert stars.labels["label"].to_list() == [4, 2]
+    assert labels.where(criterion="why").labels["label"].to_list() == ["nice", "bad"]
+
+
+def test_scales_are_inferred_by_criterion():
+    rows = [("a", "ann", 1, "x"), ("b", "ann", 5, "x"), ("a", "ann", 0, "y"), ("b", "ann", 100, "y")]
+    labels = labels_of(*rows, columns=("item", "annotator", "label", "criterion"))
+    assert labels.scale_of("x") == Ordinal(1, 5)
+    assert labels.scale_of("y") == Interval(0, 100)
+    assert labels.reading.notes == (
+        "x: labels taken as whole numbers from 1 to 5; say so with scale=... if they are something else",
+        "y: labels taken as numbers from 0 to 100; say so with scale=... if they are something else",
+    )
+
+
+def test_several_criteria_have_no_arrays():
+    rows = [("a", "ann", 1, "x"), ("b", "ann", 5, "y")]
+    labels = labels_of(*rows, columns=("item", "annotator", "label", "criterion"))
+    with pytest.raises(DesignError, match=r"the table has 2 criteria \(x, y\); choose one with"):
+        labels.answers()
+
+
+# -- choosing ---------------------------------------------------------------------------------------
+
+
+def test_where():
+    labels = labels_of(*SMALL, judges=["gpt"], items=pl.DataFrame({"item": ["a", "b"], "topic": ["art", None]}))
+    assert labels.where(annotator="ann").items["item"].to_list() == ["a", "b"]
+    assert labels.where(kind="judge").humans == ()
+    assert labels.where(topic="art", annotator=["ann", "bob"]).labels["label"].to_list() == [1, 2]
+    assert labels.where(topic=None).items["item"].to_list() == ["b"]
+    assert labels.where(topic=["art", None]).labels.height == 4
+    assert labels.where(annotator="gpt").scale == labels.scale
+    with pytest.raises(DataError, match=r"annotator 'anne' is not in the table; did you mean 'ann'\?"):
+        labels.where(annotator="anne")
+    with pytest.raises(DataError, match=r"column 'topics' is not in the table; did you mean 'topic'\?"):
+        labels.where(topics="art")
+
+
+def test_split_gives_the_parts_in_natural_order():
+    labels = labels_of(
+        *[(f"i{k}", "ann", k % 3, f"d{k}") for k in (10, 9, 2)], columns=("item", "annotator", "label", "doc")
+    )
+    assert [(name, len(part)) for name, part in labels.split("doc")] == [("d2", 1), ("d9", 1), ("d10", 1)]
+
+
+# -- repeats ----------------------------------------------------------------------------------------
+
+REPEATED = labels_of(
+    ("a", "m", 5, 3), ("a", "m", 1, 1), ("a", "m", 1, 2), ("b", "m", 4, 1), ("a", "n", 2, 1),
+    columns=("item", "annotator", "label", "repeat"), scale=Ordinal(1, 5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "label"), [("first", 1), ("last", 5), ("mean", 7 / 3), ("majority", 1)])
+def test_repeated_answers(how, label):
+    one = REPEATED.resolve_repeats(how)
+    assert not one.has_repeats
+    found = {(i, a): v for i, a, v in one.labels.select("item", "annotator", "label").iter_rows()}
+    assert found == {("a", "m"): pytest.approx(label), ("b", "m"): 4, ("a", "n"): 2}
+    assert "repeated answers" in one.reading.notes[-1]
+    assert one.scale == (Interval(1, 5) if how == "mean" else Ordinal(1, 5))
+
+
+def test_each_repeat_may_be_an_annotator_of_its_own():
+    each = REPEATED.resolve_repeats("each")
+    assert each.humans == ("m (repeat 1)", "m (repeat 2)", "m (repeat 3)", "n (repeat 1)")
+    assert len(each) == 5
+    assert len(each.answers()) == 5
+
+
+def test_the_earliest_of_a_tied_majority_counts():
+    labels = labels_of(
+        ("a", "m", 5, 2), ("a", "m", 1, 3), ("a", "m", 4, 1), columns=("item", "annotator", "label", "repeat")
+    )
+    assert labels.resolve_repeats("majority").labels["label"].to_list() == [4]
+
+
+def test_repeats_need_a_rule():
+    with pytest.raises(DesignError, match="say what they stand for with repeats='first'"):
+        REPEATED.resolve_repeats("error")
+    with pytest.raises(DesignError, match="the table holds repeated answers"):
+        REPEATED.answers()
+    words = labels_of(("a", "m", "x", 1), ("a", "m", "y", 2), columns=("item", "annotator", "label", "repeat"))
+    with pytest.raises(DesignError, match="repeats='mean' needs numeric labels"):
+        words.resolve_repeats("mean")
+
+
+def test_a_repeat_column_without_repeats_is_no_trouble():
+    labels = labels_of(("a", "m", 1, 1), ("b", "m", 2, None), columns=("item", "annotator", "label", "repeat"))
+    assert not labels.has_repeats
+    assert len(labels.answers()) == 2
+
+
+# -- arrays -----------------------------------------------------------------------------------------
+
+
+def test_the_matrix():
+    labels = labels_of(*SMALL, judges=["gpt"])
+    np.testing.assert_array_equal(labels.matrix(), [[1, 2, np.nan], [3, np.nan, 3]])
+    np.testing.assert_array_equal(labels.matrix(["gpt", "ann"]), [[np.nan, 1], [3, 3]])
+    with pytest.raises(DataError, match="annotator 'eve' is not in the table"):
+        labels.matrix(["eve"])
+
+
+def test_categories_are_positions_in_the_scale():
+    rows = [("a", "ann", "good"), ("b", "ann", "bad")]
+    ordered = labels_of(*rows, scale=Ordinal(["bad", "fair", "good"])).answers()
+    assert ordered.categories == ("bad", "fair", "good")
+    assert ordered.value.tolist() == [2, 0]
+    free = labels_of(*rows).answers()
+    assert free.categories == ("bad", "good")
+    assert free.value.tolist() == [1, 0]
+    assert labels_of(("a", "ann", "first"), ("b", "ann", "tie"), scale=Preference()).answers().value.tolist() == [-1, 0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(1, 5)), min_size=1, unique_by=lambda r: r[:2]),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_rows_changes_nothing(rows, shuffle):
+    named = [(f"q{i}", f"r{j}", v) for i, j, v in rows]
+    other = list(named)
+    shuffle.shuffle(other)
+    a, b = (labels_of(*r, scale=Ordinal(1, 5)) for r in (named, other))
+    assert a.fingerprint == b.fingerprint
+    np.testing.assert_array_equal(a.matrix(), b.matrix())
+    for name in ("item", "annotator", "value"):
+        np.testing.assert_array_equal(getattr(a.answers(), name), getattr(b.answers(), name))
+    assert len(a.answers()) == len(rows)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(1, 5)), min_size=2, unique_by=lambda r: r[:2]),
+    st.data(),
+)
+def test_any_change_changes_the_fingerprint(rows, data):
+    named = [(f"q{i}", f"r{j}", v) for i, j, v in rows]
+    k = data.draw(st.integers(0, len(named) - 1))
+    item, who, value = named[k]
+    changed = [
+        *named[:k],
+        data.draw(st.sampled_from([(item, who, value % 5 + 1), ("new", who, value), (item, "new", value)])),
+        *named[k + 1 :],
+    ]
+    before, after, fewer = (labels_of(*r, scale=Ordinal(1, 5)).fingerprint for r in (named, changed, named[1:]))
+    assert before != after
+    assert before != fewer
+
+
+def test_swapping_two_labels_changes_the_fingerprint():
+    a = labels_of(("q1", "r", 1), ("q2", "r", 2), ("q1", "s", 3), ("q2", "s", 4))
+    b = labels_of(("q1", "r", 2), ("q2", "r", 1), ("q1", "s", 3), ("q2", "s", 4))
+    assert a.fingerprint != b.fingerprint
+
+
+def test_the_same_labels_have_one_fingerprint_however_they_came():
+    scale = Interval(0, 10)
+    whole = labels_of(("a", "ann", 1), ("b", "ann", 2), scale=scale)
+    floats = labels_of(("a", "ann", 1.0), ("b", "ann", 2.0), scale=scale)
+    text = labels_of(("a", "ann", "1"), ("b", "ann", "2"), scale=scale)
+    assert whole.fingerprint == floats.fingerprint == text.fingerprint
+    kinds = labels_of(("a", "ann", 1), ("b", "ann", 2), scale=scale, judges=["ann"])
+    assert len(kinds.fingerprint) == 12
+
+
+@given(st.integers(0, 10**6))
+def test_codes_point_at_names(seed):
+    rng = random.Random(seed)
+    cells = {(rng.choice("abcdefgh"), rng.choice(["r1", "r2", "r10"])): rng.choice(["x", "y", "z"]) for _ in range(20)}
+    labels = labels_of(*[(i, a, v) for (i, a), v in cells.items()])
+    found = labels.answers()
+    again = {
+        (found.items[i], found.annotators[a]): found.categories[v]
+        for i, a, v in zip(found.item, found.annotator, found.value, strict=True)
+    }
+    assert again == cells
+
+
+def test_the_table_is_not_changed_by_what_is_done_to_it():
+    frame = frame_of(*SMALL)
+    copy = frame.clone()
+    labels = Annotations.from_frame(frame, judges=["gpt"])
+    before = labels.labels.clone()
+    labels.where(annotator="ann").resolve_repeats("each")
+    labels.matrix()
+    _ = labels.fingerprint
+    assert frame.equals(copy)
+    assert labels.labels.equals(before)
+
+
+def test_what_was_read_in_lines():
+    reading = Reading("x.csv", 9).without("no label in it", 1).without("nothing", 0).noted("labels taken as text")
+    assert reading.lines() == ["1 row left out: no label in it", "labels taken as text"]

@@ -1,0 +1,230 @@
+"""Which labels are valid, what they are worth as numbers, and how a scale names itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference, Scale, Text, parse_scale
+from assay.errors import DataError
+
+SCALES: tuple[Scale, ...] = (
+    Nominal(),
+    Nominal(["yes", "no"]),
+    Nominal([1, 2, 3]),
+    Nominal(["1", "2"]),
+    Nominal([0.5, 1]),
+    Nominal(["yes, really", "no"]),
+    Nominal(["[a]", " b"]),
+    Nominal(["01", "02"]),
+    Nominal(["yes"]),
+    Ordinal(1, 5),
+    Ordinal(-2, 2),
+    Ordinal(["bad", "fair", "good"]),
+    Ordinal(["a<b", "c"]),
+    Ordinal(["1", "2", "3"]),
+    Interval(),
+    Interval(0),
+    Interval(high=-0.1),
+    Interval(0, 1234567.875),
+    Interval(1e-7, 1e22),
+    Interval(0, 100),
+    Interval(0, 0.5),
+    Interval(-1.5, 2.25),
+    Text(),
+    Preference(),
+    OddOneOut(),
+)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
+def test_a_scale_can_be_read_back_from_its_line(scale):
+    assert parse_scale(scale.spec) == scale
+
+
+@given(st.integers(-50, 50), st.integers(1, 100))
+def test_whole_number_scales_read_back(low, width):
+    scale = Ordinal(low, low + width)
+    assert parse_scale(scale.spec) == scale
+    assert parse_scale(f"{low}..{low + width}") == scale
+
+
+@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(0.001, 1e6))
+def test_intervals_read_back(low, width):
+    scale = Interval(low, low + width)
+    assert parse_scale(scale.spec) == scale
+
+
+@pytest.mark.parametrize(
+    ("spec", "scale"),
+    [
+        ("1-5", Ordinal(1, 5)),
+        (" 1 - 5 ", Ordinal(1, 5)),
+        ("1–5", Ordinal(1, 5)),
+        ("-2-2", Ordinal(-2, 2)),
+        ("-2--1", Ordinal(-2, -1)),
+        ("ordinal:0-10", Ordinal(0, 10)),
+        ("Interval:0-1", Interval(0, 1)),
+        ("interval: 0.5 - 1.5", Interval(0.5, 1.5)),
+        ("ordinal: bad < fair < good", Ordinal(["bad", "fair", "good"])),
+        ("nominal: yes, no", Nominal(["yes", "no"])),
+        ("nominal", Nominal()),
+        ("odd-one-out", OddOneOut()),
+    ],
+)
+def test_scales_in_one_line(spec, scale):
+    assert parse_scale(spec) == scale
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("stars", "'stars' is not a scale; write 1-5, interval:0-100"),
+        ("", "'' is not a scale"),
+        ("1", "'1' is not a scale"),
+        ("text:long", "'text:long' is not a scale"),
+        ("0-0.5", "scale '0-0.5' has ends that are not whole numbers; write interval:0-0.5"),
+        ("5-1", "Ordinal needs two whole numbers, low < high; got 5 and 1"),
+        ("interval:3-3", "Interval needs low < high; got 3.0 and 3.0"),
+        ("nominal:a,a", "a category stands twice"),
+        ("ordinal:a<", "a category may not be empty"),
+        ("nominal:a,,b", "a category may not be empty"),
+        ("1-2-3", "'1-2-3' is not a scale"),
+        ("nominal:[1, ", "holds no JSON list of categories"),
+        ("ordinal:[[1], [2]]", "a category is text or a number"),
+    ],
+)
+def test_what_is_no_scale(spec, words):
+    with pytest.raises(DataError) as caught:
+        parse_scale(spec)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Ordinal("low", "high"), "Ordinal takes (low, high), or a list of categories"),
+        (lambda: Ordinal(["a", "b"], 3), "Ordinal takes (low, high), or a list of categories"),
+        (lambda: Ordinal(1), "Ordinal needs two whole numbers, low < high; got 1 and None"),
+        (lambda: Ordinal(1.5, 3), "Ordinal needs two whole numbers, low < high; got 1.5 and 3"),
+        (lambda: Ordinal(["a"]), "a scale of categories needs at least 2; got 1"),
+        (lambda: Nominal([]), "a scale of categories needs at least 1; got 0"),
+        (lambda: Nominal(["a", "a"]), "a category stands twice in ['a', 'a']"),
+        (lambda: Interval(2, 1), "Interval needs low < high; got 2 and 1"),
+        (lambda: Interval(math.nan, 1), "Interval needs low < high; got nan and 1"),
+    ],
+)
+def test_scales_that_can_not_be(make, words):
+    with pytest.raises(DataError) as caught:
+        make()
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scale", "on", "off"),
+    [
+        (Nominal(["yes", "no"]), ["yes", "no"], ["Yes", "", 1, None, True, ["yes"]]),
+        (Nominal([1, 2]), [1, 2, 2.0, "1"], [0, 1.5, "x", None]),
+        (Nominal(["1", "2"]), ["1"], [1]),
+        (Nominal(), ["anything", 3], [None]),
+        (Ordinal(1, 5), [1, 5, 4.0, "3"], [0, 6, 2.5, "x", None, math.nan, math.inf, True]),
+        (Ordinal(["low", "high"]), ["low"], ["mid", 0]),
+        (Interval(0, 1), [0, 1, 0.5, "0.25"], [-0.01, 1.01, math.nan, "a"]),
+        (Interval(), [1e300, -5], [math.inf, math.nan]),
+        (Text(), ["a"], ["", "  "]),
+        (Preference(), [-1, 0, 1, "first", " Tie ", "SECOND", "-1"], [2, 0.5, "third", None]),
+        (OddOneOut(), ["A", "B", "C"], ["a", "D", 1]),
+    ],
+    ids=lambda v: getattr(v, "spec", ""),
+)
+def test_what_is_on_the_scale(scale, on, off):
+    assert [scale.contains(label) for label in on] == [True] * len(on)
+    assert [scale.contains(label) for label in off] == [False] * len(off)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
+def test_missing_labels_are_neither_on_nor_off(scale):
+    labels = pl.Series([None, None], dtype=pl.Float64 if scale.numeric else pl.String)
+    valid = scale.valid(labels)
+    assert len(valid) == 2
+    assert not valid.fill_null(False).any()
+    assert scale.cast(labels).null_count() == 2
+
+
+def test_casting():
+    assert Ordinal(1, 5).cast(pl.Series(["1", "4.0", " 2 "])).to_list() == [1, 4, 2]
+    assert Ordinal(1, 5).cast(pl.Series([1.0, 2.0])).dtype == pl.Int64
+    assert Interval(0, 9).cast(pl.Series(["1.5"])).to_list() == [1.5]
+    assert Interval(0, 9).cast(pl.Series([1, 2])).dtype.is_integer()
+    assert Nominal([1, 2]).cast(pl.Series([1.0, 2.0])).to_list() == [1, 2]
+    assert Preference().cast(pl.Series(["first", "tie", " Second"])).to_list() == [-1, 0, 1]
+    assert Text().cast(pl.Series([1, 2])).to_list() == ["1", "2"]
+
+
+def test_labels_as_numbers():
+    np.testing.assert_array_equal(
+        Ordinal(["bad", "fair", "good"]).values(pl.Series(["good", "bad", None])), [2, 0, np.nan]
+    )
+    np.testing.assert_array_equal(Ordinal(1, 5).values(pl.Series([5, None, 1])), [5, np.nan, 1])
+    np.testing.assert_array_equal(Preference().values(pl.Series([-1, 0, 1])), [-1, 0, 1])
+    np.testing.assert_array_equal(OddOneOut().values(pl.Series(["C", "A"])), [2, 0])
+    with pytest.raises(DataError, match="labels on the scale 'text' have no numbers"):
+        Text().values(pl.Series(["a"]))
+    with pytest.raises(DataError, match="labels on the scale 'nominal' have no numbers"):
+        Nominal().values(pl.Series(["a"]))
+
+
+def test_labels_between_zero_and_one():
+    np.testing.assert_allclose(Ordinal(1, 5).to_unit(np.array([1, 3, 5, np.nan])), [0, 0.5, 1, np.nan])
+    np.testing.assert_allclose(Interval(-10, 10).to_unit(np.array([0.0])), [0.5])
+    np.testing.assert_allclose(Ordinal(["a", "b", "c"]).to_unit(np.array([0.0, 1, 2])), [0, 0.5, 1])
+    np.testing.assert_allclose(Preference().to_unit(np.array([-1.0, 0, 1])), [0, 0.5, 1])
+    for scale in (Interval(), Text(), Nominal(["a", "b"])):
+        with pytest.raises(DataError, match="has no ends, so labels can not be mapped to 0-1"):
+            scale.to_unit(np.array([0.0]))
+
+
+@pytest.mark.parametrize(
+    ("scale", "numeric", "ordered", "bounds", "categories"),
+    [
+        (Nominal(), False, False, None, None),
+        (Nominal(["b", "a"]), False, False, None, ("b", "a")),
+        (Ordinal(1, 3), True, True, (1, 3), (1, 2, 3)),
+        (Ordinal(["b", "a"]), False, True, (0, 1), ("b", "a")),
+        (Interval(), True, True, None, None),
+        (Interval(0, 1), True, True, (0, 1), None),
+        (Text(), False, False, None, None),
+        (Preference(), False, True, (-1, 1), (-1, 0, 1)),
+        (OddOneOut(), False, False, None, ("A", "B", "C")),
+    ],
+    ids=lambda v: getattr(v, "spec", None),
+)
+def test_what_may_be_done_with_the_labels(scale, numeric, ordered, bounds, categories):
+    assert (scale.numeric, scale.ordered, scale.bounds, scale.categories) == (numeric, ordered, bounds, categories)
+
+
+def test_equal_scales_are_one_scale():
+    assert Ordinal(1, 5) == Ordinal(1.0, 5.0)
+    assert len({Ordinal(1, 5), Ordinal(1, 5), Nominal(["a"]), Nominal(("a",))}) == 2
+    assert Ordinal(["a", "b"]) != Ordinal(["b", "a"])
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
+def test_every_scale_says_what_a_label_must_be(scale):
+    # It stands after 'the label must be' in messages and prompts.
+    assert scale.describe()
+    assert not scale.describe().endswith(".")
+
+
+def test_in_words():
+    assert Ordinal(1, 5).describe() == "a whole number from 1 to 5"
+    assert Interval(0, 100).describe() == "a number from 0 to 100"
+    assert Interval(0.123456789, 1e7).describe() == "a number from 0.123456789 to 10000000"
+    assert Interval(0).describe() == "a number of at least 0"
+    assert Interval(high=2).describe() == "a number of at most 2"
+    assert Nominal(["yes", "no"]).describe() == "one of yes, no"
