@@ -379,7 +379,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
         study = make_study(60, server.url, judge={"repeats": 2}, conditions={"temperature": [0, 1]})
         judge_study(study, record=record)
         asked = study.annotations()
-    os.replace(study.folder / "study.db", tmp_path / "old.db")
+    (study.folder / "study.db").replace(tmp_path / "old.db")
     replayed = make_study(
         60,
         judge={"provider": "recorded", "file": str(record), "base_url": None, "repeats": 2},
@@ -391,5 +391,5 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
 
 
 def test_unknown_judges_are_named(make_study):
-    with pytest.raises(JudgeError, match="judge 'm' is not in study.yaml; did you mean 'm1'"):
+    with pytest.raises(JudgeError, match=r"judge 'm' is not in study\.yaml; did you mean 'm1'"):
         judge_study(make_study(1), judges=["m"])

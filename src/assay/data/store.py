@@ -274,7 +274,9 @@ class Store:
         """Add the labels of the study's file that are new or have changed; withdraw those that are gone."""
         known = set(db.execute(sa.select(_items.c.item).where(_items.c.active)).scalars())
         ids = {q.definition.name: q.id for q in _current_questions(db)}
-        names = [(name, "human", {}) for name in labels.humans] + [(n, "judge", {}) for n in labels.judges]
+        names: list[tuple[str, str, dict[str, Any]]] = [(name, "human", {}) for name in labels.humans] + [
+            (n, "judge", {}) for n in labels.judges
+        ]
         self._take_annotators(db, names)
         wanted: dict[tuple[Any, ...], Any] = {}
         unknown_items = 0

@@ -222,7 +222,7 @@ class StudyFile(_Part):
     items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
     questions: tuple[Question, ...] = Field(min_length=1)
     judges: tuple[AnyJudge, ...] = ()
-    conditions: Conditions = Field(default_factory=Conditions)
+    conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
     store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.data.ensembles import combined
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import Assignment, AskedQuestion, Claim, Store, canonical, digest_of
+from assay.data.store import AskedQuestion, Assignment, Claim, Store, canonical, digest_of
 from assay.data.study import Item, Judge, Study, scale_of
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, messages_for, reply_schema
@@ -93,7 +93,11 @@ class Plan:
     def _recipe(
         self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item, digest: str
     ) -> str:
-        made_of = [{name: getattr(variant, name) for name in _RECIPE}, self._template_of(variant.prompt), digest]
+        made_of: list[Any] = [
+            {name: getattr(variant, name) for name in _RECIPE},
+            self._template_of(variant.prompt),
+            digest,
+        ]
         if variant.strategy == "few-shot":
             made_of.append(self._demonstrations_kept(variant, question, item))
         return digest_of([*made_of, condition.get("scale")])
@@ -186,7 +190,7 @@ class Plan:
         schema = None
         if judge.structured == "auto":
             schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
-        about = {"item": claim.item.name, "judge": judge.name, "question": question.definition.name}
+        about: dict[str, Any] = {"item": claim.item.name, "judge": judge.name, "question": question.definition.name}
         about |= {"repeat": claim.repeat, **claim.condition}
         if claim.shown:
             about["order"] = ">".join(self.order(claim))

@@ -387,7 +387,7 @@ class _Run:
             self._stop("the study can not be asked")
             return None
         body = [request.model, request.messages, request.temperature, request.max_tokens, request.params]
-        about = {"shown": claim.shown, "model": request.model}
+        about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
         about["fingerprint"] = fingerprint({"body": body, "schema": request.schema})
         try:
             completion, latency = await endpoint.call(self.providers[claim.annotator], request)

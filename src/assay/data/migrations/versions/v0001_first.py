@@ -11,7 +11,7 @@ down_revision: str | None = None
 
 _JSON = sa.JSON().with_variant(JSONB(), "postgresql")
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-_SECONDS = sa.Double()
+_SECONDS: sa.Double[float] = sa.Double()
 
 
 def upgrade() -> None:
