@@ -94,14 +94,9 @@ def read_mturk(
                     swap if _stem(question, numbered) in sides else None,
                 )
     intake.scales = {question: Preference() for question in sides}
-    submitted = sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows)
-    if submitted:
-        intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
-    if swap is None and any(a.label == "-1" for a in intake.answers):
-        intake.note(
-            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
-            "name the input that says so with swap=..."
-        )
+    _notes(
+        intake, submitted=sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows), swapped=swap is not None
+    )
     if workers == "codes":
         intake.note("workers are named by codes; workers='ids' keeps their ids")
     return intake.rows(criteria, texts=True)
@@ -216,3 +211,13 @@ def _time(text: str | None) -> float | None:
         return datetime.strptime(" ".join(parts[1:4] + parts[5:]), "%b %d %H:%M:%S %Y").timestamp()
     except ValueError:
         return None
+
+
+def _notes(intake: Intake, *, submitted: int, swapped: bool) -> None:
+    if submitted:
+        intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
+    if not swapped and any(a.label == "-1" for a in intake.answers):
+        intake.note(
+            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
+            "name the input that says so with swap=..."
+        )
