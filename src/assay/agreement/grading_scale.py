@@ -571,7 +571,7 @@ class _Study:
         clusters = None if self.clusters is None else self.clusters[items]
         sums = sum_by_unit(np.concatenate(moments, axis=1), clusters)
         name = "clusters" if clusters is not None else "items" if len(sums) == len(items) else "blocks"
-        found = Units(sums, max(counts), name).estimate(joint, transform, **self.how)
+        found = Units(joint, sums, tuple(counts), name).estimate(transform, **self.how)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts

@@ -304,10 +304,11 @@ def _icc(
         averaged = len(sheet.annotators)
     statistic = intraclass_statistic(sheet, (form,), estimator, averaged)
     units = sheet.units(statistic)
-    found = units.estimate(statistic, "fisher", **how)
+    found = units.estimate("fisher", **how)
     left_out = []
-    if units.n_items < sheet.n_items:
-        left_out.append(("items with a missing label", sheet.n_items - units.n_items))
+    n_items = units.n_items[0]
+    if n_items < sheet.n_items:
+        left_out.append(("items with a missing label", sheet.n_items - n_items))
     components = statistic.components.value(units.sums.sum(axis=0))
     items, annotators, error = (float(v) for v in components)
     base = wrap(intraclass(form), sheet, found, (), left_out, {"estimator": estimator, "k": averaged})
@@ -323,7 +324,7 @@ def _icc(
         variance_annotators=annotators,
         variance_error=error,
         estimator=estimator,
-        f_test=_f_test(form, components, units.n_items, len(sheet.annotators), averaged, found.confidence)
+        f_test=_f_test(form, components, n_items, len(sheet.annotators), averaged, found.confidence)
         if balanced
         else None,
     )

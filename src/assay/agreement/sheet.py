@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from assay.agreement.statistics import AlphaRanks, Ints, PairRanks, PanelStatistic, Ranks
+from assay.agreement.statistics import AlphaRanks, Ints, PairRanks, PanelStatistic, Ranks, WithinItems
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.scales import Scale
@@ -20,6 +20,7 @@ from assay.estimation import (
     Estimated,
     Floats,
     Method,
+    Together,
     Transform,
     estimate_units,
     sum_chunks,
@@ -62,18 +63,18 @@ class How(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Counted:
-    """A statistic that also counts the items which add anything."""
+    """Statistics that also count the items which add anything to each."""
 
-    statistic: PanelStatistic
+    statistics: tuple[PanelStatistic, ...]
 
     def moments(self, data: Answers) -> Floats:
-        """The statistic's, and whether there are any."""
-        moments = self.statistic.moments(data)
-        return np.concatenate([moments, (moments != 0).any(axis=1, keepdims=True)], axis=1)
+        """The moments of all, and whether there are any of each."""
+        parts = [s.moments(data) for s in self.statistics]
+        return np.concatenate([*parts, *((p != 0).any(axis=1, keepdims=True) for p in parts)], axis=1)
 
     def value(self, sums: Floats) -> Floats:
-        """The statistic."""
-        return self.statistic.value(sums[..., :-1])
+        """What `sum_chunks` never asks for."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +136,10 @@ class Sheet:
             found = chosen.annotators
             sheet = cls(chosen, found, chosen.scale, chosen.n_items, chosen.n_labels, chosen.fingerprint)
         else:
-            known = (*labels.humans, *labels.judges)
-            repeated = labels.has_repeats
-            labels = labels.resolve_repeats(repeats)
-            if repeats != "each":
-                for name in annotators or ():
-                    if name not in known:
-                        raise DataError(unknown("annotator", name, known))
             if annotators is not None:
                 labels = labels.where(annotator=list(annotators))
+            repeated = labels.has_repeats
+            labels = labels.resolve_repeats(repeats)
             answers = labels.answers()
             sheet = cls(
                 answers,
@@ -249,13 +245,21 @@ class Sheet:
             piece = _slice(self.labels, start, min(start + rows, self.n_items), int(first), int(last))
             yield partial(_with_unit, partial(_same, piece), unit[start : start + rows])
 
-    def units(self, statistic: PanelStatistic) -> Units:
-        """Moments summed into the units that are resampled."""
-        most = min(MAX_UNITS, max(1_000, 4 * CELLS // max(statistic.width, 1)))
+    def units(self, *statistics: PanelStatistic) -> Units:
+        """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
+        widths = tuple(s.width for s in statistics)
+        most = min(MAX_UNITS, max(1_000, 4 * CELLS // sum(widths)))
         unit, n_units = units_of(self.n_items, self.clusters, max_units=most)
-        sums = sum_chunks(Counted(statistic), self.slices(unit, statistic.width), n_units)
+        # Every label of an item meets every other where pairs of labels are taken.
+        work = [
+            w * (self.n_labels / self.n_items) ** 2 if isinstance(s, WithinItems) else w
+            for s, w in zip(statistics, widths, strict=True)
+        ]
+        sums = sum_chunks(Counted(statistics), self.slices(unit, int(sum(work))), n_units)
+        moments, used = np.split(sums, [sum(widths)], axis=1)
+        joint: Estimated = statistics[0] if len(statistics) == 1 else Together(statistics, widths)
         name = "clusters" if self.clusters is not None else "items" if n_units == self.n_items else "blocks"
-        return Units(sums[:, :-1], int(sums[:, -1].sum()), name)
+        return Units(joint, moments, tuple(used.sum(axis=0).astype(int).tolist()), name)
 
     def estimate(
         self, statistic: PanelStatistic | Ranks, transform: Transform = "none", **how: Unpack[How]
@@ -263,7 +267,7 @@ class Sheet:
         """The statistic with its interval; see `How` for what may be asked."""
         if isinstance(statistic, PairRanks | AlphaRanks):
             return self._estimate_ranks(statistic, transform, **how)
-        return self.units(statistic).estimate(statistic, transform, **how)
+        return self.units(statistic).estimate(transform, **how)
 
     def _estimate_ranks(self, statistic: Ranks, transform: Transform, **how: Unpack[How]) -> Estimate:
         """For rank statistics of labels with many values, which are no sums over items.
@@ -284,24 +288,37 @@ class Sheet:
             weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
             name = "batches"
             moving = Shifted(value - batches.mean(axis=0))
-        return Units(weights, statistic.n_used, name).estimate(moving, transform, **how)
+        return Units(moving, weights, (statistic.n_used,), name).estimate(transform, **how)
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What is resampled: moments summed over items, clusters or blocks of either: (units, k)."""
+    """What is resampled: moments summed over items, clusters or blocks of either: (units, k).
 
+    Attributes
+    ----------
+    statistic : Estimated
+        What is made of their sum.
+    sums : (units, k) float
+    n_items : tuple of int
+        Items that add anything, to each statistic where there are several.
+    name : str
+        What a unit is.
+    """
+
+    statistic: Estimated
     sums: Floats
-    n_items: int
-    """Items that add anything."""
+    n_items: tuple[int, ...]
     name: str
 
-    def estimate(self, statistic: Estimated, transform: Transform = "none", **how: Unpack[How]) -> Estimate:
+    def estimate(self, transform: Transform = "none", **how: Unpack[How]) -> Estimate:
         """The statistic with its interval, from the units that add anything."""
         chosen: How = {"method": "jackknife", **how}
         used = self.sums[(self.sums != 0).any(axis=1)]
         sums = used if len(used) else self.sums
-        return estimate_units(statistic, sums, n_items=self.n_items, unit=self.name, transform=transform, **chosen)
+        return estimate_units(
+            self.statistic, sums, n_items=max(self.n_items), unit=self.name, transform=transform, **chosen
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ class PanelStatistic(Protocol):
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
+        """How many moments there are."""
 
     def moments(self, data: Answers) -> Floats:
         """What each item adds: (items, k)."""
@@ -102,7 +102,7 @@ class ChanceCorrected:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
+        """How many moments there are."""
         return len(self.categories) + 2
 
     def moments(self, data: Answers) -> Floats:
@@ -113,10 +113,11 @@ class ChanceCorrected:
         pairs = number * (number - 1)
         paired = pairs > 0
         share = np.divide(agreeing, pairs, out=np.zeros_like(pairs), where=paired)
-        columns = [share[:, None], paired[:, None].astype(float)]
-        if self.chance != "none":
-            columns.append(counts / np.maximum(number, 1)[:, None])
-        return np.concatenate(columns, axis=1)
+        prevalence = counts / np.maximum(number, 1)[:, None]
+        if self.chance == "none":
+            # A single label says nothing then, so its item adds nothing.
+            prevalence[~paired] = 0.0
+        return np.concatenate([share[:, None], paired[:, None].astype(float), prevalence], axis=1)
 
     def value(self, sums: Floats) -> Floats:
         """(observed - chance) / (1 - chance)."""
@@ -146,9 +147,9 @@ class Alpha:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
+        """How many moments there are."""
         c = len(self.categories)
-        return 4 if self.level == "interval" else c * (c + 1) // 2 if self.level == "ordinal" else 3 * c
+        return 4 if self.level == "interval" else c * (c + 1) // 2 if self.level == "ordinal" else 1 + c
 
     def moments(self, data: Answers) -> Floats:
         """The item's disagreement and what the expected disagreement is made of."""
@@ -235,8 +236,8 @@ class TwoWay:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
-        return 2 * self.n_annotators + 3
+        """How many moments there are."""
+        return self.n_annotators + 3
 
     def moments(self, data: Answers) -> Floats:
         """Items, Σy², (Σy)² and each annotator's y."""
@@ -267,8 +268,8 @@ class Components:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
-        return 3 * self.n_annotators + 4
+        """How many moments there are."""
+        return 2 * self.n_annotators + 4
 
     def moments(self, data: Answers) -> Floats:
         """Items, squared numbers of labels, Σy², (Σy)²/n, and each annotator's y and number of labels."""
@@ -312,7 +313,7 @@ class IntraclassCorrelation:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
+        """How many moments there are."""
         return self.components.width
 
     def moments(self, data: Answers) -> Floats:
@@ -478,7 +479,7 @@ class MeanOfPairs:
 
     @property
     def width(self) -> int:
-        """Columns needed at work."""
+        """How many moments there are."""
         return self.statistic.width * len(self.first)
 
     def moments(self, data: Answers) -> Floats:
@@ -509,8 +510,8 @@ class WithinItems:
 
     @property
     def width(self) -> int:
-        """Columns needed at work, about."""
-        return 4 * self.statistic.width
+        """How many moments there are."""
+        return self.statistic.width
 
     def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""

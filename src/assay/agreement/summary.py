@@ -14,7 +14,7 @@ from assay.agreement.coefficient import MOST_IN_PAIRS, Measure, bounded, pairs_o
 from assay.agreement.comparisons import WHO, Comparison, Drawing, Who, comparisons
 from assay.agreement.icc import FORMS, intraclass
 from assay.agreement.numerical import correlating, distance
-from assay.agreement.sheet import How, Sheet, Units
+from assay.agreement.sheet import How, Sheet
 from assay.agreement.statistics import AlphaRanks, PairRanks, PanelStatistic, WithinItems, label_pairs
 from assay.data.annotations import Annotations, Repeats
 from assay.errors import DesignError, listing, unknown
@@ -28,11 +28,16 @@ from assay.estimation import (
     Transform,
     adjust_p,
     signature,
-    sum_by_unit,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_ONE_BY_ONE = 100
+"""Annotators up to which each is compared by itself."""
+
+MOST_DRAWN = 2**28
+"""Numbers that the pairs of labels for 'drawn human' may have: 2 GiB."""
 
 SCHEMA = {
     "criterion": pl.String,
@@ -305,9 +310,11 @@ class _Block:
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
         """A row for each comparison and coefficient."""
-        if "pairs" in kinds and len(self.sheet.annotators) > MOST_IN_PAIRS:
-            self._lose(f"pairs of more than {MOST_IN_PAIRS} annotators", 1)
-            kinds = tuple(k for k in kinds if k != "pairs")
+        most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "drawn human": MOST_ONE_BY_ONE}
+        for kind, limit in most.items():
+            if kind in kinds and len(self.sheet.annotators) > limit:
+                self._lose(f"'{kind}' with more than {limit} annotators", 1)
+                kinds = tuple(k for k in kinds if k != kind)
         for comparison in comparisons(self.sheet, self.humans, self.judges, kinds):
             ready = list(self._ready(comparison))
             for measure, interval, n, p in (
@@ -332,6 +339,8 @@ class _Block:
         """Each judge with any human, less any human with another."""
         pairs = comparisons(self.sheet, self.humans, self.judges, ("any human",))
         among = [c for c in pairs if c.second == "any human"]
+        if self.how.get("method") == "none":
+            return
         for judge in pairs:
             if judge in among or not among:
                 continue
@@ -341,15 +350,14 @@ class _Block:
                     continue
                 other = people[measure.name]
                 assert isinstance(other, WithinItems)
-                joint, moments = Together.of(sheet.answers, statistic, other)
-                units = self._units(sheet, moments)
-                found = units.estimate(joint, measure.transform, **self.how).contrast(np.array([[1.0, -1.0]]))
+                units = sheet.units(statistic, other)
+                found = units.estimate(measure.transform, **self.how).contrast(np.array([[1.0, -1.0]]))
                 yield {
                     "judge": judge.second,
                     "coefficient": measure.name,
                     "title": measure.title,
                     **found[0].row(),
-                    "n": units.n_items,
+                    "n": min(units.n_items),
                     "p": _p(found[0], "none", found.n_units),
                     "better": -1.0 if measure.lower_is_better else 1.0,
                     "reason": found[0].reason,
@@ -391,18 +399,14 @@ class _Block:
                 groups.setdefault((id(sheet), measure.transform), []).append((measure, sheet, statistic))
         for members in groups.values():
             sheet, transform = members[0][1], members[0][0].transform
-            joint, moments = Together.of(sheet.answers, *(statistic for _, _, statistic in members))
-            found = self._units(sheet, moments).estimate(joint, transform, **self.how)
-            values, edges = 0, np.cumsum((0, *joint.widths))
-            for (measure, _, statistic), a, b in zip(members, edges[:-1], edges[1:], strict=True):
-                n = int((moments[:, a:b] != 0).any(axis=1).sum())
-                yield self._finished(measure, sheet, found, values, n)
-                values += len(statistic.value(moments[:, a:b].sum(axis=0)))
-
-    def _units(self, sheet: Sheet, moments: Floats) -> Units:
-        sums = sum_by_unit(moments, sheet.clusters)
-        name = "clusters" if sheet.clusters is not None else "items" if len(sums) == len(moments) else "blocks"
-        return Units(sums, int((moments != 0).any(axis=1).sum()), name)
+            units = sheet.units(*(statistic for _, _, statistic in members))
+            found = units.estimate(transform, **self.how)
+            # A coefficient of pairs gives each pair's value after their mean, which is the one that counts.
+            total, edge, place = units.sums.sum(axis=0), 0, 0
+            for (measure, _, statistic), n in zip(members, units.n_items, strict=True):
+                yield self._finished(measure, sheet, found, place, n)
+                place += len(statistic.value(total[edge : edge + statistic.width]))
+                edge += statistic.width
 
     def _finished(
         self, measure: Measure, sheet: Sheet, found: Estimate, at: int, n: int
@@ -420,6 +424,9 @@ class _Block:
         assert comparison.masks is not None
         item, pairs = label_pairs(self.sheet.answers, *comparison.masks)
         if not len(pairs):
+            return
+        if len(pairs) * sum(s.statistic.width for _, _, s in ready if isinstance(s, WithinItems)) > MOST_DRAWN:
+            self._lose("'drawn human' with more labels than fit in memory; ask for fewer coefficients or items", 1)
             return
         seed, level = self.how.get("seed", 0), self.how.get("confidence", 0.95)
         inner = [s.statistic for _, _, s in ready if isinstance(s, WithinItems)]
