@@ -157,8 +157,11 @@ class Store:
             with store._write() as db:
                 _migrate(db)
         except sa.exc.DBAPIError as error:
-            engine.dispose()
+            store.close()
             raise StudyError(f"the store {store.where} can not be used: {error.orig}") from None
+        except StudyError:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
@@ -200,7 +203,7 @@ class Store:
 
     def _set(self, db: sa.Connection, key: str, value: Any) -> None:
         statement = self._insert(_settings)
-        statement = statement.on_conflict_do_update(["key"], set_={"value": statement.excluded.value})
+        statement = statement.on_conflict_do_update(index_elements=["key"], set_={"value": statement.excluded.value})
         db.execute(statement, {"key": key, "value": value})
 
     # -- what is asked --------------------------------------------------------------------------
@@ -231,7 +234,7 @@ class Store:
         db.execute(sa.update(_items).values(active=False))
         statement = self._insert(_items)
         new = {c: statement.excluded[c] for c in ("position", "document", "fields", "digest", "active")}
-        statement = statement.on_conflict_do_update(["item"], set_=new)
+        statement = statement.on_conflict_do_update(index_elements=["item"], set_=new)
         for chunk in _chunks(enumerate(study.items())):
             rows = [
                 {
@@ -262,7 +265,7 @@ class Store:
     def _take_annotators(self, db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
         statement = self._insert(_annotators)
         new = {c: statement.excluded[c] for c in ("kind", "definition", "active")}
-        statement = statement.on_conflict_do_update(["annotator"], set_=new)
+        statement = statement.on_conflict_do_update(index_elements=["annotator"], set_=new)
         for name, kind, definition in rows:
             known = db.execute(sa.select(_annotators.c.kind).where(_annotators.c.annotator == name)).scalar()
             if known is not None and known != kind:
@@ -274,10 +277,8 @@ class Store:
         """Add the labels of the study's file that are new or have changed; withdraw those that are gone."""
         known = set(db.execute(sa.select(_items.c.item).where(_items.c.active)).scalars())
         ids = {q.definition.name: q.id for q in _current_questions(db)}
-        names: list[tuple[str, str, dict[str, Any]]] = [(name, "human", {}) for name in labels.humans] + [
-            (n, "judge", {}) for n in labels.judges
-        ]
-        self._take_annotators(db, names)
+        self._take_annotators(db, [(name, "human", {}) for name in labels.humans])
+        self._take_annotators(db, [(name, "judge", {}) for name in labels.judges])
         wanted: dict[tuple[Any, ...], Any] = {}
         unknown_items = 0
         for row in labels.labels.iter_rows(named=True):
@@ -340,7 +341,7 @@ class Store:
         if self.setting("plan") == digest:
             return
         key = ("item", "question", "annotator", "recipe", "condition", "repeat")
-        statement = self._insert(_assignments).on_conflict_do_update(list(key), set_={"active": True})
+        statement = self._insert(_assignments).on_conflict_do_update(index_elements=list(key), set_={"active": True})
         with self._write() as db:
             mine = _assignments.c.annotator.in_(sa.select(_annotators.c.annotator).where(_annotators.c.kind == "judge"))
             from_file = sa.func.coalesce(_assignments.c.session, "") == "file"
@@ -418,18 +419,18 @@ class Store:
         for row in db.execute(before.where(_answers.c.assignment.in_(ids)).order_by(_answers.c.id)):
             earlier.setdefault(row.assignment, []).append(row)
         claims = []
-        for row in db.execute(wanted):
-            had = earlier.get(row.id, [])
+        for found in db.execute(wanted):
+            had = earlier.get(found.id, [])
             unread = next((h for h in reversed(had) if h.status == "unreadable"), None)
             claims.append(
                 Claim(
-                    id=row.id,
-                    item=Item(row.item, row.document, row.fields),
-                    question=row.question,
-                    annotator=row.annotator,
-                    condition=json.loads(row.condition),
-                    repeat=row.repeat,
-                    shown=row.shown,
+                    id=found.id,
+                    item=Item(found.item, found.document, found.fields),
+                    question=found.question,
+                    annotator=found.annotator,
+                    condition=json.loads(found.condition),
+                    repeat=found.repeat,
+                    shown=found.shown,
                     revision=len(had),
                     unread=None if unread is None else (unread.reply or "", unread.reason or ""),
                 )

@@ -215,10 +215,11 @@ def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> 
     rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
     if rule == "mean" and not scale.numeric:
         raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
-    label: Label = combined(labels, rule, f"{judge.seed}/{item}")[0]
+    label: Any = combined(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":
         return round(label) if scale.kind == "ordinal" else round(float(label), 2)
-    return label
+    chosen: Label = label
+    return chosen
 
 
 def _moved(label: Label, own: Scale, scale: Scale) -> Label:
