@@ -110,7 +110,8 @@ def read(
     if rows.untyped and label in frame.columns:
         wanted = None if scales is None else _numbers_wanted(scales)
         typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
-        frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=(item, annotator, label, "_row"))
+        names = (item, annotator, criterion or "criterion", label, "_row")
+        frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=names)
     return Annotations.from_frame(
         frame,
         item=item,

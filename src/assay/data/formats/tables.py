@@ -116,10 +116,12 @@ def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wa
 
 
 def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:
-    """Text columns that hold nothing but numbers, as numbers."""
+    """Text columns that hold nothing but numbers, as numbers; 02139 is a code, not a number."""
     for name in set(frame.columns) - set(leave):
         column = frame[name]
         if column.dtype == pl.String and column.null_count() < len(column):
+            if column.str.contains(r"^\s*[-+]?0\d").any():
+                continue
             for dtype in (pl.Int64, pl.Float64):
                 number = column.cast(dtype, strict=False)
                 if number.null_count() == column.null_count():
