@@ -23,6 +23,8 @@ from assay._version import __version__
 from assay.errors import AssayError
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
     from assay.data.annotations import Annotations
     from assay.estimation import Result
 
@@ -40,8 +42,19 @@ _OUTPUT = Group("Output", sort_key=3)
 
 
 def _commas(_: Any, tokens: Sequence[Any]) -> list[str]:
-    """``a,b,c`` as a list."""
-    return [part.strip() for token in tokens for part in token.value.split(",") if part.strip()]
+    """``a,b,c`` as a list; ``icc(a,1)`` is one name."""
+    parts = (part.strip() for token in tokens for part in re.split(r",(?![^(]*\))", token.value))
+    return [part for part in parts if part]
+
+
+def _whole_numbers(_: Any, tokens: Sequence[Any]) -> list[int]:
+    """``30,50`` as whole numbers."""
+    return [int(part) for part in _commas(_, tokens)]
+
+
+def _numbers(_: Any, tokens: Sequence[Any]) -> list[float]:
+    """``.1,.2`` as numbers."""
+    return [float(part) for part in _commas(_, tokens)]
 
 
 Names = Annotated[list[str] | None, Parameter(converter=_commas, n_tokens=1)]
@@ -52,15 +65,22 @@ Names = Annotated[list[str] | None, Parameter(converter=_commas, n_tokens=1)]
 class Reading:
     """How the labels are read; see `assay.read`."""
 
-    item: Annotated[str, Parameter(help="Column that names the item.")] = "item"
+    item: Annotated[Names, Parameter(help="Column that names the item; several name it together. [default: item]")] = (
+        None
+    )
     annotator: Annotated[str, Parameter(help="Column that names who answered.")] = "annotator"
-    label: Annotated[str, Parameter(help="Column that holds the label.")] = "label"
+    label: Annotated[
+        Names, Parameter(help="Column that holds the label; several are one criterion each. [default: label]")
+    ] = None
     criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
     repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
     judges: Annotated[Names, Parameter(help="Annotators that are models, separated by commas.")] = None
     scale: Annotated[
-        str | None,
-        Parameter(help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ..."),
+        list[str] | None,
+        Parameter(
+            help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ...; "
+            "CRITERION=SCALE where criteria differ, once each."
+        ),
     ] = None
     wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.")] = False
     columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
@@ -70,6 +90,12 @@ class Reading:
     ] = None
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
+    format: Annotated[
+        str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
+    ] = "auto"
+    option: Annotated[
+        list[str] | None, Parameter(help="NAME=VALUE for the format's reader, such as users=users.json; may repeat.")
+    ] = None
     where: Annotated[
         list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
     ] = None
@@ -78,12 +104,19 @@ class Reading:
         """The table; ``extra_judges`` are judges that another option names."""
         from assay.data.reading import read
 
+        options: dict[str, Any] = {}
+        if self.option:
+            from assay.data.formats.registry import format_of
+
+            options = format_of(Path(source), self.format).options_from(self.option)
+
         def table(judges: Sequence[str] | None) -> Annotations:
             return read(
-                source, item=self.item, annotator=self.annotator, label=self.label, criterion=self.criterion,
-                repeat=self.repeat, judges=judges, scale=self.scale, layout="wide" if self.wide else "long",
+                source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
+                criterion=self.criterion,
+                repeat=self.repeat, judges=judges, scale=_scale(self.scale), layout="wide" if self.wide else "long",
                 columns=self.columns, conditions=self.conditions or (), split_item=self.split_item,
-                items=self.items, annotators=self.annotator_table,
+                items=self.items, annotators=self.annotator_table, format=self.format, **options,
             )  # fmt: skip
 
         labels = table(self.judges)
@@ -160,8 +193,8 @@ class Output:
     csv: Annotated[bool, Parameter(help="Print the table as CSV, all digits.")] = False
     latex: Annotated[bool, Parameter(help="Print the table as LaTeX.")] = False
 
-    def show(self, *results: Result, drop: Sequence[str] = ()) -> None:
-        """Print results in the form asked for."""
+    def show(self, *results: Result, drop: Sequence[str] = (), rows: DataFrame | None = None) -> None:
+        """Print results in the form asked for; ``rows`` are those of a table too long to be read whole."""
         from assay.reporting import tables
 
         if self.json:
@@ -169,7 +202,7 @@ class Output:
             print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=2))
             return
         for i, result in enumerate(results):
-            shown = tables.shown(result.table, drop=drop)
+            shown = tables.shown(result.table if rows is None else rows, drop=drop, symbol=result.symbol)
             if self.csv:
                 print(tables.to_csv(result.table), end="")
             elif self.latex:
@@ -265,13 +298,326 @@ def report(
     output = output or Output()
     labels = (reading or Reading()).read(source, judge or ())
     _tell(labels, output)
-    with _progress(output) as progress:
+    with _bar() as progress:
         found = make(
             labels, judges=judge, by=by, title=title, progress=progress, **(testing or Testing()).options()
         )  # fmt: skip
         path = found.save(out)
     _print_report(found, output)
     print(f"written to {path}", file=sys.stderr)
+
+
+@app.command(help_epilogue="Example: assay agreement labels.csv --item id --annotator worker --label stars --scale 1-5")
+def agreement(
+    source: str,
+    *,
+    coefficients: Names = None,
+    who: Names = None,
+    by: str | None = None,
+    adjust: Literal["holm", "by", "bh", "none"] = "holm",
+    draws: int = 1000,
+    clusters: str | None = None,
+    repeats: Literal["error", "first", "last", "mean", "majority", "each"] = "error",
+    method: Literal["percentile", "bca", "jackknife", "none"] | None = None,
+    n_resamples: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    reading: Reading | None = None,
+    output: Output | None = None,
+) -> None:
+    """Do annotators agree, and is a judge as close to the people as they are to each other?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels.
+    coefficients
+        Names such as cohen-kappa or icc-a1, separated by commas; every one that the scale allows when not given.
+    who
+        Kinds of comparison: humans, judges, pairs, consensus, rest, "any human", "drawn human".
+    by
+        A column whose values are analysed one by one.
+    adjust
+        How p-values are adjusted for their number.
+    draws
+        Draws of one person an item, for "drawn human".
+    clusters
+        Item column whose items are resampled together.
+    repeats
+        What repeated answers stand for.
+    method
+        How intervals are made; each coefficient's own when not given.
+    n_resamples
+        Bootstrap resamples.
+    confidence
+        Level of the intervals.
+    seed
+        Same seed, same numbers.
+    out
+        Also write a page here.
+    """
+    from assay.agreement.parts import agreement_parts
+    from assay.agreement.summary import agreement as agree
+
+    output = output or Output()
+    labels = (reading or Reading()).read(source)
+    _tell(labels, output)
+    how: dict[str, Any] = {"confidence": confidence, "seed": seed}
+    how |= {name: value for name, value in (("method", method), ("n_resamples", n_resamples)) if value is not None}
+    found = agree(
+        labels, coefficients=coefficients, who=who, by=by, draws=draws, adjust=adjust, repeats=repeats,  # type: ignore[arg-type]
+        clusters=clusters, **how,
+    )  # fmt: skip
+    shown = found.rows if coefficients else found.rows.filter(found.rows["coefficient"] == found.headline)
+    empty = [c for c in shown.columns if shown[c].null_count() == shown.height]
+    output.show(found, drop=("coefficient", "interval", "p", *empty), rows=shown)
+    _write_page(out, "Do the annotators agree?", found, agreement_parts)
+
+
+@app.command(help_epilogue="Example: assay scales answers.csv --scale-column range --judges gpt-4o,llama")
+def scales(
+    source: str,
+    *,
+    scale_column: str = "scale",
+    by: str | None = None,
+    group: str | None = None,
+    condition: str | None = None,
+    baseline: str | None = None,
+    threshold: float = 0.1,
+    clusters: str | None = None,
+    repeats: Literal["error", "first", "last", "mean", "majority", "each"] = "error",
+    confidence: float = 0.95,
+    seed: int = 0,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    reading: Reading | None = None,
+    output: Output | None = None,
+) -> None:
+    """On which numeric scale should people and judges be asked?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels, every item answered on several scales.
+    scale_column
+        Column that names the range of each answer: 0-5, 0-100.
+    by
+        Item column (benchmark) whose values are analysed beside the pooled figure.
+    group
+        Annotator column (gender, expertise) whose groups are set against the judges.
+    condition
+        Another column that was varied for the judges (temperature).
+    baseline
+        The value of that column in the main analysis.
+    threshold
+        Distance on 0-1 up to which an item counts as well aligned.
+    clusters
+        Item column whose items are resampled together.
+    repeats
+        What repeated answers stand for.
+    confidence
+        Level of the intervals.
+    seed
+        Same seed, same numbers.
+    out
+        Also write a page here.
+    """
+    from assay.agreement.grading_scale import grading_scale_study
+    from assay.agreement.parts import grading_scale_parts
+
+    output, reading = output or Output(), reading or Reading()
+    reading.conditions = list(dict.fromkeys([*(reading.conditions or ()), scale_column, *filter(None, [condition])]))
+    labels = reading.read(source)
+    _tell(labels, output)
+    known = {str(v): v for v in labels.values_of(condition)} if condition is not None else {}
+    found = grading_scale_study(
+        labels, scale_column, by=by, group=group, condition=condition,
+        baseline=known.get(str(baseline), baseline), threshold=threshold, clusters=clusters, repeats=repeats,
+        confidence=confidence, seed=seed,
+    )  # fmt: skip
+    output.show(found)
+    _write_page(out, "On which scale to ask?", found, grading_scale_parts)
+
+
+@app.command(help_epilogue="Example: assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2")
+def plan(
+    *,
+    n_items: Annotated[list[int] | None, Parameter(converter=_whole_numbers, n_tokens=1)] = None,
+    n_annotators: Annotated[list[int] | None, Parameter(converter=_whole_numbers, n_tokens=1)] = None,
+    epsilon: Annotated[list[float] | None, Parameter(converter=_numbers, n_tokens=1)] = None,
+    annotators: Literal["expert", "skilled", "crowd"] | None = None,
+    annotator_noise: float | None = None,
+    judge_noise: float | None = None,
+    categories: str | None = None,
+    labels_per_item: int | None = None,
+    pilot: str | None = None,
+    judge: str | None = None,
+    power: float = 0.8,
+    n_studies: int = 1000,
+    seed: int = 0,
+    reading: Reading | None = None,
+    output: Output | None = None,
+) -> None:
+    """How many items and annotators does the alternative annotator test need?
+
+    Parameters
+    ----------
+    n_items
+        Numbers of items to look at, separated by commas.
+    n_annotators
+        Numbers of annotators to look at, separated by commas.
+    epsilon
+        Values of epsilon, separated by commas; .1, .15 and .2 when not given.
+    annotators
+        Who the annotators are, instead of epsilon.
+    annotator_noise
+        Probability that a person answers at random, 0.3 unless told otherwise.
+    judge_noise
+        The same for the judge; as a person's when not given.
+    categories
+        How many categories, or a scale such as 1-5.
+    labels_per_item
+        People who answer each item; all of them when not given.
+    pilot
+        Labels at hand, drawn from in place of a simulation.
+    judge
+        The judge of the pilot.
+    power
+        The power wanted.
+    n_studies
+        Simulated studies.
+    seed
+        Same seed, same numbers.
+    """
+    from assay.planning import plan_alt_test
+
+    output = output or Output()
+    given: dict[str, Any] = {
+        "n_items": n_items, "n_annotators": n_annotators, "epsilon": epsilon, "annotators": annotators,
+        "annotator_noise": annotator_noise, "judge_noise": judge_noise, "labels_per_item": labels_per_item,
+        "judge": judge,
+    }  # fmt: skip
+    if categories is not None:
+        given["scale"] = int(categories) if categories.isdecimal() else categories
+    if pilot is not None:
+        given["pilot"] = (reading or Reading()).read(pilot, [judge] if judge else ())
+        _tell(given["pilot"], output)
+    found = plan_alt_test(
+        **{k: v for k, v in given.items() if v is not None}, power=power, n_studies=n_studies, seed=seed
+    )  # fmt: skip
+    output.show(found)
+
+
+@app.command(name="import", help_epilogue="Example: assay import export.json --option users=users.json -o labels.csv")
+def import_(
+    source: str,
+    *,
+    out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("labels.csv"),
+    reading: Reading | None = None,
+) -> None:
+    """Read a platform's export and write it as a plain table, with a count of everything that was in it.
+
+    Parameters
+    ----------
+    source
+        The export: a file or a folder.
+    out
+        Where the table is written: .csv, .tsv, .jsonl or .parquet.
+    """
+    from assay.data.formats.exports import import_counts, write
+    from assay.reporting import tables
+
+    labels = (reading or Reading()).read(source)
+    written = write(labels, out)
+    print(tables.to_text(tables.plain(import_counts(labels.reading, len(labels)))))
+    for line in (*labels.reading.notes, *written.lines()):
+        print(_as_options(line), file=sys.stderr)
+
+
+@app.command(help_epilogue="Example: assay export labels.csv predictions.json --to label-studio --judges gpt-4o")
+def export(
+    source: str,
+    target: Path,
+    *,
+    to: Literal["table", "hugging-face", "label-studio", "alt-test"] = "table",
+    reading: Reading | None = None,
+) -> None:
+    """Write labels in another form.
+
+    Parameters
+    ----------
+    source
+        A file, folder or study of labels.
+    target
+        File or folder to write.
+    to
+        The form: a plain table by the suffix, JSON Lines with lists, Label Studio predictions, alt-test folder.
+    """
+    from assay.data.formats.exports import write
+
+    for line in write((reading or Reading()).read(source), target, to).lines():
+        print(line, file=sys.stderr)
+
+
+@app.command(help_epilogue="Example: assay init my-study")
+def init(folder: Path) -> None:
+    """Make a study folder: study.yaml with comments, items.csv, prompts; it runs as it is, offline.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there; nothing in it is overwritten.
+    """
+    from assay.data.study import init_study
+
+    for path in init_study(folder):
+        print(path)
+
+
+@app.command(help_epilogue="Example: assay judge my-study --dry-run")
+def judge(
+    study: Path,
+    *,
+    dry_run: bool = False,
+    only: Names = None,
+    store: str | None = None,
+    record: Path | None = None,
+    verbose: bool = False,
+) -> int:
+    """Ask every judge of a study every question that has no answer yet.
+
+    Parameters
+    ----------
+    study
+        The study folder, made by assay init.
+    dry_run
+        Say how many calls, tokens and how much money, and ask nothing.
+    only
+        Ask these judges only, separated by commas.
+    store
+        A database in place of the one in the folder: a path or postgresql://...
+    record
+        Write every reply to this JSONL file, for provider: recorded.
+    verbose
+        Log every call to standard error.
+    """
+    from assay.data.study import load_study
+    from assay.judging.run import estimate_study, judge_study
+
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+        logging.getLogger("assay").setLevel(logging.DEBUG)
+    loaded = load_study(study)
+    if dry_run:
+        print(estimate_study(loaded, store=store, judges=only).summary())
+        return 0
+    with _bar() as bar:
+        tell = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
+        done = judge_study(loaded, store=store, judges=only, record=record, progress=tell)
+    print(done.summary())
+    return int(done.stopped is not None)
 
 
 @app.command
@@ -297,7 +643,7 @@ def demo(*, out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("rep
         + ".\n"
     )
     title = "Demo: may these simulated judges stand in for simulated people?"
-    with _progress(Output()) as progress:
+    with _bar() as progress:
         found = make(labels, annotators="skilled", title=title, progress=progress)
         path = found.save(out)
     _print_report(found, Output())
@@ -305,6 +651,15 @@ def demo(*, out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("rep
 
 
 # -- printing and errors ----------------------------------------------------------------------------
+
+
+def _write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], Any]) -> None:
+    """The result as a page, where one was asked for."""
+    if out is not None:
+        from assay.reporting.page import page_of
+
+        page = page_of(title, "", parts(found), found.signature)
+        print(f"written to {page.save(out)}", file=sys.stderr)
 
 
 def _print_report(found: Any, output: Output) -> None:
@@ -320,17 +675,35 @@ def _tell(labels: Annotations, output: Output) -> None:
         print(f"note: {_as_options(line)}", file=sys.stderr)
 
 
+def _one(names: list[str] | None, default: str) -> str | list[str]:
+    """A single name as itself."""
+    return default if not names else names[0] if len(names) == 1 else names
+
+
+def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
+    """One scale, or one for each criterion: ``1-5``, or ``stars=1-5`` and ``why=text``."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    pairs = [one.partition("=") for one in given]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise AssayError(f"several scales are given as CRITERION=SCALE; got '{name}'")
+    return {name: scale for name, _, scale in pairs}
+
+
 @contextmanager
-def _progress(output: Output) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress bar on a terminal, for work that takes longer than a second."""
-    if output.json or not sys.stderr.isatty():
+def _bar() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A progress bar on a terminal, for work that takes longer than a second; None elsewhere."""
+    if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     start = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True, disable=False) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)
 
         def tell(what: str, done: int, steps: int) -> None:
@@ -356,13 +729,17 @@ def _as_options(message: str) -> str:
     """Python's ``name=value`` in a message as the command's ``--name value``."""
     message = re.sub(r"assay\.alt_test_by\(labels, judge, by='(\w+)'\)", r"--by \1", message)
     message = re.sub(r"labels\.where\((\w+)=\.\.\.\)", r"--where \1=...", message)
+    message = re.sub(r"scale=\{'([^']*)': '([^']*)'\}", r"--scale '\1=\2'", message)
+    known = {f.name for group in (Reading, Testing) for f in fields(group)} - {"annotators"}
 
     def option(match: re.Match[str]) -> str:
-        value = match[2].strip("'")
+        name, value = match[1], match[2].strip("'")
         value = ",".join(part.strip(" '") for part in value.strip("[]").split(",")) if value[:1] == "[" else value
-        return f"--{match[1].replace('_', '-')} {value}"
+        if name == "annotators":
+            return f"--annotators {value}"
+        return f"--{name.replace('_', '-')} {value}" if name in known else f"--option {name}={value}"
 
-    return re.sub(r"(?<![\w(-])([a-z][a-z_]+)=(\.\.\.|'[^']*'|\[[^\]]*\]|[\w.]+)", option, message)
+    return re.sub(r"(?<![\w('-])([a-z][a-z_]+)=(\.\.\.|'[^']*'|\[[^\]]*\]|[\w.]+)", option, message)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -517,6 +517,9 @@ def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
 
 class Result(ABC):
     """What every finding can do; findings are frozen dataclasses that inherit it."""
+
+    symbol: ClassVar[str] = "estimate"
+    """What the column ``estimate`` of the table is called by readers."""
 
     @property
     @abstractmethod

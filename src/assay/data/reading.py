@@ -25,9 +25,9 @@ Layout = Literal["long", "wide"]
 def read(
     source: Any,
     *,
-    item: str = "item",
+    item: str | Sequence[str] = "item",
     annotator: str = "annotator",
-    label: str = "label",
+    label: str | Sequence[str] = "label",
     criterion: str | None = None,
     repeat: str | None = None,
     kind: str | None = None,
@@ -53,7 +53,8 @@ def read(
         table; or a pandas, Polars or Arrow frame, which is never changed.
     item, annotator, label, criterion, repeat, kind : str
         Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
-        holds your item id; without it the platform's own id counts.
+        holds your item id; without it the platform's own id counts. Several item columns name an item
+        together (lesson and segment); several label columns are one criterion each.
     judges : list of str
         The annotators that are models.
     scale : Scale or str, or a mapping of criterion to either
@@ -94,13 +95,17 @@ def read(
         from assay.data.study import load_study
 
         return load_study(paths[0]).annotations()
-    own_item = None if item == "item" else item
+    own_item = None if item == "item" or not isinstance(item, str) else item
     parts = [_rows_of(path, own_item, format, options) for path in paths]
-    rows = joined(parts) if parts else _rows_of_frame(source, label)
+    rows = joined(parts) if parts else _rows_of_frame(source, label if isinstance(label, str) else None)
     scales: Scale | Mapping[str, Scale] | None = _scales(scale)
     if rows.scales is not None:
         rows, scales = settle_scales(rows, scales)
         item = "item"
+    if not isinstance(item, str):
+        rows, item = tables.one_item_of(rows, item), "item"
+    if not isinstance(label, str):
+        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
     if layout == "wide":
         rows = tables.unpivot(rows, item, columns)
         item, annotator, label = "item", "annotator", "label"
@@ -155,7 +160,7 @@ def _rows_of(path: Path, item: str | None, format: str, options: Mapping[str, An
     return chosen.rows(path, item, options)
 
 
-def _rows_of_frame(source: Any, label: str) -> Rows:
+def _rows_of_frame(source: Any, label: str | None) -> Rows:
     frame = to_polars(source, strict=label)
     return Rows(frame, reading=Reading(rows=frame.height))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -63,6 +63,8 @@ class AltTest(Result):
     interval_method : str
         How the intervals were made.
     """
+
+    symbol: ClassVar[str] = "ρ"
 
     judge: str
     verdict: Verdict

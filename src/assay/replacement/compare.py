@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -48,6 +48,8 @@ class JudgeComparison(Result):
     lead_is_clear : bool
         Whether that interval lies above 0.
     """
+
+    symbol: ClassVar[str] = "ρ"
 
     tests: Mapping[str, AltTest]
     traditional: Mapping[str, float]

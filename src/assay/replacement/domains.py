@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,8 @@ class AltTestBy(Result):
     left_out : mapping of domain to tuple of LeftOut
         Domains without any test stand here too.
     """
+
+    symbol: ClassVar[str] = "ρ"
 
     judge: str
     by: str
@@ -213,6 +215,8 @@ class PairedAltTest(Result):
     pairings : polars.DataFrame
         One row a pairing: who was combined, omega, rho.
     """
+
+    symbol: ClassVar[str] = "ω"
 
     judge: str
     winning_rate: float

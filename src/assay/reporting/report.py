@@ -6,21 +6,23 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
 from assay import figures
-from assay._version import __version__
+from assay.agreement.parts import MOST_ANNOTATORS, agreement_parts
+from assay.agreement.summary import agreement
 from assay.data.annotations import Annotations
+from assay.data.scales import Scale
 from assay.errors import DesignError, counted, listing
 from assay.estimation import Result, json_safe, signature
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare_judges
 from assay.replacement.domains import AltTestBy, alt_test_by
 from assay.reporting import plots, sentences, tables
+from assay.reporting.page import Page, Picture, Section, section_of
 from assay.reporting.sentences import Card
-from assay.reporting.tables import Table
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""
@@ -29,49 +31,38 @@ MOST_FORESTS = 12
 """Forest plots on one page; beyond that the table has to do."""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An inline SVG and what it shows."""
-
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: words, then tables, then pictures, then what was left out."""
-
-    title: str
-    words: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    lines: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class Report(Result):
     """What the labels say about the judges, ready to be read.
 
     Attributes
     ----------
-    title, source : str
-    cards : tuple of Card
-        The verdicts, best judge first.
-    sections : tuple of Section
-        The page below the verdicts.
+    page : Page
+        What is shown: title, verdicts (`cards`), sections.
     comparison : JudgeComparison or None
         All judges of a table with one criterion.
     by : mapping of judge to AltTestBy
         For a table with several criteria or domains.
+    methods : tuple of str
+        Sentences for a methods section.
     """
 
-    title: str
-    source: str
-    cards: tuple[Card, ...]
-    sections: tuple[Section, ...] = field(repr=False, metadata={"json": False})
+    symbol: ClassVar[str] = "ρ"
+
+    page: Page = field(repr=False, metadata={"json": False})
     comparison: JudgeComparison | None = field(repr=False)
     by: Mapping[str, AltTestBy] = field(repr=False)
-    cite: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Headline of the page."""
+        return self.page.title
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The verdicts, best judge first."""
+        return self.page.cards
 
     @property
     def table(self) -> pl.DataFrame:
@@ -97,26 +88,16 @@ class Report(Result):
         return "\n".join([*lines, "", self.signature])
 
     def html(self) -> str:
-        """The page: one file, no script, no outside request, light and dark, fit to print."""
-        from jinja2 import Environment, PackageLoader
-
-        environment = Environment(
-            loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-        )
-        return environment.get_template("report.html").render(report=self, version=__version__)
+        """The page, see `Page.html`."""
+        return self.page.html()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page; the folder is made where it is missing."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.html(), encoding="utf-8")
-        return target
+        return self.page.save(path)
 
     def to_dict(self) -> dict[str, Any]:
         """Verdicts, tests and tables, safe for JSON."""
-        found = super().to_dict()
-        found["cards"] = [json_safe(c) for c in self.cards]
-        return found
+        return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
 
 
 def report(
@@ -171,7 +152,7 @@ class _Maker:
     ) -> None:
         self.labels, self.judges, self.by, self.options = labels, judges, by, options
         self.progress = progress
-        self.steps = 6 if by is None else 3 + len(judges)
+        self.steps = 7 if by is None else 4 + len(judges)
         self.done = 0
 
     def report(self, title: str | None) -> Report:
@@ -193,7 +174,9 @@ class _Maker:
         self._step("drawing size curves")
         sections.append(self._curves_section(tests))
         self._step("drawing labels")
-        sections += [self._labels_section([self.labels]), self._left_out_section(tests), self._cite_section(tests)]
+        sections.append(self._labels_section([self.labels]))
+        self._step("measuring agreement")
+        sections += [*self._agreement_sections(), self._left_out_section(tests), self._cite_section(tests)]
         self._step("writing")
         return self._finish(title, cards, sections, tests, found, {})
 
@@ -211,6 +194,10 @@ class _Maker:
         sections: list[Section | None] = [
             self._domains_section(found),
             self._labels_section([part for _, part in self.labels.split(self.by)]),
+        ]
+        self._step("measuring agreement")
+        sections += [
+            *self._agreement_sections(),
             self._left_out_section(tests, found),
             self._cite_section(tests, found),
         ]
@@ -232,15 +219,9 @@ class _Maker:
             f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
         )
-        return Report(
-            title=title or "May the judge stand in for people?",
-            source=about,
-            cards=cards,
-            sections=tuple(s for s in sections if s is not None),
-            comparison=comparison,
-            by=by,
-            cite=tuple(sentences.methods(tests)),
-        )
+        shown = tuple(s for s in sections if s is not None)
+        page = Page(title or "May the judge stand in for people?", about, cards, shown)
+        return Report(page, comparison, by, tuple(sentences.methods(tests)))
 
     # -- sections -------------------------------------------------------------------------------
 
@@ -248,6 +229,7 @@ class _Maker:
         shown = tables.shown(
             found.table.drop("kind"),
             drop=("passed",),
+            symbol="ρ",
             caption="ρ with its interval; ω is the winning rate; the smallest ε is where the judge would just pass.",
         )
         words = tuple(found.summary().splitlines()[:-1])
@@ -269,6 +251,7 @@ class _Maker:
                     "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected",
                     "n_judge_better", "n_tie", "n_human_better",
                 ),
+                symbol="ρ",
                 caption=f"{test.judge} against each annotator.",
             )
             for test in tested[:1]
@@ -310,9 +293,26 @@ class _Maker:
         words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
         return Section("Which labels people and judges give", words, (), tuple(pictures)) if pictures else None
 
+    def _agreement_sections(self) -> list[Section]:
+        """Do people agree at all, and is a judge closer to them than they are to each other?"""
+        labels = self.labels
+        if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
+            return []
+        few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
+        found = agreement(
+            labels,
+            coefficients=[_coefficient(scale) for scale in dict.fromkeys(labels.scales.values())],
+            who=("humans", "judges", "any human", *(("pairs",) if few else ())),
+            by=None if self.by in (None, "criterion") else self.by,
+            repeats=self.options.get("repeats", "error"),
+            clusters=self.options.get("clusters"),
+            seed=self.options.get("seed", 0),
+        )
+        return [section_of(part) for part in agreement_parts(found)]
+
     def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
         frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
-        shown = tables.shown(pl.concat(frames), drop=("passed",), caption=f"Every judge by {self.by}.")
+        shown = tables.shown(pl.concat(frames), drop=("passed",), symbol="ρ", caption=f"Every judge by {self.by}.")
         pictures = tuple(
             Picture(
                 figures.svg(result.plot, f"Advantage probability of {judge} by {self.by}"), f"{judge}, by {self.by}."
@@ -342,6 +342,12 @@ class _Maker:
     def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
         signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
         return Section("How to report this", tuple(sentences.methods(tests)), (), (), signatures)
+
+
+def _coefficient(scale: Scale) -> str:
+    """The coefficient that fits a scale and any number of annotators with missing labels: Krippendorff's alpha."""
+    level = "interval" if scale.kind == "interval" else "ordinal" if scale.ordered else "nominal"
+    return f"krippendorff-alpha-{level}"
 
 
 def _card_by(result: AltTestBy) -> Card:

@@ -41,7 +41,7 @@ class Table:
     caption: str = ""
 
 
-def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = ()) -> Table:
+def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate") -> Table:
     """A result's table for readers: estimate, low and high become one column, numbers get two decimals."""
     columns = [c for c in frame.columns if c not in drop and c not in ("low", "high")]
     rows = []
@@ -53,9 +53,15 @@ def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = ()) -
             else:
                 cells.append(_cell(name, row[name]))
         rows.append(tuple(cells))
-    titles = tuple(TITLES.get(c, "ρ" if c == "estimate" else c.replace("_", " ")) for c in columns)
+    titles = tuple(TITLES.get(c, symbol if c == "estimate" else c.replace("_", " ")) for c in columns)
     numeric = tuple(frame.schema[c].is_numeric() for c in columns)
     return Table(titles, tuple(rows), numeric, caption)
+
+
+def plain(frame: pl.DataFrame) -> Table:
+    """A small table as it is."""
+    rows = tuple(tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows())
+    return Table(tuple(frame.columns), rows, tuple(t.is_numeric() for t in frame.dtypes))
 
 
 def to_csv(frame: pl.DataFrame) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,27 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
     long = long.filter(pl.col("label").is_not_null())
     reading = Reading(rows.reading.source, long.height)
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped)
+
+
+def one_item_of(rows: Rows, columns: Sequence[str]) -> Rows:
+    """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``."""
+    frame = rows.labels
+    for name in columns:
+        if name not in frame.columns:
+            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should name the item)")
+    joined = pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")
+    return replace(rows, labels=frame.with_columns(item=joined))
+
+
+def by_criterion(rows: Rows, columns: Sequence[str]) -> Rows:
+    """A table with one column a criterion (one row an item and annotator) as a long one."""
+    frame = rows.labels
+    for name in columns:
+        if name not in frame.columns:
+            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should hold labels)")
+    index = [c for c in frame.columns if c not in (*columns, "criterion", "label")]
+    long = frame.unpivot(list(columns), index=index, variable_name="criterion", value_name="label")
+    return replace(rows, labels=long, reading=replace(rows.reading, rows=long.height))
 
 
 def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wanted: bool | None) -> pl.Series:
