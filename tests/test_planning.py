@@ -66,7 +66,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do not replace") / n_studies)
         assert row["cannot_tell"] == pytest.approx(verdicts.count("cannot tell yet") / n_studies)
-        assert row["winning_rate"] == pytest.approx(np.nansum([t.winning_rate for t in tests]) / n_studies)
+        assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
         assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))
 
@@ -179,6 +179,10 @@ def test_who_is_not_tested_is_said():
     assert "fewer than 30 comparable items and are not tested (100% at 30 items" in plan.summary()
 
 
+def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
+    assert assay.plan_alt_test((20, 40), epsilon=0.1, threshold=0, n_studies=50).table["estimate"].to_list() == [0, 1]
+
+
 def test_signed_rank_tests_are_said():
     plan = assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
     assert "with 20 items there are signed-rank tests" in plan.summary()
@@ -205,6 +209,8 @@ def test_the_plan_tells_what_it_rests_on():
     assert len(as_json["table"]) == 4
     assert as_json["seed"] == 9
     assert as_json["settings"]["fdr"] == 0.05
+    assert as_json["settings"]["epsilon"] == [0.1]
+    assert [row["n_annotators"] for row in as_json["smallest"]] == [3, 4]
 
 
 def test_different_assumptions_have_different_signatures():
@@ -248,6 +254,7 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"judge": "a"}, "names the judge of a pilot"),
         ({"gold": "truth"}, "leave gold=... out"),
         ({"clusters": "document"}, "leave clusters=... out"),
+        ({"n_resamples": 100}, "no intervals of rho; leave n_resamples=... out"),
         ({"normalise": "zscore"}, "need real annotators"),
         ({"fdrr": 0.1}, "did you mean 'fdr'"),
         ({"pilot": PILOT}, "2 judges (a, b); name one"),

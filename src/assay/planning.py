@@ -20,7 +20,7 @@ from assay import figures
 from assay.data.annotations import Annotations
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
-from assay.estimation import Result, signature
+from assay.estimation import Result, json_safe, signature
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import EPSILON, Expertise, Settings, TestTable
@@ -40,8 +40,12 @@ EPSILONS = tuple(sorted(EPSILON.values()))
 CELLS = 600_000
 """Labels that are drawn and scored together, so that memory does not grow with the number of studies."""
 
-_FOREIGN = ("expert", "gold", "clusters")
-"""Options of the alt-test that a plan can not honour, because it draws single items and panels."""
+_FOREIGN = {
+    **dict.fromkeys(("expert", "gold"), "a plan is about panels of people who are compared with each other"),
+    "clusters": "a plan draws single items",
+    **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan makes no intervals of rho"),
+}
+"""Options of the alt-test that a plan can not honour, and why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +58,8 @@ class AltTestPlan(Result):
         One row a number of annotators, epsilon and number of items, see `table`.
     power : float
         The power that is wanted, for `smallest`.
-    threshold, fdr, score
-        Of the alt-test.
+    score : str
+        How labels were compared.
     n_studies : int
         Studies behind every row.
     assumptions : tuple of str
@@ -63,12 +67,12 @@ class AltTestPlan(Result):
     notes : tuple of str
         What a reader must know to read the table right.
     seed : int
+    settings : Settings
+        Everything else that decides an alt-test.
     """
 
     outcomes: pl.DataFrame = field(metadata={"json": False})
     power: float
-    threshold: float
-    fdr: float
     score: str
     n_studies: int
     assumptions: tuple[str, ...]
@@ -83,8 +87,8 @@ class AltTestPlan(Result):
 
         ``estimate`` is the power, the share of studies that end in *replace*, with ``low`` and ``high``, the
         95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace`` and
-        ``cannot_tell`` are the shares of the other verdicts, ``winning_rate`` and ``advantage_probability``
-        the means of omega and rho.
+        ``cannot_tell`` are the shares of the other verdicts; ``winning_rate`` and ``advantage_probability`` are
+        the means of omega and rho over the studies in which anybody has enough items, NaN where there are none.
         """
         return self.outcomes
 
@@ -112,12 +116,15 @@ class AltTestPlan(Result):
             humans=o["n_annotators"].unique().sort().to_list(),
             eps=o["epsilon"].unique().sort().to_list(),
             score=self.score,
-            fdr=self.fdr,
-            threshold=None if self.threshold == 0.5 else self.threshold,
+            fdr=s.fdr,
+            threshold=None if s.threshold == 0.5 else s.threshold,
             test=None if s.test == "auto" else s.test,
             min_items=None if s.min_items == 30 else s.min_items,
             min_humans=None if s.min_humans == 2 else s.min_humans,
             balance=f"ipw-{s.ties}" if s.balance else None,
+            normalise=s.normalise,
+            quality="yes" if s.quality is not None else None,
+            repeats=None if s.repeats == "error" else s.repeats,
             of=self._of,
             studies=self.n_studies,
             seed=self.seed,
@@ -128,8 +135,9 @@ class AltTestPlan(Result):
         lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
-            f"Decided at a winning rate of {self.threshold:g}, Benjamini-Yekutieli at q = {self.fdr:g}; score: "
-            f"{self.score}. Monte-Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
+            f"Decided at a winning rate of {self.settings.threshold:g}, Benjamini-Yekutieli at q = "
+            f"{self.settings.fdr:g}; score: {self.score}. Monte-Carlo error at most "
+            f"{1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
             wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")
@@ -168,6 +176,12 @@ class AltTestPlan(Result):
         ax.set_ylim(-0.03, 1.05)
         figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
         return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON; the settings name every epsilon."""
+        whole = super().to_dict()
+        whole["settings"]["epsilon"] = self.outcomes["epsilon"].unique().sort().to_list()
+        return {**whole, "smallest": json_safe(self.smallest)}
 
 
 def plan_alt_test(
@@ -256,9 +270,9 @@ def plan_alt_test(
     """
     sizes, panels = _whole(n_items, "n_items"), _whole(n_annotators, "n_annotators")
     epsilons = _epsilons(epsilon, annotators)
-    for name in _FOREIGN:
+    for name, why in _FOREIGN.items():
         if options.get(name) is not None:
-            raise DesignError(f"a plan draws items and panels that are compared with each other; leave {name}=... out")
+            raise DesignError(f"{why}; leave {name}=... out")
     settings = Settings.of({**options, "epsilon": epsilons[0], "seed": seed})
     if not 0 < power < 1:
         raise DesignError(f"power is a probability between 0 and 1; got {power}")
@@ -284,8 +298,6 @@ def plan_alt_test(
     return AltTestPlan(
         outcomes=pl.concat([frame for frame, _ in found]),
         power=power,
-        threshold=settings.threshold,
-        fdr=settings.fdr,
         score=world.table.score.name,
         n_studies=n_studies,
         assumptions=world.assumptions(),
@@ -485,7 +497,7 @@ def _outcomes(
             p, reverse = _p_values(counts, epsilon, ranks)
             omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
             losing = (decision.by_rejects(reverse, settings.fdr) * weight).sum(axis=-1)
-            replace = omega >= settings.threshold - 1e-12
+            replace = (omega >= settings.threshold - 1e-12) & tested.any(axis=-1)
             passed[e] += replace.sum(axis=0)
             failed[e] += (~replace & (losing >= max(settings.threshold, 0.5) - 1e-12)).sum(axis=0)
             winning[e] += omega.sum(axis=0)
@@ -495,7 +507,7 @@ def _outcomes(
         tested_share += tested.mean(axis=-1).sum(axis=0) / n_studies
         ranked += ranks.any(axis=-1).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        mean_rho = rho / told
+        mean_rho, mean_omega = rho / told, winning / told
     low, high = _wilson(passed, n_studies)
     frame = pl.DataFrame(
         {
@@ -508,7 +520,7 @@ def _outcomes(
             "n": np.full(passed.size, n_studies),
             "do_not_replace": failed.ravel() / n_studies,
             "cannot_tell": (n_studies - passed - failed).ravel() / n_studies,
-            "winning_rate": np.where(told > 0, winning / n_studies, np.nan).ravel(),
+            "winning_rate": mean_omega.ravel(),
             "advantage_probability": np.tile(mean_rho, len(epsilons)),
         }
     )
