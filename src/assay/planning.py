@@ -156,8 +156,8 @@ class AltTestPlan(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Power against the number of items, a colour an epsilon, a line style a number of annotators."""
-        ax = figures.axes(ax, height=3.4)
         panels = self.outcomes["n_annotators"].unique(maintain_order=True).to_list()
+        ax = figures.axes(ax, width=5.6 if len(panels) == 1 else 7.2, height=3.4)
         epsilons = self.outcomes["epsilon"].unique(maintain_order=True).to_list()
         for (k, style), (e, colour) in product(
             zip(panels, cycle(["-", "--", ":", "-."]), strict=False),

@@ -211,23 +211,23 @@ def test_the_whole_test_from_labels_long(epsilon, m, n):
     assert passes < 0.02
 
 
-def clustered(documents: int, n_studies: int) -> float:
+def in_documents(documents: int, n_studies: int, clusters: str | None) -> float:
     """P(one test rejects) at the boundary, 100 items of so many documents, half of them alike."""
     noise, rejected = boundary(0.15), []
     for seed in range(n_studies):
         labels = assay.simulate(
             100, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, documents=documents, seed=seed
         )
-        test = assay.alt_test(labels, "judge", epsilon=0.15, method="none")
+        test = assay.alt_test(labels, "judge", epsilon=0.15, method="none", clusters=clusters)
         rejected += (test.annotators["p"] <= LEVEL).to_list()
     return float(np.mean(rejected))
 
 
 @pytest.mark.slow
-def test_items_of_the_same_document_make_the_test_too_hopeful():
-    # Said in the docs: the tests take items for independent, and clusters=... does not change them.
-    assert clustered(100, 600) == pytest.approx(LEVEL, abs=0.02)
-    assert clustered(10, 600) > 0.09
+def test_items_of_the_same_document_make_the_test_too_hopeful_unless_it_is_told():
+    assert in_documents(100, 600, None) == pytest.approx(LEVEL, abs=0.02)
+    assert in_documents(10, 600, None) > 0.09
+    assert in_documents(10, 600, "document") == pytest.approx(LEVEL, abs=0.025)
 
 
 @pytest.mark.slow
