@@ -46,9 +46,7 @@ def serve(port: multiprocessing.Queue[int]) -> None:
         "object": "chat.completion",
         "created": 1,
         "model": "tiny",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": '{"label": 4}'}, "finish_reason": "stop"}
-        ],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": '{"label": 4}'}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
     text = json.dumps(reply)
@@ -120,7 +118,9 @@ def judged(folder: Path) -> None:
 
 
 def in_own_process(folder: Path) -> dict[str, float]:
-    out = subprocess.run([sys.executable, __file__, "--judged", str(folder)], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, __file__, "--judged", str(folder)], capture_output=True, text=True, check=True
+    )
     found: dict[str, float] = json.loads(out.stdout)
     return found
 

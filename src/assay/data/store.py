@@ -135,10 +135,17 @@ class Store:
     engine: sa.Engine
     where: str
     _insert: Any = field(init=False, repr=False)
+    _writing: sa.Engine = field(init=False, repr=False)
+    _in_safety: sa.Engine = field(init=False, repr=False)
+    _add_answer: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # Both dialects have ON CONFLICT; SQLAlchemy keeps it with each dialect's own insert.
         self._insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
+        self._writing = self.engine.execution_options(assay_write=True)
+        self._in_safety = self.engine.execution_options(assay_write=True, assay_full=True)
+        # Built once: to build it for every answer takes longer than to run it.
+        self._add_answer = self._insert(_answers).on_conflict_do_nothing().returning(_answers.c.id)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -176,7 +183,7 @@ class Store:
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:
-        with self.engine.connect() as db, db.execution_options(assay_write=True).begin():
+        with self._writing.begin() as db:
             yield db
 
     @contextmanager
@@ -366,11 +373,9 @@ class Store:
 
     def still_here(self, run: int) -> None:
         """Give a sign of life, and make everything written so far safe against a loss of power."""
-        with self.engine.connect() as db:
-            db.execution_options(assay_write=True, assay_full=True)
-            with db.begin():
-                db.execute(sa.update(_runs).where(_runs.c.id == run).values(seen_at=self._now(db)))
-                self._free_the_dead(db)
+        with self._in_safety.begin() as db:
+            db.execute(sa.update(_runs).where(_runs.c.id == run).values(seen_at=self._now(db)))
+            self._free_the_dead(db)
 
     def end_run(self, run: int) -> None:
         """Say that a run is over; what it has claimed and not answered becomes open again."""
@@ -444,8 +449,7 @@ class Store:
         with self._write() as db:
             written = self._add(db, claim.id, run, answer, revision)
             if written and answer.cost:
-                spent = _runs.c.cost + answer.cost
-                db.execute(sa.update(_runs).where(_runs.c.id == run).values(cost=spent))
+                db.execute(_SPEND, {"b_run": run, "b_cost": answer.cost})
         return written
 
     def _add(
@@ -456,8 +460,7 @@ class Store:
             revision = db.execute(count).scalar_one() + 1
         row = vars(answer) | {"assignment": assignment, "run": run, "revision": revision}
         row |= {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
-        statement = self._insert(_answers).on_conflict_do_nothing().returning(_answers.c.id)
-        number = db.execute(statement, row).scalar()
+        number = db.execute(self._add_answer, row).scalar()
         if number is None:
             return False
         if answer.status != "unreadable":
@@ -560,6 +563,11 @@ _CLOSE = (
     sa.update(_assignments)
     .where(_assignments.c.id == sa.bindparam("b_id"))
     .values(status=sa.bindparam("b_status"), answer=sa.bindparam("b_answer"))
+)
+_SPEND = (
+    sa.update(_runs)
+    .where(_runs.c.id == sa.bindparam("b_run"))
+    .values(cost=_runs.c.cost + sa.bindparam("b_cost", type_=sa.Double))
 )
 
 

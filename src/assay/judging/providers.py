@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from time import time
 from typing import Any, Literal, Protocol
+from urllib.request import getproxies
 
 from assay.data.store import canonical
 from assay.data.study import Judge
@@ -232,7 +233,7 @@ class OpenAIChat:
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 connector=aiohttp.TCPConnector(limit=self._connections),
-                trust_env=True,
+                trust_env=bool(getproxies()),  # looked up again at every call, in a thread
             )
         return self._session
 

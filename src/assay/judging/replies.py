@@ -7,15 +7,14 @@ or last line. A label that is merely mentioned is not an answer. What is in doub
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
-from assay.data.scales import Label, Scale
+from assay.data.scales import Interval, Label, Scale
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
@@ -266,10 +265,12 @@ def _number(stated: Any, scale: Scale) -> Label | None:
             value = float(number["value"])
         else:
             return None
-    if not scale.contains(value):
+    # In plain Python: a frame of one label costs more than everything else about a reply.
+    low, high = (scale.low, scale.high) if isinstance(scale, Interval) else scale.bounds or (-math.inf, math.inf)
+    whole = math.isfinite(value) and value.is_integer()
+    if not (math.isfinite(value) and low <= value <= high and (whole or scale.kind == "interval")):
         return None
-    cast = scale.cast(pl.Series([value]))[0]
-    return int(value) if float(value).is_integer() else float(cast)
+    return int(value) if whole else value
 
 
 def _preferred(stated: Any) -> int | None:
