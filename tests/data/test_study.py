@@ -46,7 +46,7 @@ def test_nothing_is_overwritten(folder):
             "provider: recorded",
             "provdier: recorded",
             24,
-            "judges[0].provdier: is not a key here; did you mean 'provider'",
+            "[0].provdier: is not a key here; did you mean 'provider'",
         ),
         ("concurrency: 20", "concurrency: lots", 48, "limits.concurrency: input should be a valid integer"),
         ("scale: 1-5 ", "scale: 1~5 ", 14, "questions[0].scale: '1~5' is not a scale"),

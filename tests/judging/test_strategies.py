@@ -17,7 +17,7 @@ from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after
 from assay.judging.run import judge_study
 
 
-def people(study, n, *, folder_only=False):
+def people(study, n):
     """Three people label the first n items: 1 to 5 by the item's number, one of them one higher."""
     lines = ["item,annotator,label"]
     for i in range(n):
@@ -246,10 +246,12 @@ def test_several_generations_of_a_text(make_study):
 
 
 def test_ensembles_over_judges_and_repeats(make_study):
-    said = {"m1": [1, 2], "m2": [2, 4]}
+    said: dict[str, list[int]] = {"m1": [1, 2], "m2": [2, 4]}
+    asked: list[str] = []
 
     def script(n, body, server):
-        return Say(json.dumps({"label": said[body["model"]][server.answered[body["model"]] % 2]}))
+        asked.append(body["model"])
+        return Say(json.dumps({"label": said[body["model"]][asked.count(body["model"]) % 2]}))
 
     with ChatServer(script) as server:
         members = [
@@ -257,11 +259,6 @@ def test_ensembles_over_judges_and_repeats(make_study):
             for i, name in enumerate(said)
         ]
 
-        def script(n, body, server):
-            server.answered[body["model"]] += 1
-            return Say(json.dumps({"label": said[body["model"]][server.answered[body["model"]] % 2]}))
-
-        server.script = script
         rules = [{"name": rule, "of": ["m1", "m2"], "rule": rule} for rule in ("majority", "mean", "median")]
         limits = {"concurrency": 1}
         study = make_study(1, server.url, judges=[*members, *rules], limits=limits)
