@@ -239,3 +239,15 @@ def test_words_for_a_store_that_can_not_be_used(tmp_path):
         Store.open("mysql://x")
     with pytest.raises(StudyError, match="can not be used"):
         Store.open(tmp_path)
+
+
+def test_a_whole_run_of_judging_on_either_database(url, study):
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    from assay.judging.run import judge_study
+
+    done = judge_study(study, store=url)
+    assert (done.answered, done.left) == (8, 0)
+    assert judge_study(study, store=url).answered == 0
+    table = study.annotations(store=url)
+    assert table.judges == ("example",)
+    assert len(table) == 32
