@@ -135,7 +135,7 @@ class JudgeComparison(Result):
         return ax
 
 
-def compare_judges(labels: Annotations, judges: Sequence[str] | None = None, **options: Any) -> JudgeComparison:
+def compare_judges(labels: Annotations, judges: Sequence[str] | str | None = None, **options: Any) -> JudgeComparison:
     """Which judge is closest to the people, and is it better than the next?
 
     Parameters
@@ -153,7 +153,8 @@ def compare_judges(labels: Annotations, judges: Sequence[str] | None = None, **o
         Where the table has no judges.
     """
     settings = Settings.of(options)
-    names = list(labels.judges if judges is None else judges)
+    chosen = labels.judges if judges is None else [judges] if isinstance(judges, str) else judges
+    names = list(dict.fromkeys(chosen))
     if not names:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
     table = TestTable.of(labels, settings)

@@ -220,6 +220,8 @@ def size_curve(
     sizes = tuple(sorted(set(SIZES if sizes is None else sizes)))
     if not sizes or sizes[0] < 2:
         raise DesignError("sizes must be whole numbers of at least 2")
+    if n_draws < 1:
+        raise DesignError(f"n_draws must be at least 1; got {n_draws}")
     panel, rng = table.panel, np.random.default_rng(seed)
     n_annotators = max(2, min(n_annotators, panel.n_annotators))
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)

@@ -40,8 +40,10 @@ class AltTestBy(Result):
     correction : {"across", "within"}
         One Benjamini-Yekutieli correction over the annotators of all domains (the FAQ's advice), or one in
         each domain (as table 5 of the paper was made).
+    untested : mapping of domain to str
+        Domains that could not be tested, and why.
     left_out : mapping of domain to tuple of LeftOut
-        Domains without any test stand here too.
+        What each domain's test left out.
     """
 
     symbol: ClassVar[str] = "ρ"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -85,6 +86,8 @@ class Settings:
                 raise DesignError(f"{name} must lie between {low} and {high}; got {value}")
         if self.test not in ("auto", "t", "wilcoxon"):
             raise DesignError(f"test must be auto, t or wilcoxon; got {self.test!r}")
+        if self.seed < 0:
+            raise DesignError(f"seed must be 0 or a larger whole number; got {self.seed}")
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(
                 "min_humans must be at least 2: leaving one annotator out, somebody must be left to compare with"
@@ -384,7 +387,7 @@ def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mappin
     for name in humans:
         if name not in quality:
             raise DataError(unknown("annotator", name, quality, "quality=..."))
-        if quality[name] is None or not quality[name] > 0 or not np.isfinite(quality[name]):
+        if not isinstance(quality[name], Real) or not 0 < quality[name] < np.inf:
             raise DataError(f"the quality of annotator '{name}' must be a number above 0; got {quality[name]!r}")
     return np.array([float(quality[name]) for name in humans])
 
