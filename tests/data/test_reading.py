@@ -72,7 +72,10 @@ def on_disk(tmp_path):
     yield "folder of parquet", parquet_folder(tmp_path / "parts")
     rows = LONG.to_dicts()
     yield "json", write(tmp_path / "a.json", json.dumps(rows))
+    yield "json with a byte order mark", write(tmp_path / "bom.json", json.dumps(rows), encoding="utf-8-sig")
     yield "json of columns", write(tmp_path / "columns.json", json.dumps(LONG.to_dict(as_series=False)))
+    lines = "\n".join(json.dumps(r) for r in rows)
+    yield "json lines with a byte order mark", write(tmp_path / "bom.jsonl", lines, encoding="utf-8-sig")
     yield "json lines", write(tmp_path / "a.jsonl", "\n".join(json.dumps(r) for r in rows))
     yield (
         "ndjson with blank lines",
@@ -152,6 +155,8 @@ def test_columns_are_of_wide_tables():
 
 
 def test_ids_in_a_text_file_keep_their_zeros(tmp_path):
+    plain = write(tmp_path / "b.csv", "item,annotator,label,criterion\nq1,ann,1,1.0\nq2,ann,2,2.50\n")
+    assert read(plain).criteria == ("1.0", "2.50")
     path = write(tmp_path / "a.csv", "item,annotator,label,criterion\n007,01,1,02\n7,1,2,2\n")
     labels = read(path)
     assert set(labels.items["item"]) == {"007", "7"}

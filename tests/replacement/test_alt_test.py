@@ -662,6 +662,12 @@ STUDY = random_study(1)
             DataError,
             "the quality of annotator 'h1' must be a number above 0; got 0",
         ),
+        (
+            {"epsilon": 0.1, "quality": {"h0": "high", "h1": 1, "h2": 1, "h3": 1}},
+            DataError,
+            "the quality of annotator 'h0' must be a number above 0; got 'high'",
+        ),
+        ({"epsilon": 0.1, "seed": -1}, DesignError, "seed must be 0 or a larger whole number; got -1"),
         ({"epsilon": 0.1, "score": "f1"}, DesignError, "score 'f1' is not known"),
         ({"epsilon": 0.1, "score": "similarity"}, DesignError, "free text is compared by a similarity"),
         ({"epsilon": 0.1, "normalise": "log"}, DesignError, "normalise must be zscore, minmax or rank; got 'log'"),

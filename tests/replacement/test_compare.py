@@ -188,6 +188,12 @@ def test_no_judges_to_compare():
         compare_judges(labels, annotators="crowd")
 
 
+def test_judges_named_alone_or_twice():
+    assert list(compare_judges(STUDY, "good", annotators="crowd").tests) == ["good"]
+    twice = compare_judges(STUDY, ["good", "poor", "good"], annotators="crowd")
+    assert twice.lead == compare_judges(STUDY, annotators="crowd").lead
+
+
 def test_a_judge_who_is_not_there():
     with pytest.raises(DataError, match="judge 'gooood' is not in the judges of the table; did you mean 'good'"):
         compare_judges(STUDY, ["gooood"], annotators="crowd")

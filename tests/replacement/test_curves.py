@@ -169,6 +169,8 @@ def test_what_a_size_curve_can_not_do():
     test = alt_test(random_study(1), "good", epsilon=0.1)
     with pytest.raises(DesignError, match="sizes must be whole numbers of at least 2"):
         test.size_curve(sizes=(1, 30))
+    with pytest.raises(DesignError, match="n_draws must be at least 1; got 0"):
+        test.size_curve(n_draws=0)
     with pytest.raises(DesignError, match="there is one reference here"):
         alt_test(random_study(1), "good", expert="h0", epsilon=0.1).size_curve()
     apart = table(columns(ann="ab" * 20, bob="." * 40 + "ab" * 20), columns(judge="ab" * 40))
