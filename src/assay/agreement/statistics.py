@@ -261,7 +261,11 @@ class TwoWay:
 @dataclass(frozen=True, eq=False)
 class Components:
     """The same three variances in a table with missing labels: Henderson's (1953) method 1, the analysis of
-    variance of unbalanced data. Unbiased when labels are missing at random; equal to `TwoWay` when none is."""
+    variance of unbalanced data. Unbiased when labels are missing at random; equal to `TwoWay` when none is.
+
+    NaN where labels are no more than items and annotators together: with hardly any item labelled twice, nothing
+    is left by which the differences of items could be told from those of annotators and from error.
+    """
 
     centre: float
     n_annotators: int
@@ -298,7 +302,8 @@ class Components:
             axis=-2,
         )
         right = np.stack([rows, columns, squares], axis=-1) - grand[..., None]
-        solvable = np.abs(np.linalg.det(left)) > 1e-9 * np.maximum(labels, 1) ** 2
+        left_over = labels - items - annotators + 1
+        solvable = (np.abs(np.linalg.det(left)) > 1e-9 * np.maximum(labels, 1) ** 2) & (left_over > 0)
         solution = np.linalg.solve(np.where(solvable[..., None, None], left, np.eye(3)), right[..., None])[..., 0]
         return np.where(solvable[..., None], solution, np.nan)
 

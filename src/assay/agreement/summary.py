@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 MOST_ONE_BY_ONE = 100
 """Annotators up to which each is compared by itself."""
 
-MOST_DRAWN = 2**28
-"""Numbers that the pairs of labels for 'drawn human' may have: 2 GiB."""
+MOST_DRAWN = 2**33
+"""Draws times pairs of labels times moments up to which 'drawn human' is computed: some seconds an annotator."""
 
 SCHEMA = {
     "criterion": pl.String,
@@ -425,11 +425,11 @@ class _Block:
         item, pairs = label_pairs(self.sheet.answers, *comparison.masks)
         if not len(pairs):
             return
-        if len(pairs) * sum(s.statistic.width for _, _, s in ready if isinstance(s, WithinItems)) > MOST_DRAWN:
-            self._lose("'drawn human' with more labels than fit in memory; ask for fewer coefficients or items", 1)
+        inner = [s.statistic for _, _, s in ready if isinstance(s, WithinItems)]
+        if self.draws * len(pairs) * sum(s.width for s in inner) > MOST_DRAWN:
+            self._lose("'drawn human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
             return
         seed, level = self.how.get("seed", 0), self.how.get("confidence", 0.95)
-        inner = [s.statistic for _, _, s in ready if isinstance(s, WithinItems)]
         joint, moments = Together.of(pairs, *inner)
         drawing = Drawing(item, moments, self.sheet.n_items)
         fixed = drawing.values(joint.value, self.draws, seed, items=False)
