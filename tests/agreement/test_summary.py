@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -18,8 +17,6 @@ from assay.agreement.summary import agreement, all_measures
 from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, Ordinal
 from assay.errors import DataError, DesignError
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def panel(*, seed: int = 0, n: int = 120, judge_noise: float = 0.5) -> Annotations:
@@ -213,11 +210,10 @@ def test_summary_table_and_pictures(found):
 
 
 @pytest.mark.real_data
-@pytest.mark.skipif(not (DATA / "alt_test" / "lesion").exists(), reason="needs ../shared/data/alt_test/lesion")
-def test_lesion_per_feature():
+def test_lesion_per_feature(real_data):
     from assay.data.reading import read
 
-    labels = read(DATA / "alt_test" / "lesion", split_item="__", scale={
+    labels = read(real_data / "alt_test" / "lesion", split_item="__", scale={
         "Asymmetry": "0-2", "Blue": "0-2", "Border": "0-2", "Dermo": "0-2", "Color": "1-6",
     })  # fmt: skip
     found = agreement(labels, who=["humans", "judges", "any human"])
@@ -232,9 +228,8 @@ def value_of_criterion(found, criterion: str) -> float:
 
 
 @pytest.mark.real_data
-@pytest.mark.skipif(not (DATA / "class_observation").exists(), reason="needs ../shared/data/class_observation")
-def test_class_observation_lessons_within_teachers():
-    frame = pl.read_csv(DATA / "class_observation" / "class_data.csv")
+def test_class_observation_lessons_within_teachers(real_data):
+    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
     frame = frame.with_columns(item=pl.format("{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM"))
     about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
     rows = frame.select("item", annotator="RATERID", label="CLINSTD").drop_nulls()
