@@ -329,7 +329,7 @@ def kill_and_resume(make_study, *, questions, kills, delay):
 
 
 def test_kill_9_at_random_moments_loses_and_repeats_nothing(make_study):
-    kill_and_resume(make_study, questions=300, kills=3, delay=0.01)
+    kill_and_resume(make_study, questions=200, kills=2, delay=0.01)
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ BEFORE = [
 AFTER = ["", "\n", "\n\nI hope that this helps!"]
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=2500, deadline=None)
 @given(st.sampled_from(CASES), st.sampled_from(SHAPES), st.sampled_from(BEFORE), st.sampled_from(AFTER), st.data())
 def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, data):
     spec, label = case
@@ -104,7 +104,7 @@ def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, dat
     assert type(read.label) is type(label) or float(label).is_integer()
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(st.sampled_from(list(SCALES)), st.text(max_size=200))
 def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(spec, text):
     scale = parse_scale(spec)
