@@ -260,3 +260,17 @@ def test_the_package_answers_as_the_function_does():
 
     assert "agreement" in assay.__dict__
     assert assay.agreement(panel(n=30), who=["humans"], coefficients=["qwk"]).table.height == 1
+
+
+def test_each_coefficient_is_resampled_over_its_own_items():
+    """Items with one label count for Fleiss's prevalence, not for alpha: few pairs must not look like many items."""
+    rng = np.random.default_rng(3)
+    cells = np.full((300, 3), np.nan)
+    cells[:, 0] = rng.integers(1, 6, 300)
+    cells[:12, 1] = np.clip(cells[:12, 0] + rng.integers(-1, 2, 12), 1, 5)
+    labels = from_grid(cells[:, :2], Ordinal(1, 5))
+    row = value(agreement(labels, who=["humans"]), "humans", "krippendorff-alpha-ordinal")
+    alone = krippendorff_alpha(labels)
+    assert row["n"] == alone.n_items == 12
+    assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
+    assert "12 items" in row["interval"]

@@ -320,6 +320,21 @@ class Units:
             self.statistic, sums, n_items=max(self.n_items), unit=self.name, transform=transform, **chosen
         )
 
+    def apart(self) -> Iterator[tuple[list[int], Units]]:
+        """The statistics by how many items they rest on, so that each is resampled over its own items."""
+        joint = self.statistic
+        if not isinstance(joint, Together):
+            yield [0], self
+            return
+        edges = np.cumsum((0, *joint.widths))
+        for n in dict.fromkeys(self.n_items):
+            mine = [i for i, used in enumerate(self.n_items) if used == n]
+            part: Together[Answers] = Together(
+                tuple(joint.statistics[i] for i in mine), tuple(joint.widths[i] for i in mine)
+            )
+            columns = np.concatenate([np.arange(edges[i], edges[i + 1]) for i in mine])
+            yield mine, Units(part, self.sums[:, columns], (n,) * len(mine), self.name)
+
 
 @dataclass(frozen=True, eq=False)
 class Shifted:

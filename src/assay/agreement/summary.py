@@ -253,7 +253,6 @@ def agreement(
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     lost: dict[str, int] = {}
-    intervals: list[str] = []
     for criterion in labels.criteria or (None,):
         one = labels if criterion is None else labels.where(criterion=criterion)
         for group, part in _groups(one, by):
@@ -261,17 +260,16 @@ def agreement(
             place = {"criterion": criterion, "group": None if group is None else str(group)}
             rows += [place | row for row in block.rows(kinds)]
             differences += [place | row for row in block.differences()] if "any human" in kinds else []
-            intervals += block.intervals
     if not rows:
         raise DesignError(
             f"there is nothing to compare: {listing([f'{what} ({n})' for what, n in lost.items()]) or 'no annotators'}"
         )
     table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)
-    names = table["coefficient"].unique().to_list()
+    headline = _headline(labels, table["coefficient"].unique().to_list())
     return Agreement(
         rows=table.select(*SCHEMA),
         differences=_difference_frame(differences, adjust, 1 - how.get("confidence", 0.95)),
-        headline=_headline(labels, names),
+        headline=headline,
         humans=labels.humans,
         judges=labels.judges,
         criteria=labels.criteria,
@@ -281,7 +279,7 @@ def agreement(
         n_labels=len(labels),
         repeats=repeats if whole.has_repeats else "error",
         adjustment=adjust,
-        interval=intervals[0] if intervals else "no interval",
+        interval=table.filter(pl.col("coefficient") == headline)["interval"][0],
         confidence=how.get("confidence", 0.95),
         seed=how.get("seed", 0),
         left_out=tuple(lost.items()),
@@ -400,13 +398,14 @@ class _Block:
         for members in groups.values():
             sheet, transform = members[0][1], members[0][0].transform
             units = sheet.units(*(statistic for _, _, statistic in members))
-            found = units.estimate(transform, **self.how)
-            # A coefficient of pairs gives each pair's value after their mean, which is the one that counts.
-            total, edge, place = units.sums.sum(axis=0), 0, 0
-            for (measure, _, statistic), n in zip(members, units.n_items, strict=True):
-                yield self._finished(measure, sheet, found, place, n)
-                place += len(statistic.value(total[edge : edge + statistic.width]))
-                edge += statistic.width
+            for chosen, part in units.apart():
+                found = part.estimate(transform, **self.how)
+                total, edge, place = part.sums.sum(axis=0), 0, 0
+                for measure, _, statistic in (members[i] for i in chosen):
+                    yield self._finished(measure, sheet, found, place, found.n_items)
+                    # A coefficient of pairs gives each pair's value after their mean, which is the one that counts.
+                    place += len(statistic.value(total[edge : edge + statistic.width]))
+                    edge += statistic.width
 
     def _finished(
         self, measure: Measure, sheet: Sheet, found: Estimate, at: int, n: int
