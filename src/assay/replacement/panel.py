@@ -82,6 +82,8 @@ class Settings:
             )
         for name, low, high in (("epsilon", 0, 1), ("fdr", 0, 1), ("threshold", 0, 1), ("confidence", 0, 1)):
             value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise DesignError(f"{name} must be a number; got {value!r}")
             if value is not None and not low <= value <= high:
                 raise DesignError(f"{name} must lie between {low} and {high}; got {value}")
         if self.test not in ("auto", "t", "wilcoxon"):

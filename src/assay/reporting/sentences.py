@@ -48,7 +48,7 @@ def card(test: AltTest, *, items_to_decide: bool = True) -> Card:
             test.judge, test.domain, "good", f"{test.judge} {verb} {who}{where}.",
             f"It wins over {test.n_won} of {people} (winning rate ω = {number(test.winning_rate)}, at least "
             f"{number(test.settings.threshold)} is needed) at {epsilon}. {closeness}",
-            _few_annotators(test),
+            " ".join(test.cautions),
         )  # fmt: skip
     if test.verdict == "do not replace":
         worse = int(test.annotators["rejected_reverse"].sum())
@@ -69,7 +69,7 @@ def card(test: AltTest, *, items_to_decide: bool = True) -> Card:
         f"It wins over {test.n_won} of {people} (winning rate ω = {number(test.winning_rate)}; "
         f"{number(test.settings.threshold)} is needed) at {epsilon}: not shown to be as good, and not shown to be "
         f"worse either. {closeness}",
-        (_more_items(test) if items_to_decide else "") + _few_annotators(test),
+        (_more_items(test) if items_to_decide else "") + " ".join(test.cautions),
     )  # fmt: skip
 
 
@@ -87,12 +87,6 @@ def _more_items(test: AltTest) -> str:
         f"About {needed:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more than now) "
         "would tell, yes or no, in four studies out of five. "
     )
-
-
-def _few_annotators(test: AltTest) -> str:
-    if test.settings.fixed_reference or test.n_annotators >= 3 or not test.n_annotators:
-        return ""
-    return "With fewer than three annotators there is no consensus to compare with; take the result with care. "
 
 
 def methods(tests: Sequence[AltTest]) -> list[str]:
