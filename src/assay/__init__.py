@@ -16,7 +16,31 @@ from typing import TYPE_CHECKING, Any
 from assay._version import __version__
 
 if TYPE_CHECKING:
+    from assay.agreement.categorical import cohen_kappa as cohen_kappa
+    from assay.agreement.categorical import exact_agreement as exact_agreement
+    from assay.agreement.categorical import fleiss_kappa as fleiss_kappa
+    from assay.agreement.categorical import gwet_ac as gwet_ac
+    from assay.agreement.categorical import krippendorff_alpha as krippendorff_alpha
+    from assay.agreement.categorical import scott_pi as scott_pi
+    from assay.agreement.categorical import within_agreement as within_agreement
+    from assay.agreement.coefficient import Coefficient as Coefficient
+    from assay.agreement.grading_scale import GradingScaleStudy as GradingScaleStudy
+    from assay.agreement.grading_scale import grading_scale_study as grading_scale_study
+    from assay.agreement.icc import ICC as ICC
+    from assay.agreement.icc import ICCTable as ICCTable
+    from assay.agreement.icc import NestedICC as NestedICC
+    from assay.agreement.icc import icc as icc
+    from assay.agreement.icc import icc_table as icc_table
+    from assay.agreement.icc import nested_icc as nested_icc
+    from assay.agreement.numerical import bias as bias
+    from assay.agreement.numerical import correlation as correlation
+    from assay.agreement.numerical import mae as mae
+    from assay.agreement.numerical import nmae as nmae
+    from assay.agreement.numerical import rmse as rmse
+    from assay.agreement.summary import Agreement as Agreement
+    from assay.agreement.summary import agreement as agreement
     from assay.data.annotations import Annotations as Annotations
+    from assay.data.chunks import scan as scan
     from assay.data.reading import read as read
     from assay.data.scales import Interval as Interval
     from assay.data.scales import Nominal as Nominal
@@ -29,6 +53,7 @@ if TYPE_CHECKING:
     from assay.errors import DesignError as DesignError
     from assay.errors import JudgeError as JudgeError
     from assay.errors import StudyError as StudyError
+    from assay.planning import AltTestPlan as AltTestPlan
     from assay.planning import plan_alt_test as plan_alt_test
     from assay.replacement.alt_test import AltTest as AltTest
     from assay.replacement.alt_test import alt_test as alt_test
@@ -43,6 +68,31 @@ if TYPE_CHECKING:
     from assay.simulation import simulate as simulate
 
 _HOME = {
+    "Agreement": "agreement.summary",
+    "agreement": "agreement.summary",
+    "cohen_kappa": "agreement.categorical",
+    "exact_agreement": "agreement.categorical",
+    "fleiss_kappa": "agreement.categorical",
+    "gwet_ac": "agreement.categorical",
+    "krippendorff_alpha": "agreement.categorical",
+    "scott_pi": "agreement.categorical",
+    "within_agreement": "agreement.categorical",
+    "bias": "agreement.numerical",
+    "correlation": "agreement.numerical",
+    "mae": "agreement.numerical",
+    "nmae": "agreement.numerical",
+    "rmse": "agreement.numerical",
+    "ICC": "agreement.icc",
+    "ICCTable": "agreement.icc",
+    "NestedICC": "agreement.icc",
+    "icc": "agreement.icc",
+    "icc_table": "agreement.icc",
+    "nested_icc": "agreement.icc",
+    "Coefficient": "agreement.coefficient",
+    "GradingScaleStudy": "agreement.grading_scale",
+    "grading_scale_study": "agreement.grading_scale",
+    "scan": "data.chunks",
+    "AltTestPlan": "planning",
     "Annotations": "data.annotations",
     "read": "data.reading",
     "Interval": "data.scales",

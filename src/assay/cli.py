@@ -211,6 +211,7 @@ class Output:
                 print(("\n" if i else "") + tables.to_text(shown) + "\n\n" + result.summary())
 
 
+_WHO = ("humans", "judges", "consensus", "rest", "any human")
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
 
 
@@ -335,7 +336,7 @@ def agreement(
     coefficients
         Names such as cohen-kappa or icc-a1, separated by commas; every one that the scale allows when not given.
     who
-        Kinds of comparison: humans, judges, pairs, consensus, rest, "any human", "drawn human".
+        Kinds of comparison: humans, judges, consensus, rest, "any human" when not given; also pairs, "drawn human".
     by
         A column whose values are analysed one by one.
     adjust
@@ -366,7 +367,7 @@ def agreement(
     how: dict[str, Any] = {"confidence": confidence, "seed": seed}
     how |= {name: value for name, value in (("method", method), ("n_resamples", n_resamples)) if value is not None}
     found = agree(
-        labels, coefficients=coefficients, who=who, by=by, draws=draws, adjust=adjust, repeats=repeats,  # type: ignore[arg-type]
+        labels, coefficients=coefficients, who=who or _WHO, by=by, draws=draws, adjust=adjust, repeats=repeats,  # type: ignore[arg-type]
         clusters=clusters, **how,
     )  # fmt: skip
     shown = found.rows if coefficients else found.rows.filter(found.rows["coefficient"] == found.headline)

@@ -66,7 +66,7 @@ def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> No
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    assert found.tags.count("svg") == 7  # judges, three forests, two curves, labels
+    assert found.tags.count("svg") == 9  # judges, three forests, two curves, labels, agreement twice
 
 
 def test_ids_of_pictures_do_not_clash(page: str) -> None:

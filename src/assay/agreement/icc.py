@@ -49,6 +49,10 @@ TEN: tuple[tuple[str, Form, str], ...] = (
 """The ten of McGraw & Wong (1996, table 4). Cases 2 and 3 have one formula; they differ in what it speaks for."""
 
 
+MOST_ALONE = 10
+"""With fewer items of several labels than this beside as many of one, there is no ICC."""
+
+
 @dataclass(frozen=True)
 class FTest:
     """The F test of no variance between items, and the interval that comes from F distributions."""
@@ -274,8 +278,22 @@ def default_estimator(sheet: Sheet) -> Estimator:
 def intraclass_statistic(
     sheet: Sheet, forms: tuple[Form, ...], estimator: Estimator, k: float
 ) -> IntraclassCorrelation:
-    """The statistic of one or more forms of one model."""
+    """The statistic of one or more forms of one model.
+
+    Raises
+    ------
+    DesignError
+        Where nearly every item has one label only: the few others would decide alone what an error is.
+    """
     m = len(sheet.annotators)
+    if not isinstance(sheet.labels, Chunks):
+        number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
+        single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
+        if several < MOST_ALONE <= single:
+            raise DesignError(
+                f"an ICC tells items from error by items with two labels or more; {several} of {single + several} have "
+                "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
+            )
     if forms[0] in ("1", "k"):
         return IntraclassCorrelation(OneWay(sheet.centre), forms, k)
     components = TwoWay(sheet.centre, m) if estimator == "anova" else Components(sheet.centre, m)

@@ -49,7 +49,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
     parts = [
         Part(
             "Do the annotators agree?",
-            tuple(found.summary().splitlines()[:-1]),
+            (*found.comparisons(), found.how()),
             (("People and judges as panels.", _tidy(panels, "first", "title")),) if panels.height else (),
             tuple(pictures),
             tuple(f"{what} ({count})" for what, count in found.left_out),

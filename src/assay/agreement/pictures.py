@@ -72,21 +72,15 @@ def heat_map(
     ax = figures.axes(ax, width=size + 1.2, height=size)
     error = rows["title"][0].endswith(("error", "difference"))
     # A fixed scale, so that two pictures can be compared: 0 is chance, 1 is perfect.
-    ends = (0.0, float(np.nanmax(cells))) if error else (0.0, 1.0)
-    ax.imshow(cells, cmap="Oranges_r" if error else "Blues", vmin=ends[0], vmax=ends[1] * (1 if error else 1.15))
-    for i, j in zip(*np.nonzero(~np.isnan(cells)), strict=True):
-        dark = (cells[i, j] - ends[0]) / max(ends[1] - ends[0], 1e-12) > 0.6
-        text = f"{cells[i, j]:.2f}".replace("0.", ".", 1) if abs(cells[i, j]) < 1 else f"{cells[i, j]:.1f}"
-        ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark != error else figures.INK)
-    ax.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    ax.set_yticks(range(len(names)), names)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(length=0)
+    top = float(np.nanmax(cells)) if error else 1.0
+    text = [["" if np.isnan(v) else _short(v) for v in row] for row in cells]
+    figures.shaded(ax, cells / (top or 1.0), text, colour=figures.JUDGE if error else figures.HUMAN)
+    ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
+    ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
     people = sum(n in found.humans for n in names)
     if 0 < people < len(names):
-        for draw in (ax.axhline, ax.axvline):
-            draw(people - 0.5, color=figures.INK, linewidth=1.2)
+        ax.axvline(people, color=figures.MUTED, linewidth=1)
+        ax.axhline(len(names) - people, color=figures.MUTED, linewidth=1)
     ax.set_title(rows["title"][0] + (f", {criterion}" if criterion else ""), loc="left", fontsize=10)
     return ax
 
@@ -171,3 +165,8 @@ def consensus_points(
     ax.set_xlabel("people's mean, 0-1")
     ax.set_ylabel("judges' mean, 0-1")
     return ax
+
+
+def _short(value: float) -> str:
+    """``.75`` and ``1.0``: what a cell has room for."""
+    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"

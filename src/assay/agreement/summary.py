@@ -156,6 +156,14 @@ class Agreement(Result):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
             lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+        lines += self.comparisons()
+        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
+        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return "\n".join([*lines, self.how(), self.signature])
+
+    def comparisons(self) -> list[str]:
+        """Whether each judge is closer to the people than they are to each other, a sentence each."""
+        lines = []
         for row in self.differences.filter(pl.col("coefficient") == self.headline).head(12).iter_rows(named=True):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             words = {
@@ -164,12 +172,13 @@ class Agreement(Result):
                 "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
             }
             lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
-        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
-        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return lines
+
+    def how(self) -> str:
+        """How intervals and p-values were made."""
         family = "over the rows of a coefficient and kind of comparison"
         tests = "not adjusted" if self.adjustment == "none" else f"adjusted {family} ({self.adjustment})"
-        lines.append(f"{self.interval}; p-values {tests}.")
-        return "\n".join([*lines, self.signature])
+        return f"{self.interval}; p-values {tests}."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The headline coefficient of panels, of judges with the consensus and with any human: a forest plot."""

@@ -16,7 +16,6 @@ from assay.replacement.alt_test import AltTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Rectangle
 
 MOST_LABELS = 24
 """Categories shown in the picture of labels; the rarest share a column beyond that."""
@@ -67,34 +66,12 @@ def label_shares(labels: Annotations) -> Axes | None:
     columns, codes = _columns(labels, column.to_list())
     shares = np.array([_share(codes[mask], len(columns)) for mask in rows.values()])
     ax = figures.axes(width=max(5.2, 1.6 + 0.42 * len(columns)), height=1.1 + 0.3 * len(rows))
-    for y, row in enumerate(shares):
-        for x, share in enumerate(row):
-            ax.add_patch(_box(x, len(rows) - 1 - y, share, figures.HUMAN if y == 0 else figures.JUDGE))
-            if share >= 0.005:
-                ax.text(
-                    x + 0.5,
-                    len(rows) - 0.5 - y,
-                    f"{100 * share:.0f}",
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color=figures.INK,
-                )
-    ax.set_xlim(0, len(columns))
-    ax.set_ylim(0, len(rows))
+    text = [[f"{100 * share:.0f}" if share >= 0.005 else "" for share in row] for row in shares]
+    figures.shaded(ax, shares, text, colour=[figures.HUMAN, *[figures.JUDGE] * (len(rows) - 1)])
     ax.set_yticks(np.arange(len(rows))[::-1] + 0.5, list(rows))
     long = max(len(c) for c in columns) > 4
     ax.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45 if long else 0, ha="right" if long else "center")
-    ax.tick_params(length=0)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_visible(False)
     return ax
-
-
-def _box(x: float, y: float, share: float, colour: str) -> Rectangle:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, facecolor=colour, alpha=0.06 + 0.6 * share, linewidth=0)
 
 
 def _share(codes: Ints, k: int) -> Floats:
