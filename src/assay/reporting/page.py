@@ -55,7 +55,7 @@ class Page:
         environment = Environment(
             loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
-        return environment.get_template("report.html").render(page=self, version=__version__)
+        return environment.get_template("page.html").render(page=self, version=__version__)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page; the folder is made where it is missing."""
