@@ -1,0 +1,24 @@
+"""Draws the pictures of the how-tos from the example labels: python docs/draw.py, from the project's folder."""
+
+from pathlib import Path
+
+import assay
+from assay.reporting import plots
+
+FOLDER = Path(__file__).parent / "pictures"
+labels = assay.read(
+    "examples/labels.csv", item="id", annotator="worker", label="stars", judges=["gpt-4o", "llama"], scale="1-5"
+)
+judges = assay.compare_judges(labels, annotators="crowd")
+tests = list(judges.tests.values())
+found = {
+    "forest": judges.tests["gpt-4o"].plot(),
+    "epsilon": plots.epsilon_curves(tests),
+    "size": plots.size_curves(tests),
+    "labels": plots.label_shares(labels),
+}
+for name, ax in found.items():
+    ax.figure.set_facecolor("white")
+    ax.figure.patch.set_alpha(1)
+    ax.figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    print(FOLDER / f"{name}.svg")
