@@ -603,6 +603,10 @@ def judge(
         Log every call to standard error.
     """
     from assay.data.study import load_study
+    from assay.errors import require
+
+    for library in ("sqlalchemy", "alembic", "aiohttp"):
+        require(library, "judge", "asking models")
     from assay.judging.run import estimate_study, judge_study
 
     if verbose:

@@ -470,16 +470,18 @@ def _rows(
     }  # fmt: skip
     # One array for all numbers: a frame made column by column takes longer than the test.
     frame = pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers))
+    whole = {c: frame[c].round().cast(pl.Int64) for c in ("n", "n_judge_better", "n_tie", "n_human_better")}
     others = [
         pl.Series("annotator", names, dtype=pl.String),
-        frame["n"].round().cast(pl.Int64),
+        whole["n"],
         *(frame[c] for c in ("rho_judge", "low", "high", "rho_human", "difference")),
         pl.Series("test", found.tests, dtype=pl.String),
         *(frame[c] for c in ("statistic", "p", "p_adjusted")),
         pl.Series("rejected", found.rejected),
         frame["p_reverse"],
         pl.Series("rejected_reverse", found.rejected_reverse),
-        *(frame[c] for c in ("n_judge_better", "n_tie", "n_human_better", "quality")),
+        *(whole[c] for c in ("n_judge_better", "n_tie", "n_human_better")),
+        frame["quality"],
     ]
     return pl.DataFrame(others)
 
