@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +15,7 @@ from assay.data.scales import Label, Scale, parse_scale
 from assay.data.store import AskedQuestion, Assignment, Claim, Store, canonical, digest_of
 from assay.data.study import Item, Judge, Study, scale_of
 from assay.errors import StudyError
-from assay.judging.prompts import Demonstration, complaint, messages_for, reply_schema
+from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
 from assay.judging.providers import Request
 
 _RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
@@ -21,6 +23,19 @@ _RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens",
 
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """What all assignments of one judge, one question and one condition have in common."""
+
+    judge: Judge
+    question: AskedQuestion
+    scale: Scale
+    schema: dict[str, Any] | None
+    template: str | None
+    instructions: str | None
+    """None where they hang on the item."""
 
 
 class Plan:
@@ -39,6 +54,7 @@ class Plan:
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = store.items_named(names)
         self._template_of = lru_cache(maxsize=None)(self._template)
+        self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def save(self) -> None:
         """Write the assignments to the store; nothing where they stand there already."""
@@ -160,8 +176,22 @@ class Plan:
 
     def scale(self, claim: Claim) -> Scale:
         """The scale on which an assignment is to be answered."""
-        varied = claim.condition.get("scale")
-        return parse_scale(varied) if varied else scale_of(self.questions[claim.question].definition.scale)
+        return self._way(claim).scale
+
+    def _way(self, claim: Claim) -> _Way:
+        return self._way_of(claim.annotator, claim.question, canonical(claim.condition))
+
+    def _find_way(self, name: str, number: int, condition: str) -> _Way:
+        varied = json.loads(condition)
+        judge, question = self.judges[name].variant(varied), self.questions[number]
+        scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
+        schema = None
+        if judge.structured == "auto":
+            schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
+        template = self._template_of(judge.prompt)
+        nothing = Item("", None, {})
+        known = None if names_item(template) else instructions(judge, question.definition, scale, template, nothing)
+        return _Way(judge, question, scale, schema, template, known)
 
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
@@ -169,8 +199,8 @@ class Plan:
 
     def request(self, claim: Claim) -> Request:
         """The call for an assignment; with the complaint, where its last reply could not be read."""
-        judge = self.judges[claim.annotator].variant(claim.condition)
-        question, scale = self.questions[claim.question], self.scale(claim)
+        way = self._way(claim)
+        judge, question, scale = way.judge, way.question, way.scale
         few_shot = judge.strategy == "few-shot"
         part = self.study.config.items
         messages = messages_for(
@@ -180,16 +210,14 @@ class Plan:
             claim.item,
             order=self.order(claim),
             demonstrations=self.demonstrations(judge, question, claim.item, scale) if few_shot else (),
-            template=self._template_of(judge.prompt),
+            template=way.template,
             images=part.images,
             folder=self.study.folder,
             hidden=() if part.document is None else (part.document,),
+            system=way.instructions,
         )
         if claim.unread is not None:
             messages = complaint(messages, *claim.unread, scale)
-        schema = None
-        if judge.structured == "auto":
-            schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
         about: dict[str, Any] = {"item": claim.item.name, "judge": judge.name, "question": question.definition.name}
         about |= {"repeat": claim.repeat, **claim.condition}
         if claim.shown:
@@ -197,7 +225,7 @@ class Plan:
         if claim.unread is not None:
             about["attempt"] = 2
         return Request(
-            judge.model or judge.name, messages, judge.temperature, judge.max_tokens, schema, judge.params, about
+            judge.model or judge.name, messages, judge.temperature, judge.max_tokens, way.schema, judge.params, about
         )
 
 

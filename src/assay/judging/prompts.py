@@ -68,6 +68,7 @@ def messages_for(
     images: Sequence[str] = (),
     folder: Path = Path(),
     hidden: Sequence[str] = (),
+    system: str | None = None,
 ) -> list[Message]:
     """The messages by which one judge is asked one question about one item.
 
@@ -84,14 +85,11 @@ def messages_for(
         Columns that hold the path (relative to ``folder``) or URL of an image.
     hidden : list of str
         Columns that are never shown.
+    system : str, optional
+        What `instructions` gives, where it is known already.
     """
     mark = _mark(item)
-    cot = judge.strategy == "chain-of-thought"
-    shown = {"question": question.text, "guidelines": question.guidelines, "scale": _described(scale)}
-    shown["meanings"] = "\n".join(f"{label}: {meaning}" for label, meaning in question.meanings.items())
-    shown["format"] = answer_format(scale, reasoning=cot)
-    default = _GENERATE if scale.kind == "text" else INSTRUCTIONS
-    system = _render(template or default, **shown, item=item.fields)
+    system = system or instructions(judge, question, scale, template, item)
     messages: list[Message] = [{"role": "system", "content": system + "\n\n" + _UNTRUSTED.format(mark=mark)}]
     for one in demonstrations:
         content = _presented(one.item, question, order, mark, images, folder, hidden)
@@ -99,6 +97,20 @@ def messages_for(
         messages += [{"role": "user", "content": content}, {"role": "assistant", "content": answer}]
     messages.append({"role": "user", "content": _presented(item, question, order, mark, images, folder, hidden)})
     return messages
+
+
+def instructions(judge: Judge, question: Question, scale: Scale, template: str | None, item: Item) -> str:
+    """What a judge is told before it sees the item."""
+    shown = {"question": question.text, "guidelines": question.guidelines, "scale": _described(scale)}
+    shown["meanings"] = "\n".join(f"{label}: {meaning}" for label, meaning in question.meanings.items())
+    shown["format"] = answer_format(scale, reasoning=judge.strategy == "chain-of-thought")
+    default = _GENERATE if scale.kind == "text" else INSTRUCTIONS
+    return _render(template or default, **shown, item=item.fields)
+
+
+def names_item(template: str | None) -> bool:
+    """Whether a prompt may differ from item to item."""
+    return template is not None and "item" in template
 
 
 def complaint(messages: Sequence[Message], reply: str, reason: str, scale: Scale) -> list[Message]:

@@ -41,6 +41,7 @@ _REFUSALS = re.compile(
     r"|as an AI|unable to (?:assist|help|comply|provide)|can(?:no|')t (?:assist|help|comply))",
     re.IGNORECASE,
 )
+_THINKING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _FRACTION = re.compile(
     rf"^(?P<value>{_DIGITS})\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)(?:\s*(?:stars?|points?))?$", re.I
@@ -48,6 +49,9 @@ _FRACTION = re.compile(
 _NUMBER = re.compile(rf"^(?P<value>{_DIGITS})\s*(?P<unit>%|percent|stars?|points?|pts)?$", re.I)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
+
+
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -117,13 +121,15 @@ def _read_text(text: str, scale: Scale, finish: str) -> Reply:
 
 def _plain(text: str) -> str:
     """Digits and letters in their everyday form; invisible characters gone."""
+    if text.isascii() and text.isprintable():
+        return text
     text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
 
 
 def _after_thinking(text: str) -> tuple[str, str | None]:
     """The reply without the <think> part that some models put before it."""
-    match = re.match(r"\s*<(think|thinking|reasoning)>(.*?)</\1>", text, re.DOTALL | re.IGNORECASE)
+    match = _THINKING.match(text)
     return (text[match.end() :], match[2].strip() or None) if match else (text, None)
 
 
@@ -147,11 +153,10 @@ def _from_json(text: str) -> Iterator[Any]:
 
 def _objects(text: str) -> Iterator[Any]:
     """Every JSON object in a text, also one with single quotes, a trailing comma or no quotes at its keys."""
-    decoder = json.JSONDecoder()
     position = text.find("{")
     while position >= 0:
         try:
-            value, end = decoder.raw_decode(text, position)
+            value, end = _DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             flat = re.match(r"\{[^{}]*\}", text[position:])
             value = None if flat is None else _mended(flat[0])

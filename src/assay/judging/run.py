@@ -9,7 +9,6 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from assay.judging.plan import Plan
 from assay.judging.prompts import fingerprint, unshuffled
 from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
 from assay.judging.replies import Reply, read_reply
+from assay.judging.storing import Claims, StoreThread
 
 log = logging.getLogger("assay.judging")
 
@@ -233,7 +233,7 @@ def judge_study(
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
     prices = {judge.name: pricer(judge) for judge in asked}
-    unpriced = tuple(name for name, price in prices.items() if price is None)
+    unpriced = [name for name, price in prices.items() if price is None]
     if unpriced and study.config.limits.max_cost is not None:
         raise JudgeError(
             f"max_cost can not be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
@@ -243,7 +243,15 @@ def judge_study(
         opened.take_in(study)
         plan = Plan(study, opened)
         plan.save()
-        return asyncio.run(_Run(plan, asked, prices, unpriced, record, progress, providers or {}, first_wait).go())
+        answering = {judge.name: (providers or {}).get(judge.name) or _provider(judge, study) for judge in asked}
+        if record is not None:
+            answering = {name: Recorder(provider, Path(record)) for name, provider in answering.items()}
+        return asyncio.run(_Run(plan, answering, prices, progress, first_wait).go())
+
+
+def _provider(judge: Judge, study: Study) -> Provider:
+    limits = study.config.limits
+    return provider_for(judge, folder=study.folder, timeout=limits.timeout, connections=limits.concurrency)
 
 
 def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
@@ -263,19 +271,21 @@ class _Run:
     def __init__(
         self,
         plan: Plan,
-        judges: list[Judge],
-        prices: dict[str, Pricer | None],
-        unpriced: tuple[str, ...],
-        record: str | Path | None,
-        progress: Callable[[Progress], None] | None,
         providers: dict[str, Provider],
+        prices: dict[str, Pricer | None],
+        progress: Callable[[Progress], None] | None,
         first_wait: float,
     ) -> None:
-        self.plan, self.judges, self.prices, self.unpriced = plan, judges, prices, unpriced
+        self.plan, self.providers, self.prices, self.progress = plan, providers, prices, progress
         self.store: Store = plan.store
         self.limits = plan.study.config.limits
-        self.record, self.progress = record, progress
-        self.given, self.first_wait = providers, first_wait
+        self.lanes: dict[tuple[str, str | None], tuple[Endpoint, list[str]]] = {}
+        for name in providers:
+            judge = plan.judges[name]
+            where = (judge.provider, judge.base_url)
+            if where not in self.lanes:
+                self.lanes[where] = (Endpoint(self.limits, first_wait=first_wait), [])
+            self.lanes[where][1].append(name)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
@@ -283,67 +293,46 @@ class _Run:
         self.stopped: str | None = None
         self.fatal: AssayError | None = None
         self.silent = 0
-        # One thread writes: transactions follow each other, and the calls go on meanwhile.
-        self.writer = ThreadPoolExecutor(1, "assay-store")
 
     async def go(self) -> JudgeRun:
         """Ask until nothing is open, or something stops it."""
         self.begun = monotonic()
-        lanes = self._lanes()
-        self.run = await self._in_store(self.store.start_run)
-        self.spent = await self._in_store(self.store.spent)
-        self.total = (await self._in_store(self.store.counts, [j.name for j in self.judges])).get("open", 0)
-        heartbeat = asyncio.create_task(self._heartbeat())
+        self.writer = StoreThread()
+        judges = list(self.providers)
         try:
-            with _interruptible(lambda: self._stop("interrupted")):
-                async with asyncio.TaskGroup() as tasks:
-                    for endpoint, judges in lanes:
-                        tasks.create_task(self._lane(endpoint, judges, tasks))
-        except* sa.exc.DBAPIError as group:
-            self.fatal = StudyError(f"the store {self.store.where} failed: {_first(group)}")
+            self.run = await self.writer.do(self.store.start_run)
+            self.spent = await self.writer.do(self.store.spent)
+            self.total = (await self.writer.do(self.store.counts, judges)).get("open", 0)
+            heartbeat = asyncio.create_task(self._heartbeat())
+            try:
+                with _interruptible(lambda: self._stop("interrupted")):
+                    async with asyncio.TaskGroup() as tasks:
+                        for endpoint, names in self.lanes.values():
+                            self._open(endpoint, names, tasks)
+            except* sa.exc.DBAPIError as group:
+                self.fatal = StudyError(f"the store {self.store.where} failed: {_first(group)}")
+            finally:
+                heartbeat.cancel()
+                await self.writer.do(self.store.end_run, self.run)
+                for provider in self.providers.values():
+                    await provider.close()
+            left = await self.writer.do(self.store.counts, judges)
         finally:
-            heartbeat.cancel()
-            await self._in_store(self.store.end_run, self.run)
-            for provider in self.providers.values():
-                await provider.close()
-            left = await self._in_store(self.store.counts, [j.name for j in self.judges])
-            self.writer.shutdown()
+            self.writer.close()
         if self.fatal is not None:
             raise self.fatal
         return self._result(left)
 
-    def _lanes(self) -> list[tuple[Endpoint, list[str]]]:
-        """Endpoints with the judges that share them, and the judges' providers."""
-        grouped: dict[tuple[str, str | None], list[Judge]] = {}
-        for judge in self.judges:
-            grouped.setdefault((judge.provider, judge.base_url), []).append(judge)
-        self.providers: dict[str, Provider] = {}
-        for judge in self.judges:
-            provider = self.given.get(judge.name) or provider_for(
-                judge,
-                folder=self.plan.study.folder,
-                timeout=self.limits.timeout,
-                connections=self.limits.concurrency,
-            )
-            self.providers[judge.name] = provider if self.record is None else Recorder(provider, Path(self.record))
-        self.endpoints = [Endpoint(self.limits, first_wait=self.first_wait) for _ in grouped]
-        names = [[judge.name for judge in judges] for judges in grouped.values()]
-        return list(zip(self.endpoints, names, strict=True))
-
-    async def _lane(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
-        """Claim a handful, ask them, claim the next; as many at a time as the limits allow."""
-        places = asyncio.Semaphore(self.limits.concurrency)
+    def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
+        """As many places as the limits allow, each with one question after the other."""
         batch = min(200, 2 * self.limits.concurrency)
-        while not self._over():
-            claims = await self._in_store(self.store.claim, self.run, judges, batch)
-            if not claims:
-                return
-            for claim in claims:
-                await places.acquire()
-                if self._over():
-                    return
-                task = tasks.create_task(self._question(endpoint, claim))
-                task.add_done_callback(lambda _: places.release())
+        claims = Claims(lambda: self.writer.do(self.store.claim, self.run, judges, batch), batch=batch)
+        for _ in range(min(self.limits.concurrency, self.total)):
+            tasks.create_task(self._place(endpoint, claims))
+
+    async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
+        while not self._over() and (claim := await claims.next()) is not None and not self._over():
+            await self._question(endpoint, claim)
 
     def _over(self) -> bool:
         """Whether no further call may begin."""
@@ -353,7 +342,7 @@ class _Run:
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
-        for endpoint in self.endpoints:
+        for endpoint, _ in self.lanes.values():
             endpoint.stopping.set()
 
     async def _question(self, endpoint: Endpoint, claim: Claim) -> None:
@@ -363,7 +352,7 @@ class _Run:
             if answer is None:
                 return
             revision = claim.revision + 1
-            written = await self._in_store(self._write, claim, answer, revision)
+            written = await self.writer.do(self._write, claim, answer, revision)
             self._count(claim, answer, written)
             if answer.status != "unreadable" or not written:
                 return
@@ -469,7 +458,7 @@ class _Run:
             tokens_out=self.counts["tokens_out"],
             seconds=monotonic() - self.begun,
             reasons=dict(self.reasons),
-            unpriced=self.unpriced,
+            unpriced=tuple(name for name, price in self.prices.items() if price is None),
             stopped=self.stopped,
         )
 
@@ -477,12 +466,9 @@ class _Run:
         while True:
             await asyncio.sleep(HEARTBEAT)
             try:
-                await self._in_store(self.store.still_here, self.run)
+                await self.writer.do(self.store.still_here, self.run)
             except sa.exc.DBAPIError as error:
                 log.warning("no sign of life could be given: %s", error.orig)
-
-    async def _in_store(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self.writer, work, *arguments)
 
 
 @contextmanager
