@@ -1,7 +1,9 @@
-"""How much does keeping every answer cost? A judging run against a bare loop over the same provider.
+"""How much does keeping every answer cost? A judging run against a bare loop over the same provider call.
 
 Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a process of its own, answers
-every call after 50 ms; 100 calls are in flight. Where Inspect AI is installed in an environment of its own
+every call after 50 ms; 100 calls are in flight. The bare loop makes the same calls through the same
+provider, from requests made before, and keeps nothing. Each figure is the best of ``--rounds``, taken in
+turn and each in a process of its own. Where Inspect AI is installed in an environment of its own
 (``--inspect /path/to/python``), it is asked the same.
 """
 
@@ -16,7 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.judging.providers import Request
 
 DELAY = 0.05
 AT_ONCE = 100
@@ -25,7 +32,8 @@ INSPECT = """
 import asyncio, sys, time
 from inspect_ai.model import get_model, GenerateConfig
 async def main(url, n, at_once):
-    model = get_model("openai/tiny", base_url=url, api_key="none", config=GenerateConfig(max_connections=at_once))
+    model = get_model("openai/tiny", base_url=url, api_key="none", responses_api=False,
+                      config=GenerateConfig(max_connections=at_once))
     places = asyncio.Semaphore(at_once)
     async def one(i):
         async with places:
@@ -80,84 +88,143 @@ limits: {{concurrency: {AT_ONCE}}}
     )
 
 
-async def bare(url: str, folder: Path, questions: int) -> float:
-    """Calls a second of a loop that only calls: no store, no reading, no counting."""
+def requests_of(folder: Path, questions: int) -> list[Request]:
+    """The requests that the run will make."""
     from assay.data.study import load_study
     from assay.judging.plan import Plan
-    from assay.judging.providers import OpenAIChat
 
     study = load_study(folder)
     with study.open_store(str(folder / "bare.db")) as store:
         store.take_in(study)
         plan = Plan(study, store)
         plan.save()
-        request = plan.request(store.sample("m1", 1)[0])
-    provider = OpenAIChat(url, None, timeout=60, connections=AT_ONCE)
+        return [plan.request(claim) for claim in store.sample("m1", questions)]
+
+
+async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> float:
+    """Calls a second, so many at once."""
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def one() -> None:
+    async def one(request: Request) -> None:
         async with places:
-            await provider.complete(request)
+            await call(request)
 
-    await one()
     begun = time.perf_counter()
-    await asyncio.gather(*(one() for _ in range(questions)))
-    taken = time.perf_counter() - begun
+    await asyncio.gather(*(one(request) for request in requests))
+    return len(requests) / (time.perf_counter() - begun)
+
+
+async def _bare(url: str, folder: Path, questions: int) -> float:
+    """A loop over the provider's calls: no store, no reading, no counting."""
+    from assay.judging.providers import OpenAIChat
+
+    requests = requests_of(folder, questions)
+    provider = OpenAIChat(url, None, timeout=60, connections=AT_ONCE)
+    rate = await gathered(provider.complete, requests)
     await provider.close()
-    return questions / taken
+    return rate
 
 
-def judged(folder: Path) -> None:
-    """Calls a second of a judging run, from its first claim to its last answer; and its memory."""
+async def _raw(url: str, folder: Path, questions: int) -> float:
+    """The same bodies through aiohttp alone."""
+    import aiohttp
+
+    from assay.judging.providers import OpenAIChat
+
+    requests = requests_of(folder, questions)
+    provider = OpenAIChat(url, None, timeout=60, connections=AT_ONCE)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=AT_ONCE)) as session:
+
+        async def call(request: Request) -> None:
+            async with session.post(provider.url, json=provider.body(request, request.schema)) as response:
+                await response.read()
+
+        return await gathered(call, requests)
+
+
+def bare(url: str, folder: Path, questions: int) -> float:
+    return asyncio.run(_bare(url, folder, questions))
+
+
+def raw(url: str, folder: Path, questions: int) -> float:
+    return asyncio.run(_raw(url, folder, questions))
+
+
+def judged(url: str, folder: Path, questions: int) -> float:
+    """A judging run, from its first claim to its last answer."""
     from assay.data.study import load_study
     from assay.judging.run import judge_study
 
+    (folder / "study.db").unlink(missing_ok=True)
     done = judge_study(load_study(folder))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"rate": done.answered / done.seconds, "memory": memory}))
+    assert done.answered == questions, done.summary()
+    return done.answered / done.seconds
 
 
-def in_own_process(folder: Path) -> dict[str, float]:
-    out = subprocess.run(
-        [sys.executable, __file__, "--judged", str(folder)], capture_output=True, text=True, check=True
-    )
-    found: dict[str, float] = json.loads(out.stdout)
+WAYS = {"raw": raw, "bare": bare, "judged": judged}
+
+
+def in_own_process(way: str, url: str, folder: Path, questions: int) -> dict[str, float]:
+    """What one way reaches, calls a second, and its memory in MB."""
+    command = [sys.executable, __file__, str(questions), "--way", way, "--url", url, "--folder", str(folder)]
+    found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return found
+
+
+def inspected(python: str, url: str, questions: int) -> float:
+    """What Inspect AI's own model call reaches."""
+    command = [python, "-c", INSPECT, url, str(questions), str(AT_ONCE)]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1])
+
+
+def compare(url: str, folder: Path, chosen: argparse.Namespace) -> None:
+    make_study(folder, url, chosen.questions)
+    best: dict[str, float] = {}
+    memory = 0.0
+    for _ in range(chosen.rounds):
+        for way in WAYS:
+            found = in_own_process(way, url, folder, chosen.questions)
+            best[way] = max(best.get(way, 0.0), found["rate"])
+            memory = found["memory"]
+        if chosen.inspect:
+            best["inspect"] = max(best.get("inspect", 0.0), inspected(chosen.inspect, url, chosen.questions))
+    rate = best["judged"]
+    print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {AT_ONCE} at once, best of {chosen.rounds}")
+    print(f"aiohttp alone  {best['raw']:7.0f}/s")
+    print(f"bare loop      {best['bare']:7.0f}/s")
+    print(f"assay judge    {rate:7.0f}/s  {rate / best['bare']:.0%} of the bare loop, {memory:.0f} MB")
+    if chosen.inspect:
+        print(f"Inspect AI     {best['inspect']:7.0f}/s  assay is {rate / best['inspect']:.1f} times as fast")
+    if chosen.large:
+        larger = folder / "large"
+        larger.mkdir()
+        make_study(larger, url, chosen.large)
+        more = in_own_process("judged", url, larger, chosen.large)["memory"]
+        print(f"{chosen.large} questions: {more:.0f} MB, {more / memory:.2f} times as much")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("questions", nargs="?", type=int, default=5000)
-    arguments.add_argument("--judged", type=Path)
+    arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--inspect", help="the Python of an environment with inspect-ai and openai")
     arguments.add_argument("--large", type=int, default=0, help="measure memory over so many questions too")
+    for name in ("way", "url", "folder"):
+        arguments.add_argument(f"--{name}", help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
-    if chosen.judged:
-        judged(chosen.judged)
+    if chosen.way:
+        rate = WAYS[chosen.way](chosen.url, Path(chosen.folder), chosen.questions)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"rate": rate, "memory": memory}))
         return
     port: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)
     server.start()
-    url = f"http://127.0.0.1:{port.get()}/v1"
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        make_study(folder, url, chosen.questions)
-        loop = asyncio.run(bare(url, folder, chosen.questions))
-        run = in_own_process(folder)
-        print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {AT_ONCE} at once")
-        print(f"bare loop    {loop:7.0f}/s")
-        print(f"assay judge  {run['rate']:7.0f}/s  {run['rate'] / loop:.0%} of the loop, {run['memory']:.0f} MB")
-        if chosen.inspect:
-            command = [chosen.inspect, "-c", INSPECT, url, str(chosen.questions), str(AT_ONCE)]
-            rate = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
-            print(f"Inspect AI   {rate:7.0f}/s  assay is {run['rate'] / rate:.1f} times as fast")
-        if chosen.large:
-            larger = folder / "large"
-            larger.mkdir()
-            make_study(larger, url, chosen.large)
-            memory = in_own_process(larger)["memory"]
-            print(f"{chosen.large} questions: {memory:.0f} MB, {memory / run['memory']:.2f} times as much")
-    server.terminate()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            compare(f"http://127.0.0.1:{port.get()}/v1", Path(name), chosen)
+    finally:
+        server.terminate()
 
 
 if __name__ == "__main__":
