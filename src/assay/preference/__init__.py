@@ -1,0 +1,1 @@
+"""Which is better, and can anyone tell?"""

@@ -1,0 +1,212 @@
+"""Position bias: by hand, laws, edges, errors; from the columns that a study's store writes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.data.annotations import Annotations
+from assay.data.scales import Nominal, OddOneOut, Preference
+from assay.errors import DataError, DesignError
+from assay.preference.position import position_bias, position_parts
+
+#        item  order  label place
+PAIRS = [
+    ("p1", "a>b", -1, 1),
+    ("p1", "b>a", -1, 2),  # the same text in both orders
+    ("p2", "a>b", -1, 1),
+    ("p2", "b>a", 1, 1),  # the first in both
+    ("p3", "a>b", 0, None),
+    ("p3", "b>a", 0, None),  # twice a tie: the same answer, no choice
+    ("p4", "a>b", 0, None),
+    ("p4", "b>a", 1, 1),  # a tie and a choice
+]
+
+
+def pairs(rows=PAIRS, *, annotator="m", **columns) -> Annotations:
+    item, order, label, position = zip(*rows, strict=True)
+    frame = pl.DataFrame({"item": item, "annotator": annotator, "label": label, "order": order, "position": position})
+    frame = frame.with_columns(kind=pl.lit("judge"), **columns)
+    return Annotations.from_frame(frame, scale=Preference(), conditions=["order"])
+
+
+def simulated(bias: float, *, seed: int = 0, n: int = 200) -> Annotations:
+    """Both orders of n pairs; with probability ``bias`` the first is chosen, else the better text."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        better = rng.choice([-1, 1])
+        for order, first in (("a>b", -1), ("b>a", 1)):
+            label = first if rng.random() < bias else better
+            rows.append((f"p{i}", order, int(label), 1 if label == first else 2))
+    return pairs(rows)
+
+
+def triplets(places) -> Annotations:
+    frame = pl.DataFrame({"item": [f"t{i}" for i in range(len(places))], "position": places})
+    frame = frame.with_columns(
+        annotator=pl.lit("m"), kind=pl.lit("judge"), order=pl.lit("a>b>c"), label=pl.lit("A")
+    ).with_columns(order=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("c>a>b")).otherwise("order"))
+    return Annotations.from_frame(frame, scale=OddOneOut())
+
+
+def test_two_texts_by_hand():
+    found = position_bias(pairs())
+    # Choices at places 1, 2, 1, 1, 1: four of five. Pairs alike: p1 and p3 of four.
+    row = found.shares.row(0, named=True)
+    assert (row["estimate"], row["n"], row["ties"], row["place"]) == (0.8, 5, 3, "first")
+    assert row["difference"] == pytest.approx(0.3)
+    assert (found.consistency["estimate"][0], found.consistency["n"][0]) == (0.5, 4)
+    assert (found.n_items, found.n_labels) == (4, 8)
+    assert "m chose the text shown first with probability 0.80" in found.summary()
+    assert "m gave the same answer in both orders for 0.50 of 4 pairs." in found.summary()
+
+
+def test_three_texts_by_hand():
+    found = position_bias(triplets([1, 1, 1, 2, 3, 1]))
+    assert found.shares["estimate"].to_list() == pytest.approx([4 / 6, 1 / 6, 1 / 6])
+    assert found.shares["difference"].to_list() == pytest.approx([1 / 3, -1 / 6, -1 / 6])
+    assert found.consistency.height == 0
+
+
+def test_a_judge_without_bias_is_not_called_biased_and_one_with_it_is():
+    fair, unfair = position_bias(simulated(0.0)), position_bias(simulated(0.4))
+    # Without bias each pair is chosen once in each place: exactly one half, and no resample differs.
+    assert fair.shares["estimate"][0] == 0.5
+    assert math.isnan(fair.shares["low"][0])
+    assert fair.consistency["estimate"][0] == 1.0
+    assert fair.biased == ()
+    # With bias .4 the first has .4 + .6 / 2 = .7.
+    assert unfair.shares["low"][0] < 0.7 < unfair.shares["high"][0]
+    assert unfair.biased == ("m",)
+
+
+def test_the_interval_covers_the_truth():
+    inside = 0
+    for seed in range(100):
+        row = position_bias(simulated(0.4, seed=seed, n=60), n_resamples=400).shares.row(0, named=True)
+        inside += row["low"] <= 0.7 <= row["high"]
+    assert inside >= 88
+
+
+def test_swapping_the_places_mirrors_the_share():
+    mirrored = [(i, o, v, None if p is None else 3 - p) for i, o, v, p in PAIRS]
+    assert position_bias(pairs(mirrored)).shares["estimate"][0] == pytest.approx(0.2)
+
+
+def test_order_of_rows_and_names_change_nothing():
+    one = position_bias(pairs())
+    other = position_bias(pairs(PAIRS[::-1]))
+    assert one.shares.equals(other.shares)
+    assert one.signature == other.signature
+    renamed = [({"p1": "p4", "p4": "p1"}.get(i, i), *rest) for i, *rest in PAIRS]
+    assert position_bias(pairs(renamed)).shares["estimate"][0] == one.shares["estimate"][0]
+
+
+def test_clusters_are_resampled_whole():
+    labels = simulated(0.4, n=43)
+    items = labels.labels.select("item").unique().sort("item").with_columns(doc=pl.int_range(pl.len()) // 8)
+    wide = Annotations.from_frame(
+        labels.labels, scale=Preference(), conditions=["order"], items=items, annotators=labels.annotators
+    )
+    alone, together = position_bias(wide), position_bias(wide, clusters="doc")
+    assert alone.shares["estimate"][0] == together.shares["estimate"][0]
+    assert alone.shares.select("low", "high").row(0) != together.shares.select("low", "high").row(0)
+    assert "clusters:doc" in together.signature
+    with pytest.raises(DataError, match="column 'docs' is not in the items; did you mean 'doc'"):
+        position_bias(wide, clusters="docs")
+
+
+def test_people_and_several_judges_each_have_their_row():
+    both = pl.concat(
+        [
+            pairs().labels.with_columns(kind=pl.lit("judge")),
+            pairs(annotator="ana").labels.with_columns(kind=pl.lit("human")),
+        ]
+    )
+    found = position_bias(Annotations.from_frame(both, scale=Preference(), conditions=["order"]))
+    assert dict(found.shares.select("annotator", "kind").iter_rows()) == {"m": "judge", "ana": "human"}
+
+
+def test_answers_whose_place_is_not_known_are_counted():
+    found = position_bias(pairs([*PAIRS, ("p5", None, 1, None)]))
+    assert found.left_out == (("the place that was chosen is not known", 1),)
+    assert "Left out: the place that was chosen is not known (1)." in found.summary()
+
+
+def test_repeats_and_conditions_are_paired_with_their_own():
+    rows = [(*r, t) for r in PAIRS[:4] for t in (0.0, 1.0)]
+    item, order, label, position, temperature = zip(*rows, strict=True)
+    frame = pl.DataFrame({"item": item, "annotator": "m", "label": label, "order": order, "position": position})
+    frame = frame.with_columns(temperature=pl.Series(temperature), kind=pl.lit("judge"))
+    labels = Annotations.from_frame(frame, scale=Preference(), conditions=["order", "temperature"])
+    found = position_bias(labels)
+    assert (found.consistency["estimate"][0], found.consistency["n"][0]) == (0.5, 4)
+
+
+def test_one_order_throughout_is_cautioned_against():
+    found = position_bias(pairs([(f"p{i}", "a>b", -1 if i % 3 else 1, 1 if i % 3 else 2) for i in range(30)]))
+    assert found.fixed == ("the question",)
+    assert "was always shown in one order" in found.summary()
+    assert found.consistency.height == 0
+
+
+def test_all_ties_leave_nothing_to_estimate():
+    found = position_bias(pairs([("p1", "a>b", 0, None), ("p2", "b>a", 0, None)]))
+    row = found.shares.row(0, named=True)
+    assert math.isnan(row["estimate"])
+    assert (row["n"], row["ties"]) == (0, 2)
+    assert "not estimable" in found.summary()
+
+
+def test_what_it_can_not_answer_is_said():
+    with pytest.raises(DesignError, match="needs a column 'position'"):
+        position_bias(Annotations.from_frame(pairs().labels.drop("position").head(1), scale=Preference()))
+    with pytest.raises(DesignError, match="scale preference or odd-one-out"):
+        position_bias(
+            Annotations.from_frame(
+                pl.DataFrame({"item": ["a"], "annotator": "m", "label": ["x"], "position": [1]}), scale=Nominal()
+            )
+        )
+    with pytest.raises(DataError, match="item 'p1': place 3 was chosen, but 2 texts are shown"):
+        position_bias(pairs([("p1", "a>b", -1, 3)]))
+    with pytest.raises(DesignError, match="no answer says which place"):
+        position_bias(pairs([("p1", None, -1, None)]))
+
+
+def test_a_result_can_be_kept_drawn_and_laid_out():
+    found = position_bias(simulated(0.4, n=40))
+    kept = found.to_dict()
+    assert kept["kind"] == "PositionBias"
+    assert kept["signature"] == found.signature
+    (part,) = position_parts(found)
+    assert [frame.height for _, frame in part.frames] == [1, 1]
+    assert "m" in part.words[0]
+    pytest.importorskip("matplotlib")
+    for _, draw in part.pictures:
+        assert draw().get_xlabel() == "share of choices"
+
+
+def test_a_study_s_own_answers(tmp_path):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("aiohttp")
+    import json
+
+    from assay.data.study import load_study
+    from assay.judging.run import judge_study
+
+    (tmp_path / "items.csv").write_text("item,a,b\np1,x,y\np2,x,y\n")
+    (tmp_path / "study.yaml").write_text(
+        "questions: [{name: better, text: 'Which?', scale: preference, options: [a, b]}]\n"
+        "judges: [{name: m, provider: recorded, file: replies.jsonl}]\n"
+    )
+    replies = [{"item": i, "judge": "m", "reply": '{"label": "first"}'} for i in ("p1", "p2")]
+    (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, replies)))
+    study = load_study(tmp_path)
+    judge_study(study)
+    found = position_bias(study.annotations())
+    assert found.shares["estimate"].to_list() == [1.0]
+    assert found.consistency["estimate"].to_list() == [0.0]
