@@ -222,6 +222,32 @@ def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
     assert store.annotations().labels.equals(before.labels)
 
 
+def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
+    file = study.folder / "labels.csv"
+    head = "item,annotator,label,seconds,mood,gender,review\n"
+    file.write_text(head + "r01,ana,1,3.5,calm,f,x\nr02,ana,5,2,,f,y\nr01,ben,2,9,wild,m,x\nr02,ben,4,1,calm,m,y\n")
+    store.take_in(study)
+    labels = store.annotations()
+    found = labels.labels.sort("annotator", "item")
+    assert found["seconds"].to_list() == [3.5, 2, 9, 1]
+    assert found["mood"].to_list() == ["calm", None, "wild", "calm"]
+    assert dict(labels.annotators.select("annotator", "gender").drop_nulls().iter_rows()) == {"ana": "f", "ben": "m"}
+    assert "the file of labels has review too; those of the items count" in labels.reading.lines()
+    assert labels.items["review"][0] == "The soup was cold and nobody cared."
+    file.write_text(file.read_text().replace("3.5", "4.5"))
+    store.take_in(load_study(study.folder))
+    assert store.annotations().labels.sort("annotator", "item")["seconds"][0] == 4.5
+
+
+def test_an_order_that_hangs_on_the_item_is_a_condition_still(store, study):
+    rows = "r01,ana,1,a>b\nr01,ben,2,a>b\nr02,ana,5,b>a\nr02,ben,5,b>a\n"
+    (study.folder / "labels.csv").write_text("item,annotator,label,order\n" + rows)
+    store.take_in(study)
+    labels = store.annotations()
+    assert labels.conditions == ("order",)
+    assert labels.labels.sort("item", "annotator")["order"].to_list() == ["a>b", "a>b", "b>a", "b>a"]
+
+
 def test_labels_of_people_off_the_scale_name_the_file(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,ana,9\n")
     with pytest.raises(StudyError, match=r"labels\.csv.*off the scale"):

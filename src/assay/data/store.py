@@ -288,33 +288,40 @@ class Store:
         """Add the labels of the study's file that are new or have changed; withdraw those that are gone."""
         known = set(db.execute(sa.select(_items.c.item).where(_items.c.active)).scalars())
         ids = {q.definition.name: q.id for q in _current_questions(db)}
-        self._take_annotators(db, [(name, "human", {}) for name in labels.humans])
-        self._take_annotators(db, [(name, "judge", {}) for name in labels.judges])
-        wanted: dict[tuple[Any, ...], Any] = {}
+        self._take_annotators(db, _people_of(labels))
+        wanted: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         unknown_items = 0
-        for row in labels.labels.iter_rows(named=True):
+        taken = {*_OF_A_LABEL, *(f for item in study.items() for f in item.fields)}
+        extra = [c for f in (labels.labels, labels.items) for c in f.columns if c not in _OF_A_LABEL]
+        columns = {c: labels.column(c).to_list() for c in extra if c not in taken}
+        frames = (labels.labels, labels.items, labels.annotators)
+        varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
+        conditions = {c: labels.column(c).to_list() for c in varied}
+        self._set(db, "labels' columns not kept", [c for c in extra if c in taken])
+        for number, row in enumerate(labels.labels.iter_rows(named=True)):
             if row["item"] not in known:
                 unknown_items += 1
                 continue
             question = ids[row.get("criterion") or study.question_names[0]]
-            condition = {c: row[c] for c in ("scale", "order") if row.get(c) is not None}
+            condition = {c: conditions[c][number] for c in varied if conditions[c][number] is not None}
             key = (row["item"], question, row["annotator"], canonical(condition), int(row.get("repeat") or 1))
-            wanted[key] = row["label"]
+            about = {c: values[number] for c, values in columns.items() if values[number] is not None}
+            wanted[key] = (row["label"], {"about": json.loads(canonical(about))} if about else None)
         self._set(db, "labels without item", unknown_items)
-        a = _assignments
-        mine = sa.select(a.c.id, a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, _answers.c.label)
-        mine = mine.select_from(a.outerjoin(_answers, _answers.c.id == a.c.answer)).where(a.c.session == "file")
-        held = {tuple(row[1:6]): (row.id, row.label) for row in db.execute(mine)}
+        a, s = _assignments, _answers
+        mine = sa.select(a.c.id, a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, s.c.label, s.c.shown)
+        mine = mine.select_from(a.outerjoin(s, s.c.id == a.c.answer)).where(a.c.session == "file")
+        held = {tuple(row[1:6]) for row in db.execute(mine)}
         new = [dict(zip(_KEY, key, strict=True)) for key in wanted if key not in held]
         rest = {"recipe": "", "session": "file", "status": "open", "active": True}
         for chunk in _chunks(new):
             db.execute(sa.insert(a), [row | rest for row in chunk])
-        held |= {tuple(row[1:6]): (row.id, row.label) for row in db.execute(mine)}
-        for key, (number, label) in held.items():
-            if key not in wanted and label is not None:
-                self._add(db, number, Answer("withdrawn", reason="no longer in the file of labels"))
-            elif key in wanted and wanted[key] != label:
-                self._add(db, number, Answer("valid", wanted[key]))
+        for there in db.execute(mine).all():
+            label, shown = wanted.get(tuple(there[1:6]), (None, None))
+            if label is None and there.label is not None:
+                self._add(db, there.id, Answer("withdrawn", reason="no longer in the file of labels"))
+            elif label is not None and (label, shown) != (there.label, there.shown):
+                self._add(db, there.id, Answer("valid", label, shown=shown))
 
     def questions(self) -> list[AskedQuestion]:
         """The current version of every question."""
@@ -530,6 +537,7 @@ class Store:
             people = [dict(r._mapping) for r in db.execute(sa.select(_annotators).where(_annotators.c.active))]
             items = [dict(r._mapping) for r in db.execute(sa.select(_items).where(_items.c.active))]
             without_item = _setting(db, "labels without item") or 0
+            not_kept = _setting(db, "labels' columns not kept") or []
         if not rows:
             raise StudyError(f"{self.where} holds no label yet; ask the judges with: assay judge")
         conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
@@ -538,6 +546,8 @@ class Store:
         for reason, number in sorted(left_out.items()):
             reading = reading.without(reason, number)
         reading = reading.without("the label is of an item that the study does not have", without_item)
+        if not_kept:
+            reading = reading.noted(f"the file of labels has {listing(not_kept)} too; those of the items count")
         scales = {q.name: scale_of(q.scale) for q in questions.values()}
         fitting = {name: _fitting(scale, frame, name) for name, scale in scales.items()}
         seen = set(frame["criterion"].to_list())
@@ -550,6 +560,9 @@ class Store:
             reading=reading,
         )
 
+
+_OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
+"""Columns of the file of labels that say which label it is; others are kept with the answer."""
 
 _KEY = ("item", "question", "annotator", "condition", "repeat")
 _CLOSE = (
@@ -790,6 +803,13 @@ def _labels_of_people(study: Study) -> Annotations | None:
     return labels
 
 
+def _people_of(labels: Annotations) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Annotators of the file of labels, with their kind and what else it says of them."""
+    for row in labels.annotators.iter_rows(named=True):
+        about = {c: v for c, v in row.items() if c not in ("kind", *_OF_A_LABEL) and v is not None}
+        yield row["annotator"], row["kind"], {"attributes": json.loads(canonical(about))} if about else {}
+
+
 def _current_questions(db: sa.Connection) -> list[AskedQuestion]:
     rows = db.execute(sa.select(_questions).where(_questions.c.current).order_by(_questions.c.id))
     return [AskedQuestion(r.id, r.version, r.digest, Question.model_validate(r.definition)) for r in rows]
@@ -827,7 +847,7 @@ def _counting(db: sa.Connection, questions: dict[int, Question]) -> tuple[list[d
         own |= {"criterion": questions[row.question].name, "repeat": row.repeat, "_condition": condition}
         if "order" in shown:
             own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
-        rows.append(own | condition)
+        rows.append(own | condition | {"_about": shown.get("about", {})} | shown.get("about", {}))
     return rows, left_out
 
 
@@ -841,7 +861,8 @@ def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
     if any(row["repeat"] > 1 for row in rows):
         columns["repeat"] = [row["repeat"] for row in rows]
     shown = ["order", "position"] if any("order" in row for row in rows) else []
-    for name in dict.fromkeys([*conditions, *shown]):
+    about = [name for row in rows for name in row["_about"]]
+    for name in dict.fromkeys([*conditions, *shown, *about]):
         columns[name] = pl.Series([row.get(name) for row in rows], strict=False)
     return pl.DataFrame(columns)
 
