@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from assay.errors import StudyError as StudyError
     from assay.planning import AltTestPlan as AltTestPlan
     from assay.planning import plan_alt_test as plan_alt_test
+    from assay.preference.position import PositionBias as PositionBias
+    from assay.preference.position import position_bias as position_bias
     from assay.replacement.alt_test import AltTest as AltTest
     from assay.replacement.alt_test import alt_test as alt_test
     from assay.replacement.compare import JudgeComparison as JudgeComparison
@@ -106,6 +108,8 @@ _HOME = {
     "DesignError": "errors",
     "JudgeError": "errors",
     "StudyError": "errors",
+    "PositionBias": "preference.position",
+    "position_bias": "preference.position",
     "plan_alt_test": "planning",
     "AltTest": "replacement.alt_test",
     "alt_test": "replacement.alt_test",

@@ -558,6 +558,25 @@ class Result(ABC):
         return self.summary()
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a page as a question hands it over: words, frames with all their digits, pictures not yet drawn.
+
+    Attributes
+    ----------
+    frames, pictures : tuple
+        (caption, frame) and (caption, what draws the picture).
+    lines : tuple of str
+        What was left out.
+    """
+
+    title: str
+    words: tuple[str, ...] = ()
+    frames: tuple[tuple[str, pl.DataFrame], ...] = ()
+    pictures: tuple[tuple[str, Callable[[], Axes]], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
 def signature(name: str, **parts: object) -> str:
     """``alt-test|items:87|…|assay:0.1.0``: parts that are None are left out."""
     said = [f"{key}:{_short(part)}" for key, part in parts.items() if part is not None]

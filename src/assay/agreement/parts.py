@@ -6,7 +6,6 @@ Numbers keep all their digits here; whoever lays the page out rounds them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import polars as pl
 
 from assay.agreement.grading_scale import JUDGES_MEAN, GradingScaleStudy
 from assay.agreement.summary import Agreement
+from assay.estimation import Part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,17 +23,6 @@ MOST_ANNOTATORS = 24
 
 MOST_HEAT_MAPS = 6
 MOST_ITEMS = 10
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a page: words, then frames and pictures with their captions, then what was left out."""
-
-    title: str
-    words: tuple[str, ...] = ()
-    frames: tuple[tuple[str, pl.DataFrame], ...] = ()
-    pictures: tuple[tuple[str, Callable[[], Axes]], ...] = ()
-    lines: tuple[str, ...] = ()
 
 
 def agreement_parts(found: Agreement) -> tuple[Part, ...]:

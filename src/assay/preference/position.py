@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from assay import figures
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation import Estimate, Floats, Mean, Method, Result, estimate_units, shown, signature, sum_by_unit
+from assay.estimation import Estimate, Floats, Mean, Method, Part, Result, estimate_units, shown, signature, sum_by_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,17 +145,6 @@ class PositionBias(Result):
         ax.set_xlim(-0.02, 1.02)
         ax.set_xlabel("share of choices")
         return ax
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a page: words, then frames and pictures with their captions, then what was left out."""
-
-    title: str
-    words: tuple[str, ...] = ()
-    frames: tuple[tuple[str, pl.DataFrame], ...] = ()
-    pictures: tuple[tuple[str, Callable[[], Axes]], ...] = ()
-    lines: tuple[str, ...] = ()
 
 
 def position_parts(found: PositionBias) -> tuple[Part, ...]:

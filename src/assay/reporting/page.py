@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from assay import figures
 from assay._version import __version__
+from assay.estimation import Part
 from assay.reporting import tables
 from assay.reporting.sentences import Card
 from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @dataclass(frozen=True)
@@ -63,21 +62,6 @@ class Page:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self.html(), encoding="utf-8")
         return target
-
-
-class Part(Protocol):
-    """A part of a page as a question hands it over: frames with all digits, pictures not yet drawn."""
-
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def words(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def frames(self) -> Sequence[tuple[str, pl.DataFrame]]: ...  # noqa: D102
-    @property
-    def pictures(self) -> Sequence[tuple[str, Callable[[], Axes]]]: ...  # noqa: D102
-    @property
-    def lines(self) -> Sequence[str]: ...  # noqa: D102
 
 
 def section_of(part: Part) -> Section:

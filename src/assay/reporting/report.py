@@ -17,6 +17,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Scale
 from assay.errors import DesignError, counted, listing
 from assay.estimation import Result, json_safe, signature
+from assay.preference.position import position_bias, position_parts
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare_judges
 from assay.replacement.domains import AltTestBy, alt_test_by
@@ -176,7 +177,8 @@ class _Maker:
         self._step("drawing labels")
         sections.append(self._labels_section([self.labels]))
         self._step("measuring agreement")
-        sections += [*self._agreement_sections(), self._left_out_section(tests), self._cite_section(tests)]
+        sections += [*self._agreement_sections(), *self._position_sections()]
+        sections += [self._left_out_section(tests), self._cite_section(tests)]
         self._step("writing")
         return self._finish(title, cards, sections, tests, found, {})
 
@@ -198,6 +200,7 @@ class _Maker:
         self._step("measuring agreement")
         sections += [
             *self._agreement_sections(),
+            *self._position_sections(),
             self._left_out_section(tests, found),
             self._cite_section(tests, found),
         ]
@@ -309,6 +312,14 @@ class _Maker:
             seed=self.options.get("seed", 0),
         )
         return [section_of(part) for part in agreement_parts(found)]
+
+    def _position_sections(self) -> list[Section]:
+        """Does the place of a text change the answer? Where answers keep what was shown where."""
+        asked = {scale.kind for scale in self.labels.scales.values()} & {"preference", "odd-one-out"}
+        if not asked or "position" not in self.labels.labels.columns:
+            return []
+        found = position_bias(self.labels, clusters=self.options.get("clusters"), seed=self.options.get("seed", 0))
+        return [section_of(part) for part in position_parts(found)]
 
     def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
         frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
