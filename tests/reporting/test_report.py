@@ -187,3 +187,18 @@ def test_latex_is_escaped() -> None:
 def test_text_tables_align() -> None:
     table = tables.shown(pl.DataFrame({"judge": ["a", "longer"], "n": [5, 1000]}))
     assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
+
+
+def test_position_bias_is_reported_where_positions_are_known() -> None:
+    rows = []
+    for i in range(60):
+        for who in ("ann", "bob", "m"):
+            choice = [-1, 1, 0][(i * 7 + len(who)) % 3] if who != "m" else (-1 if i % 5 else 1)
+            rows.append((f"i{i}", who, choice, None if choice == 0 else 1 if choice == -1 else 2))
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "position"], orient="row")
+    labels = assay.read(frame, judges=["m"], scale="preference")
+    page = report(labels, epsilon=0.2).html()
+    assert "Share of choices by the place in which a text was shown." in page
+    unknown = frame.with_columns(position=pl.lit(None, dtype=pl.Int64))
+    page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2).html()
+    assert "Share of choices by the place" not in page

@@ -318,7 +318,10 @@ class _Maker:
         asked = {scale.kind for scale in self.labels.scales.values()} & {"preference", "odd-one-out"}
         if not asked or "position" not in self.labels.labels.columns:
             return []
-        found = position_bias(self.labels, clusters=self.options.get("clusters"), seed=self.options.get("seed", 0))
+        try:
+            found = position_bias(self.labels, clusters=self.options.get("clusters"), seed=self.options.get("seed", 0))
+        except DesignError as reason:
+            return [Section("Does the place of a text change the answer?", (), (), (), (f"Not known: {reason}.",))]
         return [section_of(part) for part in position_parts(found)]
 
     def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
