@@ -463,14 +463,14 @@ def _rows(
     missing = np.full(len(names), np.nan)
     low, high = (missing, missing) if each is None else (each.low[1:], each.high[1:])
     numbers = {
-        "n": outcome.sum(axis=1), "rho_judge": judge, "low": low, "high": high, "rho_human": human,
-        "difference": human - judge, "statistic": found.statistic, "p": found.p, "p_adjusted": found.p_adjusted,
-        "p_reverse": found.p_reverse, "n_judge_better": outcome[:, decision.WIN], "n_tie": outcome[:, decision.TIE],
-        "n_human_better": outcome[:, decision.LOSS], "quality": quality,
+        "rho_judge": judge, "low": low, "high": high, "rho_human": human, "difference": human - judge,
+        "statistic": found.statistic, "p": found.p, "p_adjusted": found.p_adjusted, "p_reverse": found.p_reverse,
+        "quality": quality,
     }  # fmt: skip
     # One array for all numbers: a frame made column by column takes longer than the test.
     frame = pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers))
-    whole = {c: frame[c].round().cast(pl.Int64) for c in ("n", "n_judge_better", "n_tie", "n_human_better")}
+    outcomes = np.rint(np.column_stack([outcome.sum(axis=1), outcome])).astype(np.int64)
+    whole = pl.DataFrame(outcomes, schema=["n", "n_judge_better", "n_tie", "n_human_better"])
     others = [
         pl.Series("annotator", names, dtype=pl.String),
         whole["n"],
