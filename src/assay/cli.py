@@ -248,7 +248,7 @@ def alt_test(
 
     output, options = output or Output(), (testing or Testing()).options()
     labels = (reading or Reading()).read(source, judge or ())
-    _tell(labels, output)
+    _tell(labels)
     judges = judge or list(labels.judges)
     by = by or ("criterion" if len(labels.criteria) > 1 else None)
     rates: list[float]
@@ -298,7 +298,7 @@ def report(
 
     output = output or Output()
     labels = (reading or Reading()).read(source, judge or ())
-    _tell(labels, output)
+    _tell(labels)
     with _bar() as progress:
         found = make(
             labels, judges=judge, by=by, title=title, progress=progress, **(testing or Testing()).options()
@@ -363,7 +363,7 @@ def agreement(
 
     output = output or Output()
     labels = (reading or Reading()).read(source)
-    _tell(labels, output)
+    _tell(labels)
     how: dict[str, Any] = {"confidence": confidence, "seed": seed}
     how |= {name: value for name, value in (("method", method), ("n_resamples", n_resamples)) if value is not None}
     found = agree(
@@ -429,7 +429,7 @@ def scales(
     output, reading = output or Output(), reading or Reading()
     reading.conditions = list(dict.fromkeys([*(reading.conditions or ()), scale_column, *filter(None, [condition])]))
     labels = reading.read(source)
-    _tell(labels, output)
+    _tell(labels)
     known = {str(v): v for v in labels.values_of(condition)} if condition is not None else {}
     found = grading_scale_study(
         labels, scale_column, by=by, group=group, condition=condition,
@@ -502,7 +502,7 @@ def plan(
         given["scale"] = int(categories) if categories.isdecimal() else categories
     if pilot is not None:
         given["pilot"] = (reading or Reading()).read(pilot, [judge] if judge else ())
-        _tell(given["pilot"], output)
+        _tell(given["pilot"])
     found = plan_alt_test(
         **{k: v for k, v in given.items() if v is not None}, power=power, n_studies=n_studies, seed=seed
     )  # fmt: skip
@@ -674,7 +674,7 @@ def _print_report(found: Any, output: Output) -> None:
         print(found.summary())
 
 
-def _tell(labels: Annotations, output: Output) -> None:
+def _tell(labels: Annotations) -> None:
     """What reading left out or assumed, on standard error; the report says it too."""
     for line in labels.reading.lines():
         print(f"note: {_as_options(line)}", file=sys.stderr)

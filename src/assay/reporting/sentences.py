@@ -26,7 +26,7 @@ class Card:
     advice: str
 
 
-def card(test: AltTest, *, items_to_decide: bool = True) -> Card:
+def card(test: AltTest) -> Card:
     """The verdict of one test in three sentences."""
     who = _PEOPLE.get(test.settings.annotators or "", "one of these annotators")
     if test.settings.gold is not None:
@@ -69,7 +69,7 @@ def card(test: AltTest, *, items_to_decide: bool = True) -> Card:
         f"It wins over {test.n_won} of {people} (winning rate ω = {number(test.winning_rate)}; "
         f"{number(test.settings.threshold)} is needed) at {epsilon}: not shown to be as good, and not shown to be "
         f"worse either. {closeness}",
-        (_more_items(test) if items_to_decide else "") + " ".join(test.cautions),
+        _more_items(test) + " ".join(test.cautions),
     )  # fmt: skip
 
 
