@@ -70,6 +70,14 @@ class Scale(ABC):
         """Labels in the type the scale speaks of; what can not be cast becomes null."""
         return labels
 
+    def read(self, label: object) -> Label | None:
+        """One label in the type the scale speaks of; None where it is not on the scale."""
+        if label is None or isinstance(label, bool) or not isinstance(label, str | int | float):
+            return None
+        cast = self.cast(pl.Series([label]))
+        found: Label | None = cast[0] if self.valid(cast)[0] else None
+        return found
+
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
         """Labels as numbers that keep the scale's order, for scores and coefficients."""
         if self.numeric:

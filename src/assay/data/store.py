@@ -37,6 +37,11 @@ LEASE = 60.0
 
 CHUNK = 2000
 
+Role = Literal["item", "triplet", "check", "warm-up"]
+"""What an item is for: to be judged, three items drawn for odd-one-out, to see who reads, to practise on."""
+
+NOT_COUNTED = {"check": "the item is an attention check", "warm-up": "the item is one to warm up on"}
+
 Status = Literal["valid", "unreadable", "missing", "failed", "withdrawn"]
 """Of an answer. ``unreadable`` will be asked again, ``missing`` will not, ``failed`` had no reply."""
 
@@ -48,7 +53,7 @@ def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
     return sa.table(name, *(sa.column(c) for c in columns), *(sa.column(c, t) for c, t in typed.items()))
 
 
-_items = _table("items", "item", "position", "document", "digest", fields=_JSON, active=sa.Boolean)
+_items = _table("items", "item", "position", "document", "digest", "role", fields=_JSON, known=_JSON, active=sa.Boolean)
 _questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
 _annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
 _runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
@@ -61,14 +66,25 @@ _assignments = _table(
 )
 _answers = _table(
     "answers",
-    *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "reply", "reasoning"),
+    *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "flag", "reply", "reasoning"),
     *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "seconds", "answered_at"),
     label=_JSON,
     shown=_JSON,
 )
 _settings = _table("settings", "key", value=_JSON)
 
-TABLES = (_items, _questions, _annotators, _runs, _assignments, _answers, _settings)
+_people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
+_forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
+_tasks = _table(
+    "tasks",
+    *("id", "annotator", "item", "questions", "condition", "repeat", "role", "party", "session", "page", "place"),
+    *("state", "form", "given_at", "expires_at", "closed_at"),
+    shown=_JSON,
+    extra=sa.Boolean,
+)
+_drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
+
+TABLES = (_items, _questions, _annotators, _runs, _assignments, _answers, _settings, _people, _forms, _tasks, _drafts)
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,7 @@ class Store:
     _in_safety: sa.Engine = field(init=False, repr=False)
     _add_answer: Any = field(init=False, repr=False)
     _one_by_one: _OneByOne = field(init=False, repr=False)
+    _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         # Both dialects have ON CONFLICT; SQLAlchemy keeps it with each dialect's own insert.
@@ -195,11 +212,29 @@ class Store:
         with self.engine.connect() as db:
             yield db
 
-    def _now(self, db: sa.Connection) -> float:
+    def now(self, db: sa.Connection) -> float:
         """Seconds since 1970 by the database's clock, so that machines need not agree on theirs."""
         if self.engine.dialect.name == "postgresql":
             return float(db.execute(sa.text("select extract(epoch from clock_timestamp())")).scalar_one())
         return time.time()
+
+    @contextmanager
+    def in_turn(self) -> Iterator[sa.Connection]:
+        """A transaction that no other of its kind runs beside, and that is on disk once the block has ended.
+
+        For whatever reads what others write before it writes itself: who gets which item, which answer is
+        the latest. Threads wait for each other here; SQLite alone would have them ask again and again.
+        """
+        with self._turn, self._in_safety.begin() as db:
+            if self.engine.dialect.name == "postgresql":
+                db.execute(sa.text("select pg_advisory_xact_lock(7235078)"))
+            yield db
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection that only reads."""
+        with self._read() as db:
+            yield db
 
     def setting(self, key: str) -> Any:
         """What was kept under a key, or None."""
@@ -242,22 +277,37 @@ class Store:
             self._set(db, "taken in", digest)
 
     def _take_items(self, db: sa.Connection, study: Study) -> None:
-        db.execute(sa.update(_items).values(active=False))
-        statement = self._insert(_items)
-        new = {c: statement.excluded[c] for c in ("position", "document", "fields", "digest", "active")}
-        statement = statement.on_conflict_do_update(index_elements=["item"], set_=new)
+        db.execute(sa.update(_items).where(_items.c.role != "triplet").values(active=False))
         for chunk in _chunks(enumerate(study.items())):
-            rows = [
-                {
-                    "item": item.name,
-                    "position": position,
-                    "document": item.document,
-                    "fields": item.fields,
-                    "digest": digest_of([item.document, item.fields]),
-                    "active": True,
-                }
-                for position, item in chunk
-            ]
+            self.put_items(db, [(position, item, "item", None) for position, item in chunk])
+        own = sa.select(_items.c.item).where(_items.c.active)
+        for role in ("check", "warm-up"):
+            known = study.known_items(role)
+            taken = list(db.execute(own.where(_items.c.item.in_([k.item.name for k in known]))).scalars())
+            if taken:
+                raise StudyError(f"{listing(taken)} stands in two of the files of items; give each item a name of its own")
+            answers = [{"labels": k.known, "feedback": k.feedback} for k in known]
+            self.put_items(db, [(n, k.item, role, answers[n]) for n, k in enumerate(known)])
+
+    def put_items(self, db: sa.Connection, items: Sequence[tuple[int, Item, Role, dict[str, Any] | None]]) -> None:
+        """Add items, or change those of the same name: position, item, role, and the known answers of a check."""
+        statement = self._insert(_items)
+        new = {c: statement.excluded[c] for c in ("position", "document", "fields", "digest", "role", "known", "active")}
+        statement = statement.on_conflict_do_update(index_elements=["item"], set_=new)
+        rows = [
+            {
+                "item": item.name,
+                "position": position,
+                "document": item.document,
+                "fields": item.fields,
+                "digest": digest_of([item.document, item.fields]),
+                "role": role,
+                "known": known,
+                "active": True,
+            }
+            for position, item, role, known in items
+        ]
+        if rows:
             db.execute(statement, rows)
 
     def _take_question(self, db: sa.Connection, question: Question) -> None:
@@ -270,7 +320,7 @@ class Store:
             return
         db.execute(sa.update(_questions).where(mine).values(current=False))
         row = {"name": question.name, "version": last.version + 1 if last else 1, "definition": definition}
-        row |= {"digest": digest, "current": True, "made_at": self._now(db)}
+        row |= {"digest": digest, "current": True, "made_at": self.now(db)}
         db.execute(sa.insert(_questions), row)
 
     def _take_annotators(self, db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
@@ -286,8 +336,15 @@ class Store:
 
     def _take_labels(self, db: sa.Connection, labels: Annotations, study: Study) -> None:
         """Add the labels of the study's file that are new or have changed; withdraw those that are gone."""
-        known = set(db.execute(sa.select(_items.c.item).where(_items.c.active)).scalars())
+        known = set(db.execute(sa.select(_items.c.item).where(_items.c.active, _items.c.role == "item")).scalars())
         ids = {q.definition.name: q.id for q in _current_questions(db)}
+        invited = db.execute(sa.select(_people.c.annotator)).scalars()
+        both = sorted(set(invited).intersection(labels.labels["annotator"].to_list()))
+        if both:
+            raise StudyError(
+                f"{study.config.labels} has labels of {listing(both)}, who answer on the page of this study; "
+                "take those labels out of the file (what was answered on the page counts anyway)"
+            )
         self._take_annotators(db, _people_of(labels))
         wanted: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         unknown_items = 0
@@ -328,13 +385,13 @@ class Store:
         with self._read() as db:
             return _current_questions(db)
 
-    def items(self) -> Iterator[tuple[Item, str]]:
+    def items(self, role: Role = "item") -> Iterator[tuple[Item, str]]:
         """Every item with the digest of its contents, in the order of the file, a few at a time."""
         last = -1
         while True:
             with self._read() as db:
                 i = _items.c
-                query = sa.select(_items).where(i.active, i.position > last).order_by(i.position).limit(CHUNK)
+                query = sa.select(_items).where(i.active, i.role == role, i.position > last).order_by(i.position).limit(CHUNK)
                 rows = db.execute(query).all()
             for row in rows:
                 yield Item(row.item, row.document, row.fields), row.digest
@@ -374,7 +431,7 @@ class Store:
         Questions that had no reply in an earlier run are open again too.
         """
         with self._write() as db:
-            now = self._now(db)
+            now = self.now(db)
             row = {"host": _host(), "process": _process(os.getpid()), "started_at": now, "seen_at": now, "cost": 0.0}
             run = db.execute(sa.insert(_runs).returning(_runs.c.id), row).scalar_one()
             self._free_the_dead(db)
@@ -385,13 +442,13 @@ class Store:
     def still_here(self, run: int) -> None:
         """Give a sign of life, and make everything written so far safe against a loss of power."""
         with self._in_safety.begin() as db:
-            db.execute(sa.update(_runs).where(_runs.c.id == run).values(seen_at=self._now(db)))
+            db.execute(sa.update(_runs).where(_runs.c.id == run).values(seen_at=self.now(db)))
             self._free_the_dead(db)
 
     def end_run(self, run: int) -> None:
         """Say that a run is over; what it has claimed and not answered becomes open again."""
         with self._write() as db:
-            db.execute(sa.update(_runs).where(_runs.c.id == run).values(ended_at=self._now(db)))
+            db.execute(sa.update(_runs).where(_runs.c.id == run).values(ended_at=self.now(db)))
             self._free(db, [run])
 
     def _free(self, db: sa.Connection, runs: Sequence[int]) -> None:
@@ -401,7 +458,7 @@ class Store:
     def _free_the_dead(self, db: sa.Connection) -> None:
         claimed = sa.select(_assignments.c.run).where(_assignments.c.status == "claimed").distinct()
         rows = db.execute(sa.select(_runs).where(_runs.c.id.in_(claimed))).all()
-        now, host = self._now(db), _host()
+        now, host = self.now(db), _host()
         dead = [row.id for row in rows if now - row.seen_at > LEASE or (row.host == host and not _alive(row.process))]
         if dead:
             self._free(db, dead)
@@ -535,7 +592,8 @@ class Store:
             questions = {q.id: q.definition for q in _current_questions(db)}
             rows, left_out = _counting(db, questions)
             people = [dict(r._mapping) for r in db.execute(sa.select(_annotators).where(_annotators.c.active))]
-            items = [dict(r._mapping) for r in db.execute(sa.select(_items).where(_items.c.active))]
+            counted = sa.select(_items).where(_items.c.active, _items.c.role.not_in(NOT_COUNTED))
+            items = [dict(r._mapping) for r in db.execute(counted)]
             without_item = _setting(db, "labels without item") or 0
             not_kept = _setting(db, "labels' columns not kept") or []
         if not rows:
@@ -823,7 +881,7 @@ def _counting(db: sa.Connection, questions: dict[int, Question]) -> tuple[list[d
     a, s, i = _assignments, _answers, _items
     query = sa.select(
         *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active),
-        *(s.c.label, s.c.status, s.c.reason, s.c.shown, i.c.active.label("there")),
+        *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
     )
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
     rows: list[dict[str, Any]] = []
@@ -832,6 +890,8 @@ def _counting(db: sa.Connection, questions: dict[int, Question]) -> tuple[list[d
         why = None
         if not row.there:
             why = "the item is no longer in the study"
+        elif row.role in NOT_COUNTED:
+            why = NOT_COUNTED[row.role]
         elif row.question not in questions:
             why = "the question has changed since, or is no longer asked"
         elif not row.active:
@@ -847,7 +907,8 @@ def _counting(db: sa.Connection, questions: dict[int, Question]) -> tuple[list[d
         own |= {"criterion": questions[row.question].name, "repeat": row.repeat, "_condition": condition}
         if "order" in shown:
             own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
-        rows.append(own | condition | {"_about": shown.get("about", {})} | shown.get("about", {}))
+        about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
+        rows.append(own | condition | {"_about": about} | about)
     return rows, left_out
 
 

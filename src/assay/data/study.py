@@ -10,7 +10,7 @@ import csv
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator
 
-from assay.data.scales import Nominal, Scale, parse_scale
+from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError, StudyError, listing, unknown
 
 if TYPE_CHECKING:
     from assay.data.annotations import Annotations
     from assay.data.store import Store
+
+TRIPLET = ("first", "second", "third")
+"""The columns of a triplet that was drawn: the three items' texts."""
 
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
@@ -63,17 +66,22 @@ class Question(_Part):
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
-    options: tuple[str, ...] = Field((), description="the two or three columns to choose between")
+    options: tuple[str, ...] = Field(
+        (),
+        description="the two or three columns to choose between; for odd-one-out, one column of which three items "
+        "are drawn while people answer",
+    )
     order: Literal["all", "shuffled", "fixed"] | None = Field(
         None,
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
     )
+    keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
 
-    @field_validator("meanings", mode="before")
+    @field_validator("meanings", "keys", mode="before")
     @classmethod
-    def _labels_are_text(cls, meanings: Any) -> Any:
-        return {str(k): v for k, v in meanings.items()} if isinstance(meanings, dict) else meanings
+    def _labels_are_text(cls, by_label: Any) -> Any:
+        return {str(k): str(v) for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
 
     @field_validator("scale")
     @classmethod
@@ -90,6 +98,38 @@ class Question(_Part):
         if self.order is not None:
             return self.order
         return "all" if scale_of(self.scale).kind == "preference" else "shuffled"
+
+    @property
+    def drawn_from(self) -> str | None:
+        """The column of which three items at a time are drawn; None where items bring their own options."""
+        return self.options[0] if scale_of(self.scale).kind == "odd-one-out" and len(self.options) == 1 else None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The columns to choose between: those of the items, or those of a triplet that was drawn."""
+        return TRIPLET if self.drawn_from else self.options
+
+    def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
+        """The columns that are shown beside the options, in their order."""
+        wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
+        return [c for c in wanted if c not in self.choices]
+
+    def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
+        """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
+        if not order or label == 0:
+            return label, None
+        pair = len(self.choices) == 2
+        place = {-1: 0, 1: 1}[int(label)] if pair else "ABC".index(str(label))
+        own = self.choices.index(order[place])
+        return ((-1, 1)[own] if pair else "ABC"[own]), place + 1
+
+    def shuffled(self, label: Label, order: Sequence[str]) -> Label:
+        """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
+        if not order or label == 0:
+            return label
+        if len(self.choices) == 2:
+            return (-1, 1)[order.index(self.choices[0 if label == -1 else 1])]
+        return "ABC"[order.index(self.choices["ABC".index(str(label))])]
 
 
 class Price(_Part):
@@ -215,6 +255,47 @@ class Limits(_Part):
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
 
 
+class Checks(_Part):
+    """Items whose answer is known, put among the others to see who reads them."""
+
+    file: str = Field(description="a table like that of the items, with the known answers in columns named as questions")
+    every: int = Field(10, ge=2, description="one after so many items")
+
+
+class People(_Part):
+    """How people are asked: who gets what, in which order, and what they read first."""
+
+    consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
+    instructions: str = Field("", description="one key away on every page")
+    overlap: int | dict[str, int] | None = Field(
+        None, description="how many people answer each item, or how many of each group; all of them where it is missing"
+    )
+    group: str | None = Field(None, description="the attribute of annotators by which overlap is counted")
+    quota: int | None = Field(None, ge=1, description="items for one person, in each session")
+    order: Literal["shuffled", "fixed"] = Field("shuffled", description="items are drawn for each person, or as listed")
+    together: bool = Field(False, description="all items of a document stand on one page")
+    days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
+    warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
+    checks: Checks | None = None
+    retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
+    retest_gap: int = Field(10, ge=1, description="so many other items at least lie between the two")
+    pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
+    skip_reasons: tuple[str, ...] = ("I can not tell", "The item is broken or unreadable", "I would rather not answer")
+    ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
+    reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
+    idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
+    link_days: float = Field(90, gt=0, description="how long a personal link is good")
+    seed: int = Field(0, description="draws orders and positions")
+
+    @field_validator("overlap")
+    @classmethod
+    def _at_least_one(cls, overlap: int | dict[str, int] | None) -> int | dict[str, int] | None:
+        counts = overlap.values() if isinstance(overlap, dict) else [1 if overlap is None else overlap]
+        if any(count < 0 for count in counts) or not any(counts):
+            raise ValueError("must be at least 1")
+        return overlap
+
+
 class StudyFile(_Part):
     """The whole of study.yaml."""
 
@@ -224,6 +305,7 @@ class StudyFile(_Part):
     judges: tuple[AnyJudge, ...] = ()
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    people: People = Field(default_factory=lambda: People.model_validate({}))
     labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
     store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")
 
@@ -242,6 +324,17 @@ class Item:
     name: str
     document: str | None
     fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """An item whose answers are known: an attention check, or one to warm up on."""
+
+    item: Item
+    known: dict[str, Label]
+    """The known answer, by question; a question that is missing has none."""
+    feedback: str
+    """What a person is told after answering, while warming up."""
 
 
 @dataclass(frozen=True)
@@ -281,14 +374,49 @@ class Study:
         StudyError
             For a missing file or column, an item without a name, and a name that stands twice.
         """
+        yield from self._items_of(self.config.items.file, "items")
+
+    def known_items(self, role: Literal["check", "warm-up"]) -> list[KnownItem]:
+        """The attention checks, or the items to warm up on, with their answers.
+
+        Raises
+        ------
+        StudyError
+            As `items`; and for an answer that is not on its question's scale, or no answer at all.
+        """
+        people = self.config.people
+        file = people.warm_up if role == "warm-up" else people.checks and people.checks.file
+        if not file:
+            return []
+        scales = {q.name: scale_of(q.scale) for q in self.config.questions}
+        found = []
+        for item in self._items_of(file, "checks" if role == "check" else "the warm-up"):
+            fields = dict(item.fields)
+            feedback = str(fields.pop("feedback", "") or "")
+            answers = {name: fields.pop(name) for name in scales if fields.get(name) not in (None, "")}
+            known = {}
+            for name, answer in answers.items():
+                cast = scales[name].read(answer)
+                if cast is None:
+                    where = f"{self.folder / file}: item '{item.name}'"
+                    raise StudyError(f"{where}: '{answer}' does not answer '{name}', which takes {scales[name].describe()}")
+                known[name] = cast
+            if not known:
+                raise StudyError(f"{self.folder / file}: item '{item.name}' has no known answer; give it in a column "
+                                 f"named as its question ({listing(list(scales))})")
+            fields = {k: v for k, v in fields.items() if k not in scales}
+            found.append(KnownItem(Item(item.name, item.document, fields), known, feedback))
+        return found
+
+    def _items_of(self, file: str, called: str) -> Iterator[Item]:
         part = self.config.items
-        path = self.folder / part.file
+        path = self.folder / file
         if not path.exists():
-            raise StudyError(f"{path} is not there; study.yaml names it as the file of items")
+            raise StudyError(f"{path} is not there; study.yaml names it as the file of {called}")
         seen: set[str] = set()
         for number, row in enumerate(_rows(path), start=1):
             for column in (part.id, part.document, *part.images):
-                if column is not None and column not in row:
+                if column is not None and column not in row and (called == "items" or column == part.id):
                     raise StudyError(unknown("column", column, row, str(path)))
             name = "" if row[part.id] is None else str(row[part.id]).strip()
             if not name:
@@ -296,7 +424,7 @@ class Study:
             if name in seen:
                 raise StudyError(f"{path}: item '{name}' stands twice; the second is item {number}")
             seen.add(name)
-            document = None if part.document is None else str(row[part.document])
+            document = None if part.document is None or part.document not in row else str(row[part.document])
             yield Item(name, document, {k: v for k, v in row.items() if k != part.id and v is not None})
         if not seen:
             raise StudyError(f"{path} has no items")
@@ -434,13 +562,16 @@ def _contradictions(config: StudyFile, folder: Path) -> Iterator[tuple[tuple[Any
         where = ("questions", position)
         scale = scale_of(question.scale)
         wanted = {"preference": 2, "odd-one-out": 3}.get(scale.kind, 0)
-        if len(question.options) != wanted:
+        if len(question.options) != wanted and question.drawn_from is None:
             what = f"needs {wanted} columns to choose between" if wanted else "is for preference and odd-one-out"
             yield (*where, "options"), what
         for label in question.meanings:
             known = [str(c) for c in scale.categories or ()]
             if known and label not in known:
                 yield (*where, "meanings", label), unknown("label", label, known, "the scale")
+        for label, why in _unusable_keys(question, scale).items():
+            yield (*where, "keys", label), why
+    yield from _contradictions_of_people(config)
     files = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
     asked = [j.name for j in config.judges if isinstance(j, Judge)]
     for position, judge in enumerate(config.judges):
@@ -459,6 +590,58 @@ def _contradictions(config: StudyFile, folder: Path) -> Iterator[tuple[tuple[Any
     for position, prompt in enumerate(config.conditions.prompt):
         if prompt not in files:
             yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(files), "prompts/")
+
+
+RESERVED_KEYS = {
+    **{str(n): f"chooses the {n}th answer" for n in range(1, 10)},
+    "0": "chooses no preference",
+    "s": "skips",
+    "f": "flags",
+    "u": "undoes",
+    "p": "goes back to the previous page",
+    "i": "shows the instructions",
+    "c": "goes to the comment",
+    "?": "shows the keys",
+}
+"""What a key does on people's page whatever the question."""
+
+
+def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
+    """What is wrong with the keys that a question gives its labels, by label."""
+    known = [str(c) for c in scale.categories or ()]
+    wrong: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for label, key in question.keys.items():
+        low = key.lower()
+        if scale.kind in ("preference", "odd-one-out") or not known:
+            wrong[label] = "keys are for labels from a list; this scale has its own"
+        elif label not in known:
+            wrong[label] = unknown("label", label, known, "the scale")
+        elif not re.fullmatch(r"[^\W\d_]", key):
+            wrong[label] = f"'{key}' is not one letter"
+        elif low in RESERVED_KEYS:
+            wrong[label] = f"'{key}' {RESERVED_KEYS[low]} on every page; take another letter"
+        elif low in taken:
+            wrong[label] = f"'{key}' is the key of '{taken[low]}' already"
+        taken.setdefault(low, label)
+    return wrong
+
+
+def _contradictions_of_people(config: StudyFile) -> Iterator[tuple[tuple[Any, ...], str]]:
+    people = config.people
+    if isinstance(people.overlap, dict) and people.group is None:
+        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
+    drawn = [q.name for q in config.questions if q.drawn_from]
+    if drawn and people.together:
+        yield ("people", "together"), f"can not be: the triplets of '{drawn[0]}' are drawn one at a time"
+    if people.together and config.items.document is None:
+        yield ("people", "together"), "needs items.document, the column that names the document of an item"
+    if drawn and len(config.questions) > 1:
+        yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
+    if drawn and people.checks is not None:
+        yield ("people", "checks"), f"can not be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+    if drawn and people.warm_up is not None:
+        yield ("people", "warm_up"), f"can not be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.data.ensembles import combined
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import AskedQuestion, Assignment, Claim, Store, canonical, digest_of
+from assay.data.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, digest_of
 from assay.data.study import Item, Judge, Study, scale_of
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
@@ -45,6 +45,8 @@ class Plan:
         self.study, self.store = study, store
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in store.questions()}
+        drawn = any(question.definition.drawn_from for question in self.questions.values())
+        self._role: Role = "triplet" if drawn else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -58,7 +60,7 @@ class Plan:
 
     def save(self) -> None:
         """Write the assignments to the store; nothing where they stand there already."""
-        digest = digest_of([self.store.setting("taken in"), self.study.prompts, list(self._chosen.values())])
+        digest = digest_of([self.store.setting("taken in"), self.store.setting("triplets"), self.study.prompts, list(self._chosen.values())])
         self.store.plan(list(self.judges), self.assignments(), digest)
 
     # -- what is asked --------------------------------------------------------------------------
@@ -71,7 +73,7 @@ class Plan:
             for judge in self.judges.values()
             for condition in self.conditions(question)
         ]
-        for item, digest in self.store.items():
+        for item, digest in self.store.items(self._role):
             for judge, question, condition, variant in cells:
                 if variant.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue
@@ -97,7 +99,7 @@ class Plan:
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
     ) -> list[tuple[tuple[str, ...], bool]]:
         """The orders in which the options are shown, and whether order is a condition."""
-        options = question.definition.options
+        options = question.definition.choices
         if not options or question.definition.orders == "fixed":
             return [(options, False)]
         if question.definition.orders == "all":

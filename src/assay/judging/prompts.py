@@ -147,31 +147,14 @@ def reply_schema(scale: Scale, *, reasoning: bool) -> dict[str, Any] | None:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def unshuffled(label: Label, order: Sequence[str], question: Question) -> tuple[Label, int | None]:
-    """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-    if not order:
-        return label, None
-    if label == 0:
-        return label, None
-    place = {-1: 0, 1: 1}[int(label)] if len(question.options) == 2 else "ABC".index(str(label))
-    own = question.options.index(order[place])
-    return ((-1, 1)[own] if len(question.options) == 2 else "ABC"[own]), place + 1
-
-
 def _described(scale: Scale) -> str:
     return "first, second or tie" if scale.kind == "preference" else scale.describe()
 
 
 def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[str]) -> Label:
     """A label as a reply would give it for the options in the order shown."""
-    if scale.kind == "preference":
-        if label == 0:
-            return "tie"
-        chosen = question.options[0 if label == -1 else 1]
-        return ("first", "second")[order.index(chosen)]
-    if scale.kind == "odd-one-out":
-        return "ABC"[order.index(question.options["ABC".index(str(label))])]
-    return label
+    shown = question.shuffled(label, order)
+    return {-1: "first", 0: "tie", 1: "second"}[int(shown)] if scale.kind == "preference" else shown
 
 
 def _mark(item: Item) -> str:
@@ -189,11 +172,11 @@ def _presented(
     hidden: Sequence[str],
 ) -> str | list[Message]:
     """The columns that the question shows, options in their order, images as parts of their own."""
-    wanted = question.show if question.show is not None else [f for f in item.fields if f not in hidden]
+    wanted = question.shown_columns(item.fields, hidden)
     lines, pictures = [], []
     names = ("first", "second") if len(order) == 2 else ("A", "B", "C")
     titles = dict(zip(order, names, strict=False))
-    for column in [*(c for c in wanted if c not in question.options), *order]:
+    for column in [*wanted, *order]:
         if column not in item.fields:
             if column in order or question.show is not None:
                 raise StudyError(f"item '{item.name}' has no column '{column}', which '{question.name}' shows")

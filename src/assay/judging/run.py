@@ -22,7 +22,7 @@ from assay.data.study import Judge, Study
 from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
 from assay.judging.plan import Plan
-from assay.judging.prompts import fingerprint, unshuffled
+from assay.judging.prompts import fingerprint
 from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
 from assay.judging.replies import Reply, read_reply
 from assay.judging.storing import Claims, StoreThread
@@ -407,7 +407,7 @@ class _Run:
             # A second reply that can not be read is the last: better no label than a wrong one.
             return Answer("unreadable" if claim.unread is None else "missing", reason=reply.reason, **kept)
         order = self.plan.order(claim)
-        label, position = unshuffled(reply.label, order, self.plan.questions[claim.question].definition)
+        label, position = self.plan.questions[claim.question].definition.unshuffled(reply.label, order)
         if order:
             kept["shown"] = {**(claim.shown or {}), "position": position}
         return Answer("valid", label, **kept)
