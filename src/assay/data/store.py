@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import socket
 import sys
 import threading
@@ -24,6 +25,7 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from assay.data import schema
 from assay.data.ensembles import with_ensembles
 from assay.data.scales import Interval, Nominal, Scale, parse_scale
 from assay.data.study import Item, Question, Study, scale_of
@@ -44,47 +46,6 @@ NOT_COUNTED = {"check": "the item is an attention check", "warm-up": "the item i
 
 Status = Literal["valid", "unreadable", "missing", "failed", "withdrawn"]
 """Of an answer. ``unreadable`` will be asked again, ``missing`` will not, ``failed`` had no reply."""
-
-_JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
-
-
-def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
-    """A table as statements need it; its full form stands in the migrations."""
-    return sa.table(name, *(sa.column(c) for c in columns), *(sa.column(c, t) for c, t in typed.items()))
-
-
-_items = _table("items", "item", "position", "document", "digest", "role", fields=_JSON, known=_JSON, active=sa.Boolean)
-_questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
-_annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
-_runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
-_assignments = _table(
-    "assignments",
-    *("id", "item", "question", "annotator", "recipe", "condition", "repeat", "session", "status", "run"),
-    *("expires_at", "answer"),
-    shown=_JSON,
-    active=sa.Boolean,
-)
-_answers = _table(
-    "answers",
-    *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "flag", "reply", "reasoning"),
-    *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "seconds", "answered_at"),
-    label=_JSON,
-    shown=_JSON,
-)
-_settings = _table("settings", "key", value=_JSON)
-
-_people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
-_forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
-_tasks = _table(
-    "tasks",
-    *("id", "annotator", "item", "questions", "condition", "repeat", "role", "party", "session", "page", "place"),
-    *("state", "form", "given_at", "expires_at", "closed_at"),
-    shown=_JSON,
-    extra=sa.Boolean,
-)
-_drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
-
-TABLES = (_items, _questions, _annotators, _runs, _assignments, _answers, _settings, _people, _forms, _tasks, _drafts)
 
 
 @dataclass(frozen=True)
@@ -151,7 +112,7 @@ class Store:
 
     engine: sa.Engine
     where: str
-    _insert: Any = field(init=False, repr=False)
+    insert: Any = field(init=False, repr=False)
     _writing: sa.Engine = field(init=False, repr=False)
     _in_safety: sa.Engine = field(init=False, repr=False)
     _add_answer: Any = field(init=False, repr=False)
@@ -160,11 +121,11 @@ class Store:
 
     def __post_init__(self) -> None:
         # Both dialects have ON CONFLICT; SQLAlchemy keeps it with each dialect's own insert.
-        self._insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
+        self.insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
         self._writing = self.engine.execution_options(assay_write=True)
         self._in_safety = self.engine.execution_options(assay_write=True, assay_full=True)
         # Built once: to build it for every answer takes longer than to run it.
-        self._add_answer = self._insert(_answers).on_conflict_do_nothing().returning(_answers.c.id)
+        self._add_answer = self.insert(schema.answers).on_conflict_do_nothing().returning(schema.answers.c.id)
         self._one_by_one = _OneByOne(self.engine)
 
     # -- opening --------------------------------------------------------------------------------
@@ -244,11 +205,17 @@ class Store:
     def keep(self, key: str, value: Any) -> Any:
         """Keep a value under a key unless there is one; the value that is kept."""
         with self._write() as db:
-            db.execute(self._insert(_settings).on_conflict_do_nothing(), {"key": key, "value": value})
+            db.execute(self.insert(schema.settings).on_conflict_do_nothing(), {"key": key, "value": value})
             return _setting(db, key)
 
-    def _set(self, db: sa.Connection, key: str, value: Any) -> None:
-        statement = self._insert(_settings)
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value under a key, in place of the one there was."""
+        with self._write() as db:
+            self.put(db, key, value)
+
+    def put(self, db: sa.Connection, key: str, value: Any) -> None:
+        """The same within a transaction."""
+        statement = self.insert(schema.settings)
         statement = statement.on_conflict_do_update(index_elements=["key"], set_={"value": statement.excluded.value})
         db.execute(statement, {"key": key, "value": value})
 
@@ -268,31 +235,35 @@ class Store:
             self._take_items(db, study)
             for question in study.config.questions:
                 self._take_question(db, question)
-            gone = _questions.c.name.not_in(study.question_names)
-            db.execute(sa.update(_questions).where(gone).values(current=False))
-            db.execute(sa.update(_annotators).where(_annotators.c.kind == "judge").values(active=False))
-            self._take_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
+            gone = schema.questions.c.name.not_in(study.question_names)
+            db.execute(sa.update(schema.questions).where(gone).values(current=False))
+            db.execute(sa.update(schema.annotators).where(schema.annotators.c.kind == "judge").values(active=False))
+            self.take_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
             if labels is not None:
                 self._take_labels(db, labels, study)
-            self._set(db, "taken in", digest)
+            self.put(db, "taken in", digest)
 
     def _take_items(self, db: sa.Connection, study: Study) -> None:
-        db.execute(sa.update(_items).where(_items.c.role != "triplet").values(active=False))
+        db.execute(sa.update(schema.items).where(schema.items.c.role != "triplet").values(active=False))
         for chunk in _chunks(enumerate(study.items())):
             self.put_items(db, [(position, item, "item", None) for position, item in chunk])
-        own = sa.select(_items.c.item).where(_items.c.active)
+        own = sa.select(schema.items.c.item).where(schema.items.c.active)
         for role in ("check", "warm-up"):
             known = study.known_items(role)
-            taken = list(db.execute(own.where(_items.c.item.in_([k.item.name for k in known]))).scalars())
+            taken = list(db.execute(own.where(schema.items.c.item.in_([k.item.name for k in known]))).scalars())
             if taken:
-                raise StudyError(f"{listing(taken)} stands in two of the files of items; give each item a name of its own")
+                raise StudyError(
+                    f"{listing(taken)} stands in two of the files of items; give each item a name of its own"
+                )
             answers = [{"labels": k.known, "feedback": k.feedback} for k in known]
             self.put_items(db, [(n, k.item, role, answers[n]) for n, k in enumerate(known)])
 
     def put_items(self, db: sa.Connection, items: Sequence[tuple[int, Item, Role, dict[str, Any] | None]]) -> None:
         """Add items, or change those of the same name: position, item, role, and the known answers of a check."""
-        statement = self._insert(_items)
-        new = {c: statement.excluded[c] for c in ("position", "document", "fields", "digest", "role", "known", "active")}
+        statement = self.insert(schema.items)
+        new = {
+            c: statement.excluded[c] for c in ("position", "document", "fields", "digest", "role", "known", "active")
+        }
         statement = statement.on_conflict_do_update(index_elements=["item"], set_=new)
         rows = [
             {
@@ -313,22 +284,27 @@ class Store:
     def _take_question(self, db: sa.Connection, question: Question) -> None:
         definition = question.model_dump(mode="json")
         digest = digest_of(definition)
-        mine = _questions.c.name == question.name
-        last = db.execute(sa.select(_questions).where(mine).order_by(_questions.c.version.desc()).limit(1)).first()
+        mine = schema.questions.c.name == question.name
+        last = db.execute(
+            sa.select(schema.questions).where(mine).order_by(schema.questions.c.version.desc()).limit(1)
+        ).first()
         if last is not None and last.digest == digest:
-            db.execute(sa.update(_questions).where(_questions.c.id == last.id).values(current=True))
+            db.execute(sa.update(schema.questions).where(schema.questions.c.id == last.id).values(current=True))
             return
-        db.execute(sa.update(_questions).where(mine).values(current=False))
+        db.execute(sa.update(schema.questions).where(mine).values(current=False))
         row = {"name": question.name, "version": last.version + 1 if last else 1, "definition": definition}
         row |= {"digest": digest, "current": True, "made_at": self.now(db)}
-        db.execute(sa.insert(_questions), row)
+        db.execute(sa.insert(schema.questions), row)
 
-    def _take_annotators(self, db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
-        statement = self._insert(_annotators)
+    def take_annotators(self, db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
+        """Add annotators (name, kind, definition), or change those of the same name and kind."""
+        statement = self.insert(schema.annotators)
         new = {c: statement.excluded[c] for c in ("kind", "definition", "active")}
         statement = statement.on_conflict_do_update(index_elements=["annotator"], set_=new)
         for name, kind, definition in rows:
-            known = db.execute(sa.select(_annotators.c.kind).where(_annotators.c.annotator == name)).scalar()
+            known = db.execute(
+                sa.select(schema.annotators.c.kind).where(schema.annotators.c.annotator == name)
+            ).scalar()
             if known is not None and known != kind:
                 raise StudyError(f"'{name}' is the name of a {known} already; call the {kind} something else")
             row = {"annotator": name, "kind": kind, "definition": definition, "active": True}
@@ -336,16 +312,20 @@ class Store:
 
     def _take_labels(self, db: sa.Connection, labels: Annotations, study: Study) -> None:
         """Add the labels of the study's file that are new or have changed; withdraw those that are gone."""
-        known = set(db.execute(sa.select(_items.c.item).where(_items.c.active, _items.c.role == "item")).scalars())
+        known = set(
+            db.execute(
+                sa.select(schema.items.c.item).where(schema.items.c.active, schema.items.c.role == "item")
+            ).scalars()
+        )
         ids = {q.definition.name: q.id for q in _current_questions(db)}
-        invited = db.execute(sa.select(_people.c.annotator)).scalars()
+        invited = db.execute(sa.select(schema.people.c.annotator)).scalars()
         both = sorted(set(invited).intersection(labels.labels["annotator"].to_list()))
         if both:
             raise StudyError(
                 f"{study.config.labels} has labels of {listing(both)}, who answer on the page of this study; "
                 "take those labels out of the file (what was answered on the page counts anyway)"
             )
-        self._take_annotators(db, _people_of(labels))
+        self.take_annotators(db, _people_of(labels))
         wanted: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         unknown_items = 0
         taken = {*_OF_A_LABEL, *(f for item in study.items() for f in item.fields)}
@@ -354,7 +334,7 @@ class Store:
         frames = (labels.labels, labels.items, labels.annotators)
         varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
         conditions = {c: labels.column(c).to_list() for c in varied}
-        self._set(db, "labels' columns not kept", [c for c in extra if c in taken])
+        self.put(db, "labels' columns not kept", [c for c in extra if c in taken])
         for number, row in enumerate(labels.labels.iter_rows(named=True)):
             if row["item"] not in known:
                 unknown_items += 1
@@ -364,8 +344,8 @@ class Store:
             key = (row["item"], question, row["annotator"], canonical(condition), int(row.get("repeat") or 1))
             about = {c: values[number] for c, values in columns.items() if values[number] is not None}
             wanted[key] = (row["label"], {"about": json.loads(canonical(about))} if about else None)
-        self._set(db, "labels without item", unknown_items)
-        a, s = _assignments, _answers
+        self.put(db, "labels without item", unknown_items)
+        a, s = schema.assignments, schema.answers
         mine = sa.select(a.c.id, a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, s.c.label, s.c.shown)
         mine = mine.select_from(a.outerjoin(s, s.c.id == a.c.answer)).where(a.c.session == "file")
         held = {tuple(row[1:6]) for row in db.execute(mine)}
@@ -385,13 +365,41 @@ class Store:
         with self._read() as db:
             return _current_questions(db)
 
+    def questions_by_id(self, ids: Sequence[int]) -> dict[int, Question]:
+        """Questions in whatever version, in the order asked for."""
+        with self._read() as db:
+            rows = {
+                r.id: r.definition
+                for r in db.execute(sa.select(schema.questions).where(schema.questions.c.id.in_(ids)))
+            }
+        return {number: Question.model_validate(rows[number]) for number in ids}
+
+    def keep_form(self, digest: str, definition: dict[str, Any]) -> int:
+        """Keep the words that people read under a number; the same words have the same number."""
+        with self._write() as db:
+            row = {"digest": digest, "definition": definition, "made_at": self.now(db)}
+            db.execute(self.insert(schema.forms).on_conflict_do_nothing(), row)
+            return int(db.execute(sa.select(schema.forms.c.id).where(schema.forms.c.digest == digest)).scalar_one())
+
+    def known_items(self, role: Role) -> dict[str, dict[str, Any]]:
+        """The known answers of each check, or of each item to warm up on, in the order of their file."""
+        i = schema.items.c
+        with self._read() as db:
+            rows = db.execute(sa.select(i.item, i.known).where(i.active, i.role == role).order_by(i.position)).all()
+        return {row.item: row.known for row in rows}
+
     def items(self, role: Role = "item") -> Iterator[tuple[Item, str]]:
         """Every item with the digest of its contents, in the order of the file, a few at a time."""
         last = -1
         while True:
             with self._read() as db:
-                i = _items.c
-                query = sa.select(_items).where(i.active, i.role == role, i.position > last).order_by(i.position).limit(CHUNK)
+                i = schema.items.c
+                query = (
+                    sa.select(schema.items)
+                    .where(i.active, i.role == role, i.position > last)
+                    .order_by(i.position)
+                    .limit(CHUNK)
+                )
                 rows = db.execute(query).all()
             for row in rows:
                 yield Item(row.item, row.document, row.fields), row.digest
@@ -402,7 +410,7 @@ class Store:
     def items_named(self, names: Iterable[str]) -> dict[str, Item]:
         """Items by name."""
         with self._read() as db:
-            rows = db.execute(sa.select(_items).where(_items.c.item.in_(list(names)))).all()
+            rows = db.execute(sa.select(schema.items).where(schema.items.c.item.in_(list(names)))).all()
         return {row.item: Item(row.item, row.document, row.fields) for row in rows}
 
     # -- who is to answer -----------------------------------------------------------------------
@@ -416,14 +424,18 @@ class Store:
         if self.setting("plan") == digest:
             return
         key = ("item", "question", "annotator", "recipe", "condition", "repeat")
-        statement = self._insert(_assignments).on_conflict_do_update(index_elements=list(key), set_={"active": True})
+        statement = self.insert(schema.assignments).on_conflict_do_update(
+            index_elements=list(key), set_={"active": True}
+        )
         with self._write() as db:
-            mine = _assignments.c.annotator.in_(sa.select(_annotators.c.annotator).where(_annotators.c.kind == "judge"))
-            from_file = sa.func.coalesce(_assignments.c.session, "") == "file"
-            db.execute(sa.update(_assignments).where(mine, sa.not_(from_file)).values(active=False))
+            mine = schema.assignments.c.annotator.in_(
+                sa.select(schema.annotators.c.annotator).where(schema.annotators.c.kind == "judge")
+            )
+            from_file = sa.func.coalesce(schema.assignments.c.session, "") == "file"
+            db.execute(sa.update(schema.assignments).where(mine, sa.not_(from_file)).values(active=False))
             for chunk in _chunks(assignments):
                 db.execute(statement, [{**vars(one), "status": "open", "active": True} for one in chunk])
-            self._set(db, "plan", digest)
+            self.put(db, "plan", digest)
 
     def start_run(self) -> int:
         """Say that a run begins; what runs that have died had claimed becomes open again.
@@ -433,31 +445,31 @@ class Store:
         with self._write() as db:
             now = self.now(db)
             row = {"host": _host(), "process": _process(os.getpid()), "started_at": now, "seen_at": now, "cost": 0.0}
-            run = db.execute(sa.insert(_runs).returning(_runs.c.id), row).scalar_one()
+            run = db.execute(sa.insert(schema.runs).returning(schema.runs.c.id), row).scalar_one()
             self._free_the_dead(db)
-            failed = _assignments.c.status == "failed"
-            db.execute(sa.update(_assignments).where(failed).values(status="open"))
+            failed = schema.assignments.c.status == "failed"
+            db.execute(sa.update(schema.assignments).where(failed).values(status="open"))
         return int(run)
 
     def still_here(self, run: int) -> None:
         """Give a sign of life, and make everything written so far safe against a loss of power."""
         with self._in_safety.begin() as db:
-            db.execute(sa.update(_runs).where(_runs.c.id == run).values(seen_at=self.now(db)))
+            db.execute(sa.update(schema.runs).where(schema.runs.c.id == run).values(seen_at=self.now(db)))
             self._free_the_dead(db)
 
     def end_run(self, run: int) -> None:
         """Say that a run is over; what it has claimed and not answered becomes open again."""
         with self._write() as db:
-            db.execute(sa.update(_runs).where(_runs.c.id == run).values(ended_at=self.now(db)))
+            db.execute(sa.update(schema.runs).where(schema.runs.c.id == run).values(ended_at=self.now(db)))
             self._free(db, [run])
 
     def _free(self, db: sa.Connection, runs: Sequence[int]) -> None:
-        held = sa.and_(_assignments.c.status == "claimed", _assignments.c.run.in_(runs))
-        db.execute(sa.update(_assignments).where(held).values(status="open", run=None))
+        held = sa.and_(schema.assignments.c.status == "claimed", schema.assignments.c.run.in_(runs))
+        db.execute(sa.update(schema.assignments).where(held).values(status="open", run=None))
 
     def _free_the_dead(self, db: sa.Connection) -> None:
-        claimed = sa.select(_assignments.c.run).where(_assignments.c.status == "claimed").distinct()
-        rows = db.execute(sa.select(_runs).where(_runs.c.id.in_(claimed))).all()
+        claimed = sa.select(schema.assignments.c.run).where(schema.assignments.c.status == "claimed").distinct()
+        rows = db.execute(sa.select(schema.runs).where(schema.runs.c.id.in_(claimed))).all()
         now, host = self.now(db), _host()
         dead = [row.id for row in rows if now - row.seen_at > LEASE or (row.host == host and not _alive(row.process))]
         if dead:
@@ -465,7 +477,7 @@ class Store:
 
     def claim(self, run: int, judges: Sequence[str], most: int) -> list[Claim]:
         """Take up to ``most`` open assignments of these judges; nobody else gets them."""
-        a = _assignments
+        a = schema.assignments
         wanted = sa.select(a.c.id).where(a.c.status == "open", a.c.active, a.c.annotator.in_(judges))
         wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
         take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
@@ -475,21 +487,23 @@ class Store:
 
     def sample(self, judge: str, most: int) -> list[Claim]:
         """Some open assignments of a judge, as if claimed: for estimates."""
-        a = _assignments
+        a = schema.assignments
         wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
         with self._read() as db:
             return self._claims(db, list(db.execute(wanted.order_by(a.c.id).limit(most)).scalars()))
 
     def _claims(self, db: sa.Connection, ids: list[int]) -> list[Claim]:
-        a, i = _assignments, _items
+        a, i = schema.assignments, schema.items
         wanted = sa.select(
             *(a.c.id, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.shown),
             *(i.c.item, i.c.document, i.c.fields),
         )
         wanted = wanted.select_from(a.join(i, i.c.item == a.c.item)).where(a.c.id.in_(ids)).order_by(a.c.id)
         earlier: dict[int, list[Any]] = {}
-        before = sa.select(_answers.c.assignment, _answers.c.status, _answers.c.reply, _answers.c.reason)
-        for row in db.execute(before.where(_answers.c.assignment.in_(ids)).order_by(_answers.c.id)):
+        before = sa.select(
+            schema.answers.c.assignment, schema.answers.c.status, schema.answers.c.reply, schema.answers.c.reason
+        )
+        for row in db.execute(before.where(schema.answers.c.assignment.in_(ids)).order_by(schema.answers.c.id)):
             earlier.setdefault(row.assignment, []).append(row)
         claims = []
         for found in db.execute(wanted):
@@ -518,7 +532,7 @@ class Store:
 
     def _add(self, db: sa.Connection, assignment: int, answer: Answer) -> None:
         """Add an answer that no run has brought, after those that there are."""
-        count = sa.select(sa.func.count()).where(_answers.c.assignment == assignment)
+        count = sa.select(sa.func.count()).where(schema.answers.c.assignment == assignment)
         number = db.execute(
             self._add_answer, _row(answer, assignment, None, db.execute(count).scalar_one() + 1)
         ).scalar()
@@ -528,11 +542,11 @@ class Store:
     def spent(self) -> float:
         """Dollars paid so far, by all runs."""
         with self._read() as db:
-            return float(db.execute(sa.select(sa.func.coalesce(sa.func.sum(_runs.c.cost), 0.0))).scalar_one())
+            return float(db.execute(sa.select(sa.func.coalesce(sa.func.sum(schema.runs.c.cost), 0.0))).scalar_one())
 
     def counts(self, judges: Sequence[str] | None = None) -> dict[str, int]:
         """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
-        a = _assignments
+        a = schema.assignments
         query = sa.select(a.c.status, sa.func.count()).where(a.c.active).group_by(a.c.status)
         if judges is not None:
             query = query.where(a.c.annotator.in_(judges))
@@ -541,15 +555,15 @@ class Store:
 
     def typical_output(self, judge: str) -> float | None:
         """Mean number of tokens of a judge's replies so far; None with fewer than 20."""
-        joined = _answers.join(_assignments, _assignments.c.id == _answers.c.assignment)
-        query = sa.select(sa.func.avg(_answers.c.tokens_out), sa.func.count(_answers.c.tokens_out))
+        joined = schema.answers.join(schema.assignments, schema.assignments.c.id == schema.answers.c.assignment)
+        query = sa.select(sa.func.avg(schema.answers.c.tokens_out), sa.func.count(schema.answers.c.tokens_out))
         with self._read() as db:
-            mean, number = db.execute(query.select_from(joined).where(_assignments.c.annotator == judge)).one()
+            mean, number = db.execute(query.select_from(joined).where(schema.assignments.c.annotator == judge)).one()
         return float(mean) if number >= 20 else None
 
     def history(self) -> pl.DataFrame:
         """Every answer ever given, in order, those that no longer count included."""
-        a, q, s = _assignments, _questions, _answers
+        a, q, s = schema.assignments, schema.questions, schema.answers
         query = sa.select(
             *(a.c.item, q.c.name.label("criterion"), q.c.version, a.c.annotator, a.c.condition, a.c.repeat),
             *(c for c in s.c if c.name not in ("id", "assignment")),
@@ -565,12 +579,12 @@ class Store:
 
     def labels_of_people(self, question: int) -> list[tuple[str, str | None, str | int | float]]:
         """(item, its document, label) for every label that a person gave and that counts."""
-        a, i = _assignments, _items
-        joined = a.join(_answers, _answers.c.id == a.c.answer).join(i, i.c.item == a.c.item)
-        joined = joined.join(_annotators, _annotators.c.annotator == a.c.annotator)
-        query = sa.select(i.c.item, i.c.document, _answers.c.label).select_from(joined)
-        query = query.where(_answers.c.status == "valid", a.c.active, i.c.active, a.c.question == question)
-        query = query.where(_annotators.c.kind == "human")
+        a, i = schema.assignments, schema.items
+        joined = a.join(schema.answers, schema.answers.c.id == a.c.answer).join(i, i.c.item == a.c.item)
+        joined = joined.join(schema.annotators, schema.annotators.c.annotator == a.c.annotator)
+        query = sa.select(i.c.item, i.c.document, schema.answers.c.label).select_from(joined)
+        query = query.where(schema.answers.c.status == "valid", a.c.active, i.c.active, a.c.question == question)
+        query = query.where(schema.annotators.c.kind == "human")
         with self._read() as db:
             rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
         return [(row.item, row.document, row.label) for row in rows]
@@ -591,8 +605,10 @@ class Store:
         with self._read() as db:
             questions = {q.id: q.definition for q in _current_questions(db)}
             rows, left_out = _counting(db, questions)
-            people = [dict(r._mapping) for r in db.execute(sa.select(_annotators).where(_annotators.c.active))]
-            counted = sa.select(_items).where(_items.c.active, _items.c.role.not_in(NOT_COUNTED))
+            people = [
+                dict(r._mapping) for r in db.execute(sa.select(schema.annotators).where(schema.annotators.c.active))
+            ]
+            counted = sa.select(schema.items).where(schema.items.c.active, schema.items.c.role.not_in(NOT_COUNTED))
             items = [dict(r._mapping) for r in db.execute(counted)]
             without_item = _setting(db, "labels without item") or 0
             not_kept = _setting(db, "labels' columns not kept") or []
@@ -624,8 +640,8 @@ _OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "or
 
 _KEY = ("item", "question", "annotator", "condition", "repeat")
 _CLOSE = (
-    sa.update(_assignments)
-    .where(_assignments.c.id == sa.bindparam("b_id"))
+    sa.update(schema.assignments)
+    .where(schema.assignments.c.id == sa.bindparam("b_id"))
     .values(status=sa.bindparam("b_status"), answer=sa.bindparam("b_answer"))
 )
 
@@ -724,6 +740,11 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:20]
 
 
+def chance(*parts: Any) -> random.Random:
+    """Chance that hangs on what is drawn for, and on nothing else."""
+    return random.Random(digest_of(parts))
+
+
 # -- the database under it --------------------------------------------------------------------------
 
 
@@ -818,7 +839,7 @@ def _alive(process: str) -> bool:
 
 
 def _setting(db: sa.Connection, key: str) -> Any:
-    return db.execute(sa.select(_settings.c.value).where(_settings.c.key == key)).scalar()
+    return db.execute(sa.select(schema.settings.c.value).where(schema.settings.c.key == key)).scalar()
 
 
 def _chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
@@ -869,7 +890,7 @@ def _people_of(labels: Annotations) -> Iterator[tuple[str, str, dict[str, Any]]]
 
 
 def _current_questions(db: sa.Connection) -> list[AskedQuestion]:
-    rows = db.execute(sa.select(_questions).where(_questions.c.current).order_by(_questions.c.id))
+    rows = db.execute(sa.select(schema.questions).where(schema.questions.c.current).order_by(schema.questions.c.id))
     return [AskedQuestion(r.id, r.version, r.digest, Question.model_validate(r.definition)) for r in rows]
 
 
@@ -878,7 +899,7 @@ def _current_questions(db: sa.Connection) -> list[AskedQuestion]:
 
 def _counting(db: sa.Connection, questions: dict[int, Question]) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The answers that count as rows, and how many do not, by reason."""
-    a, s, i = _assignments, _answers, _items
+    a, s, i = schema.assignments, schema.answers, schema.items
     query = sa.select(
         *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active),
         *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),

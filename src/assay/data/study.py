@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TRIPLET = ("first", "second", "third")
 """The columns of a triplet that was drawn: the three items' texts."""
 
+TRIPLET_ITEMS = tuple(f"{place}_item" for place in TRIPLET)
+"""The columns of a triplet that name its three items; never shown, as names may tell who wrote."""
+
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
 
@@ -76,6 +79,7 @@ class Question(_Part):
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
     )
+    optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
 
     @field_validator("meanings", "keys", mode="before")
@@ -112,7 +116,7 @@ class Question(_Part):
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """The columns that are shown beside the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
-        return [c for c in wanted if c not in self.choices]
+        return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS)]
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
@@ -258,7 +262,9 @@ class Limits(_Part):
 class Checks(_Part):
     """Items whose answer is known, put among the others to see who reads them."""
 
-    file: str = Field(description="a table like that of the items, with the known answers in columns named as questions")
+    file: str = Field(
+        description="a table like that of the items, with the known answers in columns named as questions"
+    )
     every: int = Field(10, ge=2, description="one after so many items")
 
 
@@ -278,7 +284,7 @@ class People(_Part):
     warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
     checks: Checks | None = None
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
-    retest_gap: int = Field(10, ge=1, description="so many other items at least lie between the two")
+    retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
     skip_reasons: tuple[str, ...] = ("I can not tell", "The item is broken or unreadable", "I would rather not answer")
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
@@ -399,11 +405,15 @@ class Study:
                 cast = scales[name].read(answer)
                 if cast is None:
                     where = f"{self.folder / file}: item '{item.name}'"
-                    raise StudyError(f"{where}: '{answer}' does not answer '{name}', which takes {scales[name].describe()}")
+                    raise StudyError(
+                        f"{where}: '{answer}' does not answer '{name}', which takes {scales[name].describe()}"
+                    )
                 known[name] = cast
             if not known:
-                raise StudyError(f"{self.folder / file}: item '{item.name}' has no known answer; give it in a column "
-                                 f"named as its question ({listing(list(scales))})")
+                raise StudyError(
+                    f"{self.folder / file}: item '{item.name}' has no known answer; give it in a column "
+                    f"named as its question ({listing(list(scales))})"
+                )
             fields = {k: v for k, v in fields.items() if k not in scales}
             found.append(KnownItem(Item(item.name, item.document, fields), known, feedback))
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import Any
 
 from assay.data.ensembles import combined
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, digest_of
+from assay.data.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, chance, digest_of
 from assay.data.study import Item, Judge, Study, scale_of
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
@@ -60,7 +59,14 @@ class Plan:
 
     def save(self) -> None:
         """Write the assignments to the store; nothing where they stand there already."""
-        digest = digest_of([self.store.setting("taken in"), self.store.setting("triplets"), self.study.prompts, list(self._chosen.values())])
+        digest = digest_of(
+            [
+                self.store.setting("taken in"),
+                self.store.setting("triplets"),
+                self.study.prompts,
+                list(self._chosen.values()),
+            ]
+        )
         self.store.plan(list(self.judges), self.assignments(), digest)
 
     # -- what is asked --------------------------------------------------------------------------
@@ -105,7 +111,7 @@ class Plan:
         if question.definition.orders == "all":
             return [(order, True) for order in itertools.permutations(options)]
         drawn = list(options)
-        _chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
+        chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
         return [(tuple(drawn), False)]
 
     def _recipe(
@@ -151,7 +157,7 @@ class Plan:
                     f"people have labelled {len(allowed)} items that it may see. Name their file with 'labels:', "
                     "or ask for fewer"
                 )
-            drawn = _chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
+            drawn = chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
             pairs = [(item, _shown_label(labelled[item][1], scale, judge, item)) for item in drawn]
             chosen["folds"][str(fold)] = pairs
             if wanted.use == "held-out":
@@ -229,11 +235,6 @@ class Plan:
         return Request(
             judge.model or judge.name, messages, judge.temperature, judge.max_tokens, way.schema, judge.params, about
         )
-
-
-def _chance(*parts: Any) -> random.Random:
-    """Chance that hangs on what is drawn for, and on nothing else."""
-    return random.Random(digest_of(parts))
 
 
 def _fold(judge: Judge, document: str) -> int:

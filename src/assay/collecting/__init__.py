@@ -1,0 +1,1 @@
+"""Ask a person: an annotation page, who gets which item, and the page of whoever leads the study."""

@@ -1,0 +1,346 @@
+"""An answer on its way in: checked by the scale, kept once, never over a newer one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from assay.collecting.assignment import Assigner, parsed
+from assay.collecting.design import Asked
+from assay.collecting.invitations import Person
+from assay.data import schema
+from assay.data.scales import Label
+
+RECIPE = "page"
+"""What tells an answer on the page from a label in a file."""
+
+LONGEST_TEXT = 50_000
+LONGEST_WORDS = 2_000
+"""Of a comment, of the reason of a skip or a flag."""
+
+_WORDS = {"first": -1, "tie": 0, "second": 1}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a browser sends when an answer is saved.
+
+    Attributes
+    ----------
+    task : int
+        The item that was before the person.
+    key : str
+        Made once for each press of the key; the same key twice is the same answer.
+    revision : int
+        How many answers to the task there were when the page was shown: 0 before the first.
+    labels : dict
+        Label by question id, for the options in the order shown.
+    skip : str, optional
+        The reason, where the item was skipped.
+    seconds : float, optional
+        Time at work on the item, without breaks.
+    """
+
+    task: int
+    key: str
+    revision: int
+    labels: Mapping[str, Any]
+    skip: str | None = None
+    comment: str = ""
+    flag: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """An answer that is on disk."""
+
+    revision: int
+    at: float
+    again: bool
+    """It had been saved before."""
+    extra: bool
+    """Its place had been given to somebody else meanwhile; it is kept beside the others."""
+    feedback: list[dict[str, Any]] | None = None
+
+
+class UnknownTaskError(Exception):
+    """The person was never given this item."""
+
+
+class NewerAnswerError(Exception):
+    """There is a newer answer than the one that the page showed; nothing was written."""
+
+    def __init__(self, revision: int, page: int) -> None:
+        super().__init__("A newer answer to this item was saved in another tab or on another device.")
+        self.revision, self.page = revision, page
+
+
+class InvalidAnswerError(Exception):
+    """Labels that are not on their scales; nothing was written."""
+
+    def __init__(self, questions: dict[str, str]) -> None:
+        super().__init__("This answer can not be saved as it is.")
+        self.questions = questions
+
+
+def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
+    """Keep an answer; it is on disk when this returns.
+
+    Raises
+    ------
+    UnknownTaskError, NewerAnswerError, InvalidAnswerError
+        Where nothing was written.
+    """
+    with assigner.store.in_turn() as db:
+        return _Saving(assigner, db, person, sent).save()
+
+
+class _Saving:
+    def __init__(self, assigner: Assigner, db: sa.Connection, person: Person, sent: Submission) -> None:
+        self.assigner, self.db, self.person, self.sent = assigner, db, person, sent
+        t = schema.tasks.c
+        task = db.execute(sa.select(schema.tasks).where(t.id == sent.task, t.annotator == person.name)).first()
+        if task is None:
+            raise UnknownTaskError
+        self.task = task
+        self.asked = assigner.design.asked(task.questions, task.condition)
+
+    def save(self) -> Saved:
+        a, s = schema.assignments.c, schema.answers.c
+        mine = _assignments_of(self.task, [one.id for one in self.asked])
+        joined = schema.assignments.join(schema.answers, s.assignment == a.id)
+        query = sa.select(a.id, a.question, s.revision, s.request_key, s.answered_at, s.status, s.id.label("answer"))
+        earlier = self.db.execute(query.select_from(joined).where(mine).order_by(s.id)).all()
+        keys = {self._key(one.id) for one in self.asked}
+        for row in earlier:
+            if row.request_key in keys:
+                return Saved(row.revision, row.answered_at, True, bool(self.task.extra), self._feedback({}))
+        revision = max((row.revision for row in earlier), default=0)
+        if self.sent.revision != revision:
+            raise NewerAnswerError(revision, self.task.page)
+        labels = self._labels()
+        answered = {row.question for row in earlier}
+        now = self.assigner.store.now(self.db)
+        extra = self._extra(now)
+        about = {"place": self.task.place} | ({"session": self.task.session} if parsed(self.task.condition) else {})
+        about |= {"extra": True} if extra else {}
+        for one in self.asked:
+            label = labels.get(one.id)
+            if label is None and self.sent.skip is None and one.id not in answered:
+                continue  # optional, and left alone
+            self._write(one, label, revision + 1, about, now)
+        self._close(now, extra)
+        return Saved(revision + 1, now, False, extra, self._feedback(labels))
+
+    # -- what is checked ------------------------------------------------------------------------
+
+    def _labels(self) -> dict[int, Label | None]:
+        """The labels, in the items' own order, by question."""
+        if self.sent.skip is not None:
+            return {}
+        found: dict[int, Label | None] = {}
+        wrong: dict[str, str] = {}
+        strange = set(self.sent.labels) - {str(one.id) for one in self.asked}
+        if strange:
+            raise InvalidAnswerError({name[:20]: "This question is not asked here." for name in sorted(strange)[:5]})
+        for one in self.asked:
+            raw = self.sent.labels.get(str(one.id))
+            if raw is None or (isinstance(raw, str) and not raw.strip()):
+                if not one.definition.optional:
+                    wrong[str(one.id)] = "Please answer this question, or skip the item."
+                continue
+            label = self._label(one, raw)
+            if label is None:
+                wrong[str(one.id)] = f"The answer must be {_allowed(one)}."
+            else:
+                order = self.task.shown["order"].get(str(one.id), [])
+                found[one.id] = one.definition.unshuffled(label, order)[0]
+        if wrong:
+            raise InvalidAnswerError(wrong)
+        return found
+
+    def _label(self, one: Asked, raw: Any) -> Label | None:
+        if one.scale.kind == "preference":
+            return _WORDS.get(raw) if isinstance(raw, str) else None
+        if one.scale.kind == "text":
+            return clean(raw) if isinstance(raw, str) and len(raw) <= LONGEST_TEXT and clean(raw).strip() else None
+        if isinstance(raw, str) and one.scale.numeric:
+            raw = raw.strip().replace(",", ".")  # 3,5 is how half of Europe writes 3.5
+        if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) > 1e15:
+            return None
+        return one.scale.read(raw)
+
+    def _extra(self, now: float) -> bool:
+        """Whether the answer comes too late for its place."""
+        if self.sent.skip is not None:
+            return False
+        lapsed = self.task.state == "given" and self.task.expires_at <= now
+        if lapsed or self.task.state == "skipped":
+            return not self.assigner.has_place(self.db, self.task, now)
+        return bool(self.task.extra)
+
+    # -- what is written ------------------------------------------------------------------------
+
+    def _key(self, question: int) -> str:
+        return f"{RECIPE}/{self.task.id}/{question}/{self.sent.key}"
+
+    def _write(self, one: Asked, label: Label | None, revision: int, about: dict[str, Any], now: float) -> None:
+        a = schema.assignments
+        skipped = self.sent.skip is not None
+        status = "missing" if skipped else "valid" if label is not None else "withdrawn"
+        place = {column: self.task._mapping[column] for column in ("item", "annotator", "condition", "repeat")}
+        closed = "answered" if status == "valid" else status
+        row = place | {"question": one.id, "recipe": RECIPE, "session": RECIPE, "status": closed, "active": True}
+        insert = self.assigner.store.insert(a)
+        insert = insert.on_conflict_do_update(
+            index_elements=["item", "question", "annotator", "recipe", "condition", "repeat"],
+            set_={"status": insert.excluded.status},
+        )
+        number = self.db.execute(insert.returning(a.c.id), row).scalar_one()
+        order = self.task.shown["order"].get(str(one.id))
+        shown: dict[str, Any] = {"task": self.task.id, "form": self.task.form, "page": self.task.page}
+        if order:
+            shown |= {"order": order, "position": _position(one, label, order)}
+        answer = {
+            "assignment": number,
+            "request_key": self._key(one.id),
+            "revision": revision,
+            "status": status,
+            "label": label,
+            "reason": f"skipped: {clean(self.sent.skip or '')}".rstrip(": ") if skipped else None,
+            "comment": clean(self.sent.comment) or None,
+            "flag": clean(self.sent.flag) or None,
+            "shown": shown | {"about": about},
+            "seconds": self.sent.seconds,
+            "answered_at": now,
+        }
+        written = self.db.execute(sa.insert(schema.answers).returning(schema.answers.c.id), answer).scalar_one()
+        self.db.execute(sa.update(a).where(a.c.id == number).values(answer=written))
+
+    def _close(self, now: float, extra: bool) -> None:
+        t = schema.tasks
+        state = "answered" if self.sent.skip is None else "skipped"
+        if state == "skipped":
+            self.assigner.forget_full()
+        new = {"state": state, "closed_at": now, "extra": extra}
+        self.db.execute(sa.update(t).where(t.c.id == self.task.id).values(new))
+        self.db.execute(sa.delete(schema.drafts).where(schema.drafts.c.task == self.task.id))
+
+    def _feedback(self, labels: Mapping[int, Label | None]) -> list[dict[str, Any]] | None:
+        """What is told while warming up: the known answer of each question, and why."""
+        if self.task.role != "warm-up" or self.sent.skip is not None:
+            return None
+        known = self.assigner.store.known_items("warm-up").get(self.task.item) or {"labels": {}, "feedback": ""}
+        found = []
+        for one in self.asked:
+            name = one.definition.name
+            if name in known["labels"]:
+                wanted = known["labels"][name]
+                order = self.task.shown["order"].get(str(one.id), [])
+                found.append(
+                    {
+                        "question": name,
+                        "right": labels.get(one.id) == wanted,
+                        "expected": _in_words(one, wanted, order),
+                        "words": known["feedback"],
+                    }
+                )
+        return found
+
+
+def reopen(assigner: Assigner, number: int) -> None:
+    """Take back the answers to a task and put it before its person again; what was answered stays on record."""
+    with assigner.store.in_turn() as db:
+        t, a, s = schema.tasks, schema.assignments.c, schema.answers.c
+        task = db.execute(sa.select(t).where(t.c.id == number)).first()
+        if task is None or task.state not in ("answered", "skipped"):
+            raise UnknownTaskError
+        now = assigner.store.now(db)
+        mine = _assignments_of(task, parsed(task.questions))
+        count = sa.select(sa.func.max(s.revision)).where(s.assignment == a.id).scalar_subquery()
+        rows = db.execute(sa.select(a.id, count.label("revision")).where(mine)).all()
+        newest = max((row.revision or 0 for row in rows), default=0) + 1
+        for row in rows:
+            answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}
+            answer |= {"status": "withdrawn", "reason": "reopened by the lead", "answered_at": now}
+            written = db.execute(sa.insert(schema.answers).returning(s.id), answer).scalar_one()
+            one = sa.update(schema.assignments).where(a.id == row.id)
+            db.execute(one.values(status="withdrawn", answer=written))
+        extra = task.state == "skipped" and not assigner.has_place(db, task, now)
+        changed = {"state": "reopened", "closed_at": None, "extra": extra or task.extra}
+        db.execute(sa.update(t).where(t.c.id == number).values(changed))
+
+
+def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, body: Mapping[str, Any]) -> bool:
+    """Keep what is half written; False where there is a newer answer, which a draft does not touch."""
+    with assigner.store.in_turn() as db:
+        t, d = schema.tasks.c, schema.drafts
+        task = db.execute(sa.select(schema.tasks).where(t.id == number, t.annotator == person.name)).first()
+        if task is None:
+            raise UnknownTaskError
+        if revision != latest_revision(db, task):
+            return False
+        insert = assigner.store.insert(d)
+        new = {name: insert.excluded[name] for name in ("revision", "body", "kept_at")}
+        row = {"task": number, "revision": revision, "body": body, "kept_at": assigner.store.now(db)}
+        db.execute(insert.on_conflict_do_update(index_elements=["task"], set_=new), row)
+        return True
+
+
+def latest_revision(db: sa.Connection, task: Any) -> int:
+    """How many answers to a task there are."""
+    a, s = schema.assignments.c, schema.answers.c
+    joined = schema.assignments.join(schema.answers, s.assignment == a.id)
+    query = sa.select(sa.func.max(s.revision)).select_from(joined)
+    return int(db.execute(query.where(_assignments_of(task, parsed(task.questions)))).scalar() or 0)
+
+
+def clean(text: str) -> str:
+    """Text as it can be kept anywhere: without signs that no database takes."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", text.replace("\r\n", "\n"))
+
+
+def cleaned(value: Any, depth: int = 0) -> Any:
+    """The same for every text inside lists and dictionaries."""
+    if isinstance(value, str):
+        return clean(value)
+    if depth > 20:
+        return None
+    if isinstance(value, dict):
+        return {clean(str(k)): cleaned(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list):
+        return [cleaned(v, depth + 1) for v in value]
+    return value
+
+
+def _assignments_of(task: Any, questions: list[int]) -> sa.ColumnElement[bool]:
+    a = schema.assignments.c
+    return sa.and_(
+        *(a.annotator == task.annotator, a.item == task.item, a.recipe == RECIPE),
+        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(questions)),
+    )
+
+
+def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
+    """The place at which the chosen option stood."""
+    if label is None or label == 0:
+        return None
+    own = 0 if label == -1 else 1 if label == 1 else "ABC".index(str(label))
+    return order.index(one.definition.choices[own]) + 1
+
+
+def _in_words(one: Asked, label: Label, order: list[str]) -> str:
+    shown = one.definition.shuffled(label, order)
+    return {-1: "left", 0: "no preference", 1: "right"}[int(shown)] if one.scale.kind == "preference" else str(shown)
+
+
+def _allowed(one: Asked) -> str:
+    if one.scale.kind == "preference":
+        return "left, right or no preference"
+    return f"text of at most {LONGEST_TEXT} characters" if one.scale.kind == "text" else one.scale.describe()

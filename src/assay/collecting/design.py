@@ -1,0 +1,209 @@
+"""What is drawn for whom: sessions, item order, positions, overlap; the same from the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from assay.data.scales import Scale, parse_scale
+from assay.data.store import AskedQuestion, Store, canonical, chance, digest_of
+from assay.data.study import Item, People, Study, scale_of
+from assay.errors import StudyError, listing
+
+REMOTE = ("http://", "https://", "//")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it is put in one session: on the session's scale, where it is one on numbers."""
+
+    id: int
+    definition: Any
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class Session:
+    """A part of a person's work: all items once, on one scale."""
+
+    number: int
+    of: int
+    condition: str
+    """Canonical JSON: what is varied; ``{}`` where nothing is."""
+    words: str
+
+
+class Design:
+    """A study as people are asked it.
+
+    Parameters
+    ----------
+    study : Study
+    store : Store
+        Into which the study has been taken.
+
+    Raises
+    ------
+    StudyError
+        Where people could see what they must not, or would be asked what can not be asked.
+    """
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.study, self.store = study, store
+        self.people: People = study.config.people
+        self.questions: tuple[AskedQuestion, ...] = tuple(store.questions())
+        self.asked_now = canonical([q.id for q in self.questions])
+        """Names the questions in their present versions; a task keeps the ones it was given with."""
+        self.scales = tuple(study.config.conditions.scale)
+        self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
+        self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
+        self._check()
+        self.form = self._keep_form()
+        self.asked = lru_cache(maxsize=1000)(self._asked)
+        self._names, self._document_of = self._items_in_order()
+
+    # -- what is asked --------------------------------------------------------------------------
+
+    def _asked(self, questions: str, condition: str) -> tuple[Asked, ...]:
+        """The questions of a task, in the versions and on the scale with which it was given."""
+        import json
+
+        scale = json.loads(condition).get("scale")
+        found = []
+        for number, definition in self.store.questions_by_id(json.loads(questions)).items():
+            found.append(Asked(number, definition, parse_scale(scale) if scale else scale_of(definition.scale)))
+        return tuple(found)
+
+    def _keep_form(self) -> int:
+        """The number under which the words that people now read are kept."""
+        shown = {
+            "instructions": self.people.instructions,
+            "consent": self.people.consent,
+            "questions": [{"id": q.id, "name": q.definition.name, "version": q.version} for q in self.questions],
+        }
+        return self.store.keep_form(digest_of(shown), shown)
+
+    def consent_digest(self) -> str:
+        """What a person agrees to, by its content."""
+        return digest_of(self.people.consent)
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    def sessions(self, person: str) -> tuple[Session, ...]:
+        """A person's sessions in the order drawn for them: one for each scale that is varied, else one."""
+        if not self.scales:
+            return (Session(1, 1, "{}", ""),)
+        drawn = list(self.scales)
+        if self.people.order == "shuffled":
+            chance(self.people.seed, "sessions", person).shuffle(drawn)
+        return tuple(
+            Session(number, len(drawn), canonical({"scale": scale}), f"answer with {parse_scale(scale).describe()}")
+            for number, scale in enumerate(drawn, start=1)
+        )
+
+    # -- items and positions --------------------------------------------------------------------
+
+    def documents(self, person: str, condition: str) -> Iterator[list[str]]:
+        """The items in the order drawn for a person and session: one by one, or a document at a time."""
+        names: list[str] = list(self._names)
+        shuffled = self.people.order == "shuffled"
+        if shuffled:
+            chance(self.people.seed, "items", person, condition).shuffle(names)
+        if not self.people.together:
+            yield from ([name] for name in names)
+            return
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(self._document_of.get(name) or name, []).append(name)
+        yield from groups.values()
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self._names)
+
+    def orders(self, person: str, item: str, condition: str, repeat: int) -> dict[str, list[str]]:
+        """By question, the options' columns in the order in which this person sees them."""
+        orders = {}
+        for question in self.questions:
+            drawn = list(question.definition.choices)
+            if not drawn:
+                continue
+            if question.definition.orders != "fixed":
+                name = question.definition.name
+                chance(self.people.seed, "order", person, name, item, condition, repeat).shuffle(drawn)
+            orders[str(question.id)] = drawn
+        return orders
+
+    # -- overlap --------------------------------------------------------------------------------
+
+    def party(self, attributes: Mapping[str, Any]) -> str:
+        """The group by which a person's answers are counted; one for all where the study names none."""
+        return "" if self.people.group is None else str(attributes.get(self.people.group, ""))
+
+    def overlap(self, party: str) -> int | None:
+        """How many people of a group answer each item; None for all of them."""
+        wanted = self.people.overlap
+        return wanted.get(party, 0) if isinstance(wanted, dict) else wanted
+
+    def check_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Refuse a person of whom the study does not know how many are wanted."""
+        group, wanted = self.people.group, self.people.overlap
+        if group is None:
+            return
+        value = attributes.get(group)
+        known = f" ({listing(list(wanted))})" if isinstance(wanted, dict) else ""
+        if value in (None, ""):
+            raise StudyError(f"'{name}' needs the attribute '{group}'{known}, by which the study counts overlap")
+        if isinstance(wanted, dict) and str(value) not in wanted:
+            raise StudyError(
+                f"'{name}': '{value}' is not a group of the study; people.overlap names {listing(list(wanted))}"
+            )
+
+    def expected(self, items: int) -> int:
+        """Tasks that so many items make, with the checks between them and the share that comes again."""
+        checks = 0
+        if self.people.checks is not None:
+            checks = min(items // self.people.checks.every, len(self.store.known_items("check")))
+        return items + checks + int(items * self.people.retest)
+
+    # -- what must not be -----------------------------------------------------------------------
+
+    def _check(self) -> None:
+        where = f"{self.study.folder}/study.yaml"
+        not_numbers = [q.definition.name for q in self.questions if not scale_of(q.definition.scale).numeric]
+        if self.scales and not_numbers:
+            raise StudyError(
+                f"{where}: conditions.scale makes a session for each scale, but {listing(not_numbers)} "
+                "is not answered with a number; ask it in a study of its own"
+            )
+        columns: dict[str, None] = {}
+        for item, _digest in self.store.items():  # noqa: PERF102
+            columns |= dict.fromkeys(item.fields)
+            for image in self.study.config.items.images:
+                if str(item.fields.get(image, "")).startswith(REMOTE):
+                    raise StudyError(
+                        f"{where}: item '{item.name}' has an image elsewhere ({image}); the page asks nobody but this "
+                        "server, so put the image beside study.yaml and give its path"
+                    )
+        for question in self.questions:
+            one = question.definition
+            for column in (*one.options, *(one.show or ())):
+                if column not in columns:
+                    raise StudyError(f"{where}: '{one.name}' shows the column '{column}', which no item has")
+            rest = [c for c in columns if c not in (*one.options, *self.hidden)]
+            if one.show is None and len(rest) > (0 if one.options else 1):
+                raise StudyError(
+                    f"{where}: question '{one.name}' must say with 'show' which columns people see, so that none tells "
+                    f"who wrote a text; the items have {listing(rest)} (show: [] for none beside the options)"
+                )
+
+    def _items_in_order(self) -> tuple[Sequence[str], Mapping[str, str | None]]:
+        documents = {item.name: item.document for item, _ in self.store.items()}
+        return tuple(documents), documents
+
+    def item_images(self, item: Item) -> tuple[str, ...]:
+        """The columns of an item that hold an image."""
+        return tuple(c for c in self.study.config.items.images if item.fields.get(c))

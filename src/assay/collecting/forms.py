@@ -1,0 +1,175 @@
+"""What a person sees of an item: its fields, the questions, their own answers. Nothing else leaves the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assay.collecting.design import Asked
+from assay.data.scales import Label
+from assay.data.store import canonical
+from assay.data.study import Item, Question
+
+Kind = Literal["choice", "preference", "odd-one-out", "number", "text"]
+
+MOST_CATEGORIES = 60
+"""More labels than these are asked for as a number, where they are whole numbers."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the item that is shown: text, or an image by the address it is served under."""
+
+    title: str
+    text: str | None = None
+    image: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One label that can be chosen: what is sent back, what is read, which key gives it."""
+
+    value: str
+    """JSON, as the browser sends it."""
+    text: str
+    meaning: str | None = None
+    key: str | None = None
+    field: Field | None = None
+    """What is chosen, for a preference or an odd one out."""
+
+
+@dataclass(frozen=True)
+class QuestionForm:
+    """One question about one item, as it is put."""
+
+    id: int
+    name: str
+    text: str
+    guidelines: str
+    kind: Kind
+    choices: tuple[Choice, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    optional: bool = False
+    allowed: str = ""
+    """What an answer may be, in words that fit after 'the answer must be'."""
+    given: str | None = None
+    """The person's own answer that counts now, as JSON; None where there is none."""
+
+
+@dataclass(frozen=True)
+class TaskForm:
+    """One item before one person."""
+
+    id: int
+    place: int
+    fields: tuple[Field, ...]
+    questions: tuple[QuestionForm, ...]
+    revision: int
+    state: Literal["open", "answered", "skipped", "reopened"]
+    practice: bool
+    skipped: str
+    comment: str
+    flag: str
+    draft: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class PageForm:
+    """What stands on one page: one item, or all of a document, what they share above them."""
+
+    number: int
+    shared: tuple[Field, ...]
+    tasks: tuple[TaskForm, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person has answered already: by question, and beside the labels."""
+
+    labels: Mapping[int, Label | None]
+    revision: int = 0
+    comment: str = ""
+    flag: str = ""
+    skipped: str = ""
+
+
+def question_form(
+    asked: Asked, item: Item, order: Sequence[str], images: Mapping[str, str], label: Label | None
+) -> QuestionForm:
+    """One question about an item.
+
+    Parameters
+    ----------
+    order : list of str
+        The options' columns in the order in which this person sees them.
+    images : dict
+        Address of each column that holds an image.
+    label : label, optional
+        The person's own answer so far, in the item's own order.
+    """
+    question, scale = asked.definition, asked.scale
+    given = None if label is None else canonical(question.shuffled(label, order))
+    if given is not None and scale.kind == "preference":
+        given = canonical({-1: "first", 0: "tie", 1: "second"}[int(question.shuffled(label or 0, order))])
+    kind: Kind
+    choices: tuple[Choice, ...] = ()
+    low = high = None
+    if scale.kind == "preference":
+        kind = "preference"
+        sides = [_field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True)]
+        choices = (
+            Choice('"first"', "Left is better", None, "←", sides[0]),
+            Choice('"tie"', "No preference", None, "0"),
+            Choice('"second"', "Right is better", None, "→", sides[1]),
+        )
+    elif scale.kind == "odd-one-out":
+        kind = "odd-one-out"
+        choices = tuple(
+            Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
+            for letter, column in zip("ABC", order, strict=True)
+        )
+    elif scale.kind == "text":
+        kind = "text"
+    elif scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
+        kind, choices = "choice", _choices(question, scale.categories)
+    else:
+        kind = "number"
+        low, high = scale.bounds or (None, None)
+    return QuestionForm(
+        *(asked.id, question.name, question.text, question.guidelines, kind, choices, low, high),
+        whole=scale.kind == "ordinal",
+        optional=question.optional,
+        allowed=scale.describe(),
+        given=given,
+    )
+
+
+def _choices(question: Question, categories: Sequence[Label]) -> tuple[Choice, ...]:
+    """The labels with their keys: a label that is a digit has that key, others are numbered."""
+    digits = all(re.fullmatch(r"[0-9]", str(c)) for c in categories)
+    found = []
+    for number, label in enumerate(categories, start=1):
+        key = question.keys.get(str(label)) or (str(label) if digits else str(number) if number < 10 else None)
+        found.append(Choice(canonical(label), str(label), question.meanings.get(str(label)), key and key.upper()))
+    return tuple(found)
+
+
+def item_fields(
+    asked: Sequence[Asked], item: Item, hidden: Sequence[str], images: Mapping[str, str]
+) -> tuple[Field, ...]:
+    """The columns that any of the questions shows beside its options."""
+    columns: dict[str, None] = {}
+    for one in asked:
+        columns |= dict.fromkeys(c for c in one.definition.shown_columns(item.fields, hidden) if c in item.fields)
+    return tuple(_field(column.replace("_", " "), item, column, images) for column in columns)
+
+
+def _field(title: str, item: Item, column: str, images: Mapping[str, str]) -> Field:
+    if column in images:
+        return Field(title, image=images[column])
+    value = item.fields.get(column, "")
+    return Field(title, text=value if isinstance(value, str) else canonical(value))

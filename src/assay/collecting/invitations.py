@@ -1,0 +1,232 @@
+"""Who may answer: annotators by name, a personal signed link for each, no passwords."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from assay.collecting.design import Design
+from assay.data import schema
+from assay.data.store import Store
+from assay.errors import StudyError
+
+State = Literal["active", "paused", "revoked"]
+
+LONGEST_NAME = 200
+
+
+class LinkRefusedError(Exception):
+    """A link that opens nothing; the words say why to whoever followed it."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who was invited."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    link: int
+    """How many links they have had; only the last is good."""
+    state: State
+    consented_to: str | None
+    """Digest of the text that they agreed to."""
+
+
+class Signer:
+    """Makes links that can not be guessed or altered, and reads them back.
+
+    Parameters
+    ----------
+    secret : str
+        Whoever knows it can make links.
+    days : float
+        How long a link is good.
+    """
+
+    def __init__(self, secret: str, days: float = 90) -> None:
+        from itsdangerous import URLSafeTimedSerializer
+
+        self.seconds = round(days * 86400)
+        options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        self._persons = URLSafeTimedSerializer(secret, salt="assay person", signer_kwargs=options)
+        self._lead = URLSafeTimedSerializer(secret, salt="assay lead", signer_kwargs=options)
+
+    def person_token(self, name: str, link: int) -> str:
+        """What stands in a person's link and cookie."""
+        return str(self._persons.dumps([name, link]))
+
+    def lead_token(self) -> str:
+        """What stands in the link and cookie of whoever leads the study."""
+        return str(self._lead.dumps("lead"))
+
+    def person(self, token: str) -> tuple[str, int]:
+        """Name and number of the link.
+
+        Raises
+        ------
+        LinkRefusedError
+            For a token that was altered, or is too old.
+        """
+        found = self._read(self._persons, token)
+        if not (
+            isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], int)
+        ):
+            raise LinkRefusedError("This link is not one of ours.")
+        return found[0], found[1]
+
+    def check_lead(self, token: str) -> None:
+        """Raise LinkRefusedError unless the token is the lead's."""
+        self._read(self._lead, token)
+
+    def _read(self, serializer: Any, token: str) -> Any:
+        from itsdangerous import BadData, SignatureExpired
+
+        try:
+            return serializer.loads(token, max_age=self.seconds)
+        except SignatureExpired:
+            raise LinkRefusedError("This link has expired. Ask whoever leads the study for a new one.") from None
+        except (BadData, ValueError):
+            raise LinkRefusedError(
+                "This link is not complete, or is not one of ours. Copy it again from the message that brought it."
+            ) from None
+
+
+def secret_of(store: Store, secret: str | None) -> str:
+    """The secret given; else one that is drawn once and kept in the store, so that links live on."""
+    return secret or str(store.keep("page's secret", secrets.token_urlsafe(32)))
+
+
+def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
+    """Add somebody who may answer.
+
+    Raises
+    ------
+    StudyError
+        For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
+        empty or too long; and for attributes that leave open to which group the person belongs.
+    """
+    name = " ".join(name.split())
+    attributes = {str(k).strip(): v for k, v in (attributes or {}).items()}
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
+    design.check_attributes(name, attributes)
+    store = design.store
+    with store.in_turn() as db:
+        known = db.execute(sa.select(schema.annotators.c.kind).where(schema.annotators.c.annotator == name)).scalar()
+        if known == "judge":
+            raise StudyError(f"'{name}' is the name of a judge; call the person something else")
+        if db.execute(sa.select(schema.people.c.link).where(schema.people.c.annotator == name)).first() is not None:
+            raise StudyError(f"'{name}' is invited already; make a new link for them, or choose another name")
+        if (
+            db.execute(
+                sa.select(schema.assignments.c.id).where(schema.assignments.c.annotator == name).limit(1)
+            ).first()
+            is not None
+        ):
+            raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
+        store.take_annotators(db, [(name, "human", {"attributes": dict(attributes)} if attributes else {})])
+        db.execute(
+            sa.insert(schema.people), {"annotator": name, "link": 1, "state": "active", "invited_at": store.now(db)}
+        )
+    found = find(store, name)
+    assert found is not None
+    return found
+
+
+def set_state(store: Store, name: str, state: State) -> None:
+    """Let a person answer, have them wait, or end their link for good."""
+    with store.in_turn() as db:
+        changed = db.execute(sa.update(schema.people).where(schema.people.c.annotator == name).values(state=state))
+    if changed.rowcount == 0:
+        raise StudyError(f"'{name}' is not invited")
+
+
+def new_link(store: Store, name: str) -> Person:
+    """A new link for a person; those before it open nothing any more."""
+    with store.in_turn() as db:
+        again = sa.update(schema.people).where(schema.people.c.annotator == name)
+        changed = db.execute(again.values(link=schema.people.c.link + 1, state="active"))
+    found = find(store, name)
+    if changed.rowcount == 0 or found is None:
+        raise StudyError(f"'{name}' is not invited")
+    return found
+
+
+def consent(store: Store, name: str, digest: str) -> None:
+    """Keep that a person has agreed to the text of this digest."""
+    with store.in_turn() as db:
+        agreed = {"consented_at": store.now(db), "consented_to": digest}
+        db.execute(sa.update(schema.people).where(schema.people.c.annotator == name).values(agreed))
+
+
+def find(store: Store, name: str) -> Person | None:
+    """A person by name; None where nobody of that name is invited."""
+    with store.reading() as db:
+        row = db.execute(_PEOPLE.where(schema.people.c.annotator == name)).first()
+    return None if row is None else _person(row)
+
+
+def everybody(store: Store) -> list[Person]:
+    """All who were invited, in the order of their invitations."""
+    with store.reading() as db:
+        return [
+            _person(row) for row in db.execute(_PEOPLE.order_by(schema.people.c.invited_at, schema.people.c.annotator))
+        ]
+
+
+def admitted(store: Store, signer: Signer, token: str) -> Person:
+    """The person to whom a link or cookie belongs.
+
+    Raises
+    ------
+    LinkRefusedError
+        Where it was altered, is too old, was replaced by a newer one, or has been ended.
+    """
+    name, link = signer.person(token)
+    person = find(store, name)
+    if person is None:
+        raise LinkRefusedError("This link belongs to nobody of this study.")
+    if person.state == "revoked":
+        raise LinkRefusedError("This link has been ended by whoever leads the study.")
+    if person.link != link:
+        raise LinkRefusedError("There is a newer link for you; please use that one.")
+    return person
+
+
+def read_attributes(text: str) -> dict[str, str]:
+    """``expertise=nurse, gender=f`` as a dictionary.
+
+    Raises
+    ------
+    StudyError
+        For a part without ``=``.
+    """
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or not value:
+            raise StudyError(f"attributes are written name=value, name=value; got '{part}'")
+        found[name] = value
+    return found
+
+
+_PEOPLE = sa.select(
+    *(
+        schema.people.c.annotator,
+        schema.people.c.link,
+        schema.people.c.state,
+        schema.people.c.consented_to,
+        schema.annotators.c.definition,
+    )
+).select_from(schema.people.join(schema.annotators, schema.annotators.c.annotator == schema.people.c.annotator))
+
+
+def _person(row: Any) -> Person:
+    definition = json.loads(row.definition) if isinstance(row.definition, str) else row.definition
+    return Person(row.annotator, definition.get("attributes", {}), row.link, row.state, row.consented_to)

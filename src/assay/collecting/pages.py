@@ -1,0 +1,108 @@
+"""Pages as a person sees them: their tasks, with what they have answered and half written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from assay.collecting.answers import RECIPE
+from assay.collecting.assignment import parsed
+from assay.collecting.design import Design
+from assay.collecting.forms import Field, Given, PageForm, TaskForm, item_fields, question_form
+from assay.collecting.invitations import Person
+from assay.data import schema
+from assay.data.study import Item
+
+
+def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[PageForm]:
+    """Pages of a person by number; numbers that they do not have are left out."""
+    with design.store.reading() as db:
+        t = schema.tasks
+        query = sa.select(t).where(t.c.annotator == person.name, t.c.page.in_(list(numbers))).order_by(t.c.place)
+        tasks = db.execute(query).all()
+        given = _given(db, person, tasks)
+        drafts = {
+            row.task: {"revision": row.revision, "at": row.kept_at, "body": row.body}
+            for row in db.execute(sa.select(schema.drafts).where(schema.drafts.c.task.in_([t.id for t in tasks])))
+        }
+    items = design.store.items_named({task.item for task in tasks})
+    found: dict[int, list[TaskForm]] = {}
+    for task in tasks:
+        form = _task_form(design, task, items[task.item], given.get(task.id, Given({})), drafts.get(task.id))
+        found.setdefault(task.page, []).append(form)
+    return [_page(number, found[number]) for number in numbers if number in found]
+
+
+def image_of(design: Design, person: Person, task: int, number: int) -> Path | None:
+    """The file of an image that a person is shown; None where there is none."""
+    with design.store.reading() as db:
+        t = schema.tasks.c
+        item = db.execute(sa.select(t.item).where(t.id == task, t.annotator == person.name)).scalar()
+    if item is None:
+        return None
+    found = design.store.items_named([str(item)])[str(item)]
+    columns = design.item_images(found)
+    if not 0 <= number < len(columns):
+        return None
+    folder = design.study.folder.resolve()
+    path = (folder / str(found.fields[columns[number]])).resolve()
+    return path if path.is_relative_to(folder) and path.is_file() else None
+
+
+def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
+    """A page; what all its tasks show alike stands once, above them."""
+    if len(tasks) == 1:
+        return PageForm(number, (), tuple(tasks))
+    shared = tuple(f for f in tasks[0].fields if f.image is None and all(f in task.fields for task in tasks))
+    rest = (TaskForm(**{**vars(t), "fields": tuple(f for f in t.fields if f not in shared)}) for t in tasks)
+    return PageForm(number, shared, tuple(rest))
+
+
+def _task_form(design: Design, task: Any, item: Item, given: Given, draft: Mapping[str, Any] | None) -> TaskForm:
+    asked = design.asked(task.questions, task.condition)
+    images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
+    questions = tuple(
+        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
+        for one in asked
+    )
+    fields: tuple[Field, ...] = item_fields(asked, item, design.hidden, images)
+    return TaskForm(
+        *(task.id, task.place, fields, questions, given.revision),
+        state="open" if task.state == "given" else task.state,
+        practice=task.role == "warm-up",
+        skipped=given.skipped if task.state == "skipped" else "",
+        comment=given.comment,
+        flag=given.flag,
+        draft=draft,
+    )
+
+
+def _given(db: sa.Connection, person: Person, tasks: Iterable[Any]) -> dict[int, Given]:
+    """By task, what the person has answered: the latest of each question."""
+    place = {
+        (task.item, task.condition, task.repeat, question): task.id
+        for task in tasks
+        for question in parsed(task.questions)
+    }
+    if not place:
+        return {}
+    a, s = schema.assignments.c, schema.answers.c
+    joined = schema.assignments.join(schema.answers, s.assignment == a.id)
+    query = sa.select(
+        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
+    )
+    mine = sa.and_(a.annotator == person.name, a.recipe == RECIPE, a.item.in_({key[0] for key in place}))
+    found: dict[int, Given] = {}
+    for row in db.execute(query.select_from(joined).where(mine).order_by(s.id)):
+        task = place.get((row.item, row.condition, row.repeat, row.question))
+        if task is None:
+            continue
+        before = found.get(task, Given({}))
+        label = row.label if row.status == "valid" else None
+        skipped = (row.reason or "").removeprefix("skipped").removeprefix(": ") if row.status == "missing" else ""
+        labels = {**before.labels, row.question: label}
+        found[task] = Given(labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped)
+    return found

@@ -1,0 +1,103 @@
+"""What stands before every route: no request from elsewhere, no body without end, headers that keep scripts out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+BIGGEST_BODY = 512 * 1024
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; worker-src 'self'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), interest-cohort=()"),
+)
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class Protection:
+    """ASGI middleware.
+
+    Parameters
+    ----------
+    app : ASGI application
+    host : str, optional
+        The host (and port) at which people reach the page, where that is not the one of the request.
+    """
+
+    def __init__(self, app: Any, host: str | None = None) -> None:
+        self.app, self.host = app, host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not self._from_here(headers):
+            await _answer(send, 403, "This request did not come from the page.")
+            return
+        if int(headers[b"content-length"]) > BIGGEST_BODY if headers.get(b"content-length", "").isdigit() else False:
+            await _answer(send, 413, "This is too long to be saved.")
+            return
+        began, seen = False, 0
+
+        async def sized() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > BIGGEST_BODY:
+                raise _TooLargeError
+            return message
+
+        async def guarded(message: Message) -> None:
+            nonlocal began
+            if message["type"] == "http.response.start":
+                began = True
+                had = {name.lower() for name, _ in message["headers"]}
+                own = [(name, value) for name, value in _HEADERS if name not in had]
+                if b"cache-control" not in had:
+                    own.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        try:
+            await self.app(scope, sized, guarded)
+        except _TooLargeError:
+            if not began:
+                await _answer(send, 413, "This is too long to be saved.")
+
+    def _from_here(self, headers: dict[bytes, str]) -> bool:
+        """Whether a request that changes something was sent by a page of this server."""
+        site = headers.get(b"sec-fetch-site")
+        if site is not None and site != "same-origin":
+            return False
+        origin = headers.get(b"origin")
+        if origin is None:
+            return site == "same-origin"
+        return urlsplit(origin).netloc.lower() in {headers.get(b"host", "").lower(), (self.host or "").lower()} - {""}
+
+
+async def _answer(send: Send, status: int, words: str) -> None:
+    body = words.encode()
+    kinds = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    start = {"type": "http.response.start", "status": status, "headers": [*kinds, *_HEADERS]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,126 @@
+"""Start the page: `assay serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from typing import Any
+
+from assay.collecting.app import make_app
+from assay.collecting.invitations import Person, Signer, everybody, secret_of
+from assay.data.store import Store
+from assay.data.study import Study, load_study
+from assay.errors import StudyError
+
+_SETTINGS = "ASSAY_SERVE"
+"""How worker processes learn what they serve; the secret among it, so it is in no argument list."""
+
+
+def serve(
+    study: Study,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8321,
+    workers: int = 1,
+    secret: str | None = None,
+    store: str | None = None,
+    base_url: str | None = None,
+) -> None:
+    """Serve the page until it is stopped.
+
+    Parameters
+    ----------
+    study : Study
+    host, port : str, int
+        Where to listen.
+    workers : int
+        Processes that answer; with more than one, the store is best PostgreSQL.
+    secret : str, optional
+        Signs links and cookies. Drawn and kept in the store where it is missing, which is enough for a
+        page that only this machine reaches.
+    store : str, optional
+        A database in place of the one in the folder.
+    base_url : str, optional
+        Where people reach the page, if not at host and port.
+
+    Raises
+    ------
+    StudyError
+        Where other machines can reach the page and there is no secret, or the study can not be shown.
+    """
+    import uvicorn
+
+    check_reach(host, secret)
+    common: dict[str, Any] = {"host": host, "port": port, "log_level": "warning", "server_header": False}
+    # Behind a proxy on this machine, its word on the protocol counts; nobody else's does.
+    common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
+    with study.open_store(store) as opened:
+        opened.take_in(study)
+        used = secret_of(opened, secret)
+        if workers == 1:
+            uvicorn.run(make_app(study, opened, used, base_url), **common)
+            return
+        make_app(study, opened, used, base_url)  # what is wrong is said here, once
+    os.environ[_SETTINGS] = json.dumps(
+        {"study": str(study.folder.resolve()), "store": store, "secret": used, "base_url": base_url}
+    )
+    uvicorn.run("assay.collecting.server:worker", factory=True, workers=workers, **common)
+
+
+def worker() -> Any:
+    """The application of one worker process."""
+    settings = json.loads(os.environ[_SETTINGS])
+    study = load_study(settings["study"])
+    return make_app(study, study.open_store(settings["store"]), settings["secret"], settings["base_url"])
+
+
+def check_reach(host: str, secret: str | None) -> None:
+    """Refuse to listen where other machines can come without a secret that somebody chose.
+
+    Raises
+    ------
+    StudyError
+    """
+    if secret is not None and len(secret) < 16:
+        raise StudyError("the secret must have at least 16 signs; make one with: openssl rand -hex 32")
+    if secret is None and not _only_here(host):
+        raise StudyError(
+            f"--host {host} lets other machines in; set a secret first, in the environment as ASSAY_SECRET "
+            "(make one with: openssl rand -hex 32), so that nobody else can make links"
+        )
+
+
+def _only_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def lead_link(signer: Signer, base_url: str) -> str:
+    """The link of whoever leads the study."""
+    return f"{base_url.rstrip('/')}/lead/join/{signer.lead_token()}"
+
+
+def personal_link(signer: Signer, person: Person, base_url: str) -> str:
+    """A person's own link."""
+    return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
+
+
+def links(
+    study: Study, base_url: str, secret: str | None = None, store: str | None = None
+) -> tuple[str, dict[str, str]]:
+    """The lead's link, and that of everybody who is invited, by name."""
+    with study.open_store(store) as opened:
+        signer = signer_of(study, opened, secret)
+        return lead_link(signer, base_url), {
+            person.name: personal_link(signer, person, base_url)
+            for person in everybody(opened)
+            if person.state != "revoked"
+        }
+
+
+def signer_of(study: Study, store: Store, secret: str | None) -> Signer:
+    """What makes and reads the links of a study."""
+    return Signer(secret_of(store, secret), study.config.people.link_days)
