@@ -87,6 +87,7 @@ const openForms = () => forms().filter((form) => tasksOf(form).some(isOpen));
 let current = null; // the form that is shown, or null at the end
 let end = null; // why there are no further pages, as the server said last
 const saved = new Map(); // by task: what was saved last, here or on the server
+const given = new Map(); // by task: what the server had when it made the form
 
 /** What stands in a question, as text: a radio's value, the number as typed, the words. "" is no answer. */
 function rawOf(question) {
@@ -109,20 +110,24 @@ function setRaw(question, raw) {
 }
 
 const isAnswered = (question) => rawOf(question).trim() !== "";
+const isOptional = (question) => question.dataset.optional !== undefined;
 
 /** The label that is sent. */
-function labelOf(question, raw) {
+function labelOf(question) {
+  const raw = rawOf(question);
   if (question.dataset.kind === "number") return asNumber(raw);
   return question.dataset.kind === "text" ? raw : JSON.parse(raw);
 }
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
+const MISSING = { text: "Write an answer, or skip the item.", number: "Give a number, or skip the item." };
+
 /** What is wrong with an answer, in words; "" where nothing is. */
 function wrongWith(question) {
   const { kind, low, high, whole, allowed } = question.dataset;
   const raw = rawOf(question);
-  if (raw.trim() === "") return kind === "text" ? "Write an answer, or skip the item." : kind === "number" ? "Give a number, or skip the item." : "Choose an answer, or skip the item.";
+  if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? "Choose an answer, or skip the item.");
   if (kind !== "number") return "";
   const value = asNumber(raw);
   const fits = Number.isFinite(value) && !(value < Number(low ?? -Infinity)) && !(value > Number(high ?? Infinity));
@@ -148,7 +153,7 @@ const isChanged = (task) => JSON.stringify(readTask(task)) !== JSON.stringify(sa
 
 /** What the server says was given, in the shape of readTask. */
 function givenIn(task) {
-  const asRaw = ({ kind, given }) => (given === undefined ? "" : kind === "text" ? JSON.parse(given) : given);
+  const asRaw = ({ kind, given: label }) => (label === undefined ? "" : kind === "text" ? JSON.parse(label) : label);
   const answers = Object.fromEntries(questionsOf(task).map(({ dataset }) => [dataset.question, asRaw(dataset)]));
   return { answers, skip: task.dataset.skip, flag: task.dataset.flag, comment: task.dataset.comment };
 }
@@ -166,13 +171,13 @@ function setUp(form) {
   for (const slider of all(".slider", form)) if (slider.step === "any") slider.step = fineness(slider);
   for (const task of tasksOf(form)) {
     let state = givenIn(task);
+    given.set(task.dataset.task, state);
     const waiting = queue().filter((entry) => entry.task === Number(task.dataset.task)).at(-1);
     if (waiting) {
       state = waiting.state;
       task.dataset.key = waiting.key;
       task.dataset.state = state.skip ? "skipped" : "answered";
     }
-    saved.set(task.dataset.task, state);
     fillTask(task, state);
     saved.set(task.dataset.task, readTask(task));
     restoreDraft(task);
@@ -227,6 +232,7 @@ function grow(area) {
 // -- drafts -----------------------------------------------------------------------------------------
 
 const draftTimers = new Map();
+const waitingDrafts = new Map(); // by task: what is to be sent
 
 /** Keep what stands at a task at once, and send it when the typing pauses. */
 function keepDraft(task) {
@@ -235,12 +241,9 @@ function keepDraft(task) {
   if (isChanged(task)) keep(`draft:${id}`, body);
   else forget(`draft:${id}`);
   clearTimeout(draftTimers.get(id));
-  draftTimers.set(id, setTimeout(sendDraft, DRAFT_AFTER, id, body));
-  draftTimers.get(id).body = body;
+  draftTimers.set(id, setTimeout(sendDraft, DRAFT_AFTER, id));
   waitingDrafts.set(id, body);
 }
-
-const waitingDrafts = new Map();
 
 function sendDraft(id) {
   const body = waitingDrafts.get(id);
@@ -261,7 +264,7 @@ function dropDraft(id) {
 function restoreDraft(task) {
   const id = task.dataset.task;
   const local = kept(`draft:${id}`);
-  const served = task.dataset.draft ? JSON.parse(task.dataset.draft) : null;
+  const served = task.dataset.draft ? JSON.parse(task.dataset.draft).body : null;
   const revision = revisionOf(task);
   const fitting = [local, served].filter((draft) => draft?.answers && draft.revision === revision);
   if (local && local.revision < revision) forget(`draft:${id}`);
@@ -407,6 +410,7 @@ function sayWaiting() {
 }
 
 let fetching = false;
+let fetchAgain = false;
 let fetchFailed = false;
 let fetchTries = 0;
 let fetchTimer = 0;
@@ -415,17 +419,20 @@ let fetchTimer = 0;
 async function fetchMore({ anyway = false } = {}) {
   clearTimeout(fetchTimer);
   const unseen = openForms().filter((form) => form !== current).length;
+  if (fetching) fetchAgain = true;
   if (fetching || refused || unseen >= AHEAD || (end && !anyway)) return;
   fetching = true;
+  fetchAgain = false;
   try {
-    const after = Math.max(0, ...forms().map(numberOf));
+    // With nothing left to do, pages before the last may have become open again.
+    const after = current ? Math.max(...forms().map(numberOf)) : 0;
     const reply = await fetch(`/pages?after=${after}`, { headers: { accept: "application/json" }, signal: AbortSignal.timeout(20000) });
     if (reply.status === 401 || reply.status === 403) return refuse((await readJson(reply)).message);
     if (!reply.ok) throw new Error(`${reply.status}`);
     const found = await reply.json();
     fetchFailed = false;
     fetchTries = 0;
-    for (const { html, number } of found.pages) if (!formOf(number)) takeIn(html);
+    for (const { html, number } of found.pages) if (!isAtHand(number)) takeIn(html);
     end = found.end;
     if (found.progress) showProgress(found.progress);
   } catch {
@@ -435,9 +442,16 @@ async function fetchMore({ anyway = false } = {}) {
     fetching = false;
   }
   sayWaiting();
-  if (fetchFailed || current) return;
-  if (openForms().length || (end && !byId("waiting").hidden)) goOn();
-  else lookAgain();
+  if (fetchFailed) return;
+  if (!current && (openForms().length || (end && !byId("waiting").hidden))) goOn();
+  else if (!current && !fetchAgain) lookAgain();
+  if (fetchAgain) fetchMore({ anyway });
+}
+
+/** A page is in the document, open or with an answer that still waits; otherwise the server's is the newer one. */
+function isAtHand(number) {
+  const form = formOf(number);
+  return Boolean(form) && (tasksOf(form).some(isOpen) || queue().some((entry) => entry.page === number));
 }
 
 let lookTimer = 0;
@@ -472,12 +486,13 @@ const replies = new Map(); // by key: who waits for the server's word on an answ
 function enter() {
   const question = activeQuestion();
   const next = current && questionsOf(current).find((one) => one !== question && needsAnswer(one));
-  if (question && next && !needsAnswer(question) && !wrongNow(question)) focusQuestion(next);
+  if (next && !needsAnswer(question) && !wrongNow(question)) focusQuestion(next);
   else save();
 }
 
-const needsAnswer = (question) => !question.closest("[data-task]").dataset.skip && !isAnswered(question);
-const wrongNow = (question) => (question.closest("[data-task]").dataset.skip ? "" : wrongWith(question));
+const isSkipped = (question) => Boolean(question.closest("[data-task]").dataset.skip);
+const needsAnswer = (question) => !isSkipped(question) && !isOptional(question) && !isAnswered(question);
+const wrongNow = (question) => (isSkipped(question) ? "" : wrongWith(question));
 
 /** Keep the answers of this page in the queue and go on; while practising, wait for what the server says. */
 async function save() {
@@ -527,10 +542,11 @@ function makeEntries(form) {
   let turn = 1 + Math.max(0, ...queue().map((entry) => entry.turn));
   const entries = tasks.filter((task) => isOpen(task) || isChanged(task)).map((task) => {
     const state = readTask(task);
-    const labels = {};
-    if (!state.skip) for (const question of questionsOf(task)) labels[question.dataset.question] = labelOf(question, rawOf(question));
-    const entry = { key: newKey(), turn: turn++, task: Number(task.dataset.task), page: numberOf(form), revision: revisionOf(task), labels, state, seconds };
-    entry.counts = isOpen(task) && entry.revision === 0;
+    const answered = state.skip ? [] : questionsOf(task).filter(isAnswered);
+    const labels = Object.fromEntries(answered.map((question) => [question.dataset.question, labelOf(question)]));
+    const about = { task: Number(task.dataset.task), page: numberOf(form), revision: revisionOf(task) };
+    const entry = { key: newKey(), turn: turn++, ...about, labels, state, seconds };
+    entry.counts = isOpen(task) && task.dataset.practice === undefined;
     keep(nameInQueue(entry), entry);
     task.dataset.key = entry.key;
     task.dataset.state = state.skip ? "skipped" : "answered";
@@ -599,7 +615,7 @@ async function sendAll() {
     }
     tries = 0;
     if (status === 401 || status === 403) return refuse(reply.message);
-    if (status === 404 && (await isSomebodyElse())) return refuse("Another person's link was opened in this browser. Open your own link again; your answers are kept here until then.");
+    if (status === 404 && (await isSomebodyElse())) return refuse("Another person's link was opened in this browser. Please open your own again.");
     settle(entry, status, reply);
     tabs?.postMessage({ entry, status, reply });
   }
@@ -663,12 +679,14 @@ function takeNewer(entry, reply) {
   dropDraft(entry.task);
   if (reply.html) takeIn(reply.html);
   progress();
-  showAlert(reply.message || "A newer answer to this item was given elsewhere; yours from here was not saved. What you see now is the newer one.", entry.page);
+  showAlert(`${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`, entry.page);
 }
 
 /** The server refused an answer: back to its page, with the words at the question. */
 function giveBack(entry, reply) {
-  for (const later of queue()) if (later.task === entry.task) keep(nameInQueue(later), { ...later, revision: later.revision - 1 });
+  for (const later of queue()) {
+    if (later.task === entry.task) keep(nameInQueue(later), { ...later, revision: later.revision - 1 });
+  }
   keep(`draft:${entry.task}`, { ...entry.state, revision: entry.revision, at: Date.now(), seconds: entry.seconds });
   progress();
   const words = reply.message || "An answer was not taken.";
@@ -678,7 +696,7 @@ function giveBack(entry, reply) {
     return;
   }
   task.dataset.state = entry.revision === 0 ? "open" : task.dataset.state;
-  saved.set(task.dataset.task, givenIn(Object.assign(task, {})));
+  saved.set(task.dataset.task, given.get(task.dataset.task));
   fillTask(task, entry.state);
   const form = task.closest("form");
   if (form !== current) show(form);
