@@ -625,6 +625,101 @@ def judge(
     return int(done.stopped is not None)
 
 
+@app.command(help_epilogue="Example: assay invite my-study 'Ana Ruiz' ben --attribute expertise=nurse")
+def invite(
+    study: Path,
+    *names: str,
+    attribute: list[str] | None = None,
+    base_url: str = "http://127.0.0.1:8321",
+    store: str | None = None,
+    secret: Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)] = None,
+) -> None:
+    """Add people who may answer on the page of a study, and print each one's personal link.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    names
+        Who is invited; each is an annotator of the table. With none, the links of all who are invited.
+    attribute
+        NAME=VALUE, a column of the table of annotators, for all that are named; may repeat.
+    base_url
+        Where they reach the page.
+    store
+        A database in place of the one in the folder: a path or postgresql://...
+    secret
+        Signs the links; the same as for assay serve.
+    """
+    from assay.data.study import load_study
+    from assay.errors import require
+
+    for library in ("sqlalchemy", "alembic", "itsdangerous"):
+        require(library, "serve", "inviting people")
+    from assay.collecting import invitations
+    from assay.collecting.server import links
+
+    loaded = load_study(study)
+    if names:
+        attributes = invitations.read_attributes(", ".join(attribute or ()))
+        with loaded.open_store(store) as opened:
+            invitations.invite_all(loaded, opened, names, attributes)
+    everybody = links(loaded, base_url, secret, store)[1]
+    for name, link in everybody.items():
+        if not names or name in [" ".join(one.split()) for one in names]:
+            print(f"{name}\t{link}")
+
+
+@app.command(help_epilogue="Example: assay serve my-study")
+def serve(
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8321,
+    workers: int = 1,
+    base_url: str | None = None,
+    store: str | None = None,
+    secret: Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)] = None,
+) -> None:
+    """Open the page on which people answer a study's questions, and the page of whoever leads it.
+
+    Parameters
+    ----------
+    study
+        The study folder, made by assay init.
+    host
+        Where to listen; 0.0.0.0 lets other machines in, and needs a secret.
+    port
+        The port.
+    workers
+        Processes that answer; more than one is for a store in PostgreSQL.
+    base_url
+        Where people reach the page, such as https://label.example.org behind a proxy.
+    store
+        A database in place of the one in the folder: a path or postgresql://...
+    secret
+        Signs the links: at least 16 signs, known to nobody else.
+    """
+    from assay.data.study import load_study
+    from assay.errors import require
+
+    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "multipart"):
+        require(library, "serve", "the annotation page")
+    from assay.collecting import server
+
+    loaded = load_study(study)
+    server.check_reach(host, secret)
+    here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+    lead, people = server.links(loaded, base_url or here, secret, store)
+    print(f"You lead the study at {lead}")
+    for name, link in people.items():
+        print(f"{name} answers at {link}")
+    if not people:
+        print("Nobody is invited yet: add people on the lead's page, or with: assay invite")
+    sys.stdout.flush()
+    server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=base_url)
+
+
 @app.command
 def demo(*, out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("report.html"), seed: int = 7) -> None:
     """Simulate a study whose truth is known, and report on it.

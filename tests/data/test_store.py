@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,66 +11,10 @@ sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
 from assay.data import store as store_module  # noqa: E402
-from assay.data.store import TABLES, Answer, Assignment, Store  # noqa: E402
+from assay.data.schema import TABLES  # noqa: E402
+from assay.data.store import Answer, Assignment, Store  # noqa: E402
 from assay.data.study import init_study, load_study  # noqa: E402
 from assay.errors import StudyError  # noqa: E402
-
-
-def postgres_programs() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
-
-
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory) -> Iterator[str]:
-    """The URL of a PostgreSQL cluster made for these tests, reached by its socket."""
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is not installed (Debian package: postgresql)")
-    pytest.importorskip("psycopg", reason='PostgreSQL needs the extra "postgres"')
-    folder = tmp_path_factory.mktemp("postgres")
-    as_user: dict[str, object] = {}
-    if os.getuid() == 0:  # initdb refuses root; the Debian package brings a user
-        import pwd
-
-        try:
-            user = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("PostgreSQL can not be started by root, and there is no user 'postgres'")
-        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        folder = Path("/tmp") / f"assay-postgres-{os.getpid()}"
-        folder.mkdir(mode=0o700)
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    data = folder / "data"
-
-    def do(*command: str) -> None:
-        subprocess.run(command, check=True, capture_output=True, cwd="/", **as_user)  # type: ignore[call-overload]
-
-    do(str(programs / "initdb"), "-D", str(data), "-U", "assay", "-A", "trust", "-E", "UTF8", "--no-sync")
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-    do(str(programs / "pg_ctl"), "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start")
-    try:
-        yield f"postgresql://assay@/postgres?host={folder}"
-    finally:
-        do(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request, tmp_path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store.db")
-        return
-    root = request.getfixturevalue("postgres")
-    engine = sa.create_engine(root.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as db:
-        db.execute(sa.text("drop database if exists trial"))
-        db.execute(sa.text("create database trial"))
-    yield root.replace("/postgres?", "/trial?")
-    with engine.connect() as db:
-        db.execute(sa.text("drop database trial with (force)"))
-    engine.dispose()
 
 
 @pytest.fixture

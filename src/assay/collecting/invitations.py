@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from assay.collecting.design import Design
 from assay.data import schema
 from assay.data.store import Store
+from assay.data.study import Study
 from assay.errors import StudyError
 
 State = Literal["active", "paused", "revoked"]
@@ -137,6 +138,14 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
     found = find(store, name)
     assert found is not None
     return found
+
+
+def invite_all(study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None) -> None:
+    """Add people with the same attributes, as `invite` does; the study is taken into the store first."""
+    store.take_in(study)
+    design = Design(study, store)
+    for name in names:
+        invite(design, name, attributes)
 
 
 def set_state(store: Store, name: str, state: State) -> None:
