@@ -42,6 +42,9 @@ PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 _STATIC = Path(__file__).parent / "static"
 _BIGGEST = 2**53
 
+Token = Annotated[str | None, Cookie(alias=PERSON_COOKIE)]
+LeadToken = Annotated[str | None, Cookie(alias=LEAD_COOKIE)]
+Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 _Id = Annotated[int, Field(ge=1, le=_BIGGEST)]
 
 
@@ -214,9 +217,6 @@ class _Page:
 
     def _routes(self) -> None:
         app = self.app
-        Token = Annotated[str | None, Cookie(alias=PERSON_COOKIE)]
-        LeadToken = Annotated[str | None, Cookie(alias=LEAD_COOKIE)]
-        Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 
         @app.exception_handler(Refused)
         def refused(request: Request, error: Refused) -> Response:
