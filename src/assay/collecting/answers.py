@@ -114,12 +114,13 @@ class _Saving:
         a, s = schema.assignments.c, schema.answers.c
         mine = _assignments_of(self.task, [one.id for one in self.asked])
         joined = schema.assignments.join(schema.answers, s.assignment == a.id)
-        query = sa.select(a.id, a.question, s.revision, s.request_key, s.answered_at, s.status, s.id.label("answer"))
+        query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label)
         earlier = self.db.execute(query.select_from(joined).where(mine).order_by(s.id)).all()
         keys = {self._key(one.id) for one in self.asked}
-        for row in earlier:
-            if row.request_key in keys:
-                return Saved(row.revision, row.answered_at, True, bool(self.task.extra), self._feedback({}))
+        same = [row for row in earlier if row.request_key in keys]
+        if same:
+            feedback = self._feedback({row.question: row.label for row in same})
+            return Saved(same[0].revision, same[0].answered_at, True, bool(self.task.extra), feedback)
         revision = max((row.revision for row in earlier), default=0)
         if self.sent.revision != revision:
             raise NewerAnswerError(revision, self.task.page)
@@ -225,8 +226,6 @@ class _Saving:
     def _close(self, now: float, extra: bool) -> None:
         t = schema.tasks
         state = "answered" if self.sent.skip is None else "skipped"
-        if state == "skipped":
-            self.assigner.forget_full()
         new = {"state": state, "closed_at": now, "extra": extra}
         self.db.execute(sa.update(t).where(t.c.id == self.task.id).values(new))
         self.db.execute(sa.delete(schema.drafts).where(schema.drafts.c.task == self.task.id))

@@ -53,12 +53,12 @@ class Assigner:
 
     def __init__(self, design: Design) -> None:
         self.design, self.store = design, design.store
-        self._order = lru_cache(maxsize=512)(lambda person, condition: list(design.documents(person, condition)))
-        self._checks = {role: list(self.store.known_items(role)) for role in _KNOWN}
+        self.order = lru_cache(maxsize=256)(design.order)
+        self.known = {role: list(self.store.known_items(role)) for role in _KNOWN}
         self._full: dict[tuple[str, str], set[str]] = {}
+        self._full_since = 0.0
         self._sampler: Sampler | None = None
         self._drawn_until = 0
-        self._short_looked_at = False
 
     def hold(self, person: Person, after: int, most: int) -> Held:
         """Up to ``most`` pages after page ``after`` for this person to answer, given now where none are held.
@@ -93,10 +93,6 @@ class Assigner:
         )
         return int(db.execute(others).scalar_one()) < wanted
 
-    def forget_full(self) -> None:
-        """Look at every item again: an answer was taken back."""
-        self._full.clear()
-
     def free(
         self, db: sa.Connection, order: Iterable[list[str]], seen: set[str], condition: str, party: str, now: float
     ) -> list[str] | None:
@@ -104,7 +100,7 @@ class Assigner:
         wanted = self.design.overlap(party)
         if wanted == 0:
             return None
-        full = self._full.setdefault((condition, party), set())
+        full = self._known_full(condition, party, now)
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
@@ -122,6 +118,13 @@ class Assigner:
                 return best
             full.update(self._answered_enough(db, names, condition, party, wanted))
         return None
+
+    def _known_full(self, condition: str, party: str, now: float) -> set[str]:
+        """Items found to have all their answers; forgotten every minute, as an answer may be taken back."""
+        if now - self._full_since > 60:
+            self._full.clear()
+            self._full_since = now
+        return self._full.setdefault((condition, party), set())
 
     def _answered_enough(
         self, db: sa.Connection, items: Sequence[str], condition: str, party: str, wanted: int
@@ -313,12 +316,12 @@ class _Giving:
         if session.number > 1:
             return None
         had = {t.item for t in mine if t.role == "warm-up"}
-        rest = [name for name in self.assigner._checks["warm-up"] if name not in had]
+        rest = [name for name in self.assigner.known["warm-up"] if name not in had]
         return self._add(session, rest[:1], "warm-up", 1) if rest else None
 
     def _check(self, session: Session, mine: Sequence[Any], items: Sequence[Any]) -> int | None:
         had = {t.item for t in mine if t.role == "check"}
-        rest = [name for name in self.assigner._checks["check"] if name not in had]
+        rest = [name for name in self.assigner.known["check"] if name not in had]
         if not rest or self.people.checks is None or len(items) < (len(had) + 1) * self.people.checks.every:
             return None
         chance(self.people.seed, "checks", self.person.name, session.condition).shuffle(rest)
@@ -339,7 +342,7 @@ class _Giving:
     def _new(self, session: Session, seen: set[str]) -> list[str] | None:
         if self.design.drawn_from is not None:
             return self.assigner.triplet(self.db, self.person.name, seen, self.party, self.now)
-        order = self.assigner._order(self.person.name, session.condition)
+        order = self.design.pages(self.assigner.order(self.person.name, session.condition))
         return self.assigner.free(self.db, order, seen, session.condition, self.party, self.now)
 
     def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:

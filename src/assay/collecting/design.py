@@ -105,17 +105,20 @@ class Design:
 
     # -- items and positions --------------------------------------------------------------------
 
-    def documents(self, person: str, condition: str) -> Iterator[list[str]]:
-        """The items in the order drawn for a person and session: one by one, or a document at a time."""
-        names: list[str] = list(self._names)
-        shuffled = self.people.order == "shuffled"
-        if shuffled:
+    def order(self, person: str, condition: str) -> list[str]:
+        """The items in the order drawn for a person and session, or as listed."""
+        names = list(self._names)
+        if self.people.order == "shuffled":
             chance(self.people.seed, "items", person, condition).shuffle(names)
+        return names
+
+    def pages(self, order: Sequence[str]) -> Iterator[list[str]]:
+        """An order of items as pages: one by one, or a document at a time where it first comes up."""
         if not self.people.together:
-            yield from ([name] for name in names)
+            yield from ([name] for name in order)
             return
         groups: dict[str, list[str]] = {}
-        for name in names:
+        for name in order:
             groups.setdefault(self._document_of.get(name) or name, []).append(name)
         yield from groups.values()
 
@@ -193,7 +196,7 @@ class Design:
             for column in (*one.options, *(one.show or ())):
                 if column not in columns:
                     raise StudyError(f"{where}: '{one.name}' shows the column '{column}', which no item has")
-            rest = [c for c in columns if c not in (*one.options, *self.hidden)]
+            rest = [c for c in columns if c not in (*one.options, *self.hidden, *self.study.config.items.images)]
             if one.show is None and len(rest) > (0 if one.options else 1):
                 raise StudyError(
                     f"{where}: question '{one.name}' must say with 'show' which columns people see, so that none tells "

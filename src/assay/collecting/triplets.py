@@ -35,6 +35,7 @@ class PairCounts:
     def __post_init__(self) -> None:
         self.counts = np.zeros((len(self.names), len(self.names)), dtype=np.int32)
         self._place = {name: number for number, name in enumerate(self.names)}
+        self._pairs = np.triu_indices(len(self.names), 1)
 
     def add(self, triplet: Triplet) -> None:
         """Count a triplet that was drawn; one that holds an item of no interest any more is left out."""
@@ -47,33 +48,46 @@ class PairCounts:
 
     def least(self) -> int:
         """How often the pair that has been drawn least often has been drawn."""
-        n = len(self.names)
-        return int(self.counts[np.triu_indices(n, 1)].min()) if n > 1 else 0
+        return int(self.seen.min()) if len(self.names) > 1 else 0
+
+    @property
+    def seen(self) -> NDArray[np.int32]:
+        """How often each pair has been drawn, each pair once."""
+        found: NDArray[np.int32] = self.counts[self._pairs]
+        return found
 
     def next(self, chance: random.Random) -> Triplet | None:
         """The triplet to draw next; None where every triplet of the pool has been drawn."""
-        n = len(self.names)
-        if n < 3:
+        if len(self.names) < 3:
             return None
-        upper = np.triu_indices(n, 1)
-        seen = self.counts[upper]
-        # Pairs from the least seen on, in a random order among equals, until one can still be completed.
-        order = np.lexsort((np.random.default_rng(chance.getrandbits(64)).random(seen.size), seen))
-        for pair in order:
-            a, b = int(upper[0][pair]), int(upper[1][pair])
-            cost = (self.counts[a] + self.counts[b]).astype(float)
-            cost[[a, b]] = np.inf
-            if self.counts[a, b]:
-                for one in self.drawn:
-                    if self.names[a] in one and self.names[b] in one:
-                        other = next(name for name in one if name not in (self.names[a], self.names[b]))
-                        cost[self._place[other]] = np.inf
-            best = np.flatnonzero(cost == cost.min())
-            if np.isfinite(cost[best[0]]):
-                third = chance.choice(best.tolist())
-                names = sorted((self.names[a], self.names[b], self.names[third]))
-                return names[0], names[1], names[2]
+        seen = self.seen
+        for level in np.unique(seen):
+            equal = np.flatnonzero(seen == level).tolist()
+            while equal:
+                # A random one of the pairs that are left, moved to the end and taken off.
+                at = chance.randrange(len(equal))
+                equal[at], equal[-1] = equal[-1], equal[at]
+                pair = equal.pop()
+                triplet = self._completed(int(self._pairs[0][pair]), int(self._pairs[1][pair]), chance)
+                if triplet is not None:
+                    return triplet
         return None
+
+    def _completed(self, a: int, b: int, chance: random.Random) -> Triplet | None:
+        """The pair with the third item that has been seen least beside both; None where all have been."""
+        cost = (self.counts[a] + self.counts[b]).astype(float)
+        cost[[a, b]] = np.inf
+        pair = {self.names[a], self.names[b]}
+        if self.counts[a, b]:
+            for one in self.drawn:
+                if pair < set(one):
+                    cost[self._place[next(iter(set(one) - pair))]] = np.inf
+        least = cost.min()
+        if not np.isfinite(least):
+            return None
+        third = chance.choice(np.flatnonzero(cost == least).tolist())
+        first, second, last = sorted((*pair, self.names[third]))
+        return first, second, last
 
 
 class Sampler:
@@ -111,10 +125,7 @@ class Sampler:
 
     def short(self) -> int:
         """Pairs that have been drawn less often than wanted."""
-        return sum(
-            int((pool.counts[np.triu_indices(len(pool.names), 1)] < self._wanted).sum())
-            for pool in self._pools.values()
-        )
+        return sum(int((pool.seen < self._wanted).sum()) for pool in self._pools.values())
 
 
 def name_of(triplet: Collection[str]) -> str:
