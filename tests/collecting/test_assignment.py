@@ -1,0 +1,433 @@
+"""Who gets which item: overlap, groups, quotas, checks, items that come again, sessions, documents, triplets."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import textwrap
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("alembic", reason='the page needs the extra "serve"')
+
+from assay.collecting import answers, invitations
+from assay.collecting.answers import Submission
+from assay.collecting.assignment import Assigner, progress
+from assay.collecting.design import Design
+from assay.collecting.pages import pages_of
+from assay.collecting.triplets import PairCounts, Sampler
+from assay.data.store import Store
+from assay.data.study import load_study
+from assay.errors import StudyError
+
+DAY = 86400.0
+STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
+
+
+class Site:
+    """A study in a folder, and the people who answer it, without a server."""
+
+    def __init__(
+        self, folder: Path, people: str, *, questions: str = STARS, items: str | int = 8, url: str | None = None
+    ):
+        folder.mkdir(exist_ok=True)
+        if isinstance(items, int):
+            items = "item,review\n" + "".join(f"r{n:02},text {n}\n" for n in range(items))
+        (folder / "items.csv").write_text(items)
+        text = questions + "people:\n" + textwrap.indent(textwrap.dedent(people).strip() or "seed: 0", "  ") + "\n"
+        (folder / "study.yaml").write_text(text)
+        self.study = load_study(folder)
+        self.store = self.study.open_store(url)
+        self.store.take_in(self.study)
+        self.design = Design(self.study, self.store)
+        self.assigner = Assigner(self.design)
+
+    def person(self, name: str, **attributes: str) -> invitations.Person:
+        return invitations.find(self.store, name) or invitations.invite(self.design, name, attributes)
+
+    def hold(self, name: str, after: int = 0, most: int = 1):
+        return self.assigner.hold(self.person(name), after, most)
+
+    def tasks(self, name: str, pages):
+        return [task for page in pages_of(self.design, self.person(name), pages) for task in page.tasks]
+
+    def answer(self, name: str, task, label=3, **more):
+        labels = {} if more.get("skip") else {str(q.id): label for q in task.questions}
+        sent = Submission(task.id, f"key-{task.id}-{task.revision}", task.revision, labels, **more)
+        return answers.save(self.assigner, self.person(name), sent)
+
+    def work(self, name: str, label=3, most: int = 10_000) -> list[str]:
+        """Answer until there is nothing more; the items in the order in which they came."""
+        done: list[str] = []
+        while len(done) < most and (held := self.hold(name)).pages:
+            for task in self.tasks(name, held.pages):
+                self.answer(name, task, label)
+                done.append(self.item_of(task))
+        return done
+
+    def item_of(self, task) -> str:
+        with self.store.reading() as db:
+            from assay.data import schema
+
+            t = schema.tasks.c
+            import sqlalchemy as sa
+
+            return str(db.execute(sa.select(t.item).where(t.id == task.id)).scalar_one())
+
+
+@pytest.fixture
+def site(tmp_path):
+    made: list[Site] = []
+
+    def make(people: str = "", **more) -> Site:
+        made.append(Site(tmp_path / f"study{len(made)}", people, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.store.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        at = 1_800_000_000.0
+
+    monkeypatch.setattr(Store, "now", lambda self, db: Clock.at)
+    return Clock
+
+
+def test_everybody_answers_everything_in_an_order_of_their_own(site):
+    made = site()
+    first, second = made.work("ana"), made.work("ben")
+    assert sorted(first) == sorted(second) == [f"r{n:02}" for n in range(8)]
+    assert first != second
+    assert made.hold("ana").end.kind == "done"
+
+
+def test_the_same_seed_draws_the_same_orders_and_another_seed_does_not(site):
+    assert site("seed: 1").work("ana") == site("seed: 1").work("ana") != site("seed: 2").work("ana")
+    assert site("order: fixed").work("ana") == [f"r{n:02}" for n in range(8)]
+
+
+def test_overlap_is_exact_and_nobody_gets_an_item_twice(site):
+    made = site("overlap: 3\nquota: 6", items=10)
+    had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
+    assert all(len(items) == len(set(items)) == 6 for items in had.values())
+    assert set(Counter(itertools.chain(*had.values())).values()) == {3}
+
+
+def test_overlap_by_group(site):
+    made = site("overlap: {nurse: 1, doctor: 2}\ngroup: job", items=4)
+    for name, job in (("ana", "nurse"), ("ben", "nurse"), ("chi", "doctor"), ("dan", "doctor"), ("eva", "doctor")):
+        made.person(name, job=job)
+    had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
+    assert [len(had[name]) for name in ("ana", "ben", "chi", "dan", "eva")] == [4, 0, 4, 4, 0]
+    with pytest.raises(StudyError, match="'fay' needs the attribute 'job' \\(nurse, doctor\\)"):
+        made.person("fay")
+    with pytest.raises(StudyError, match="'clerk' is not a group of the study"):
+        made.person("fay", job="clerk")
+
+
+def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answer_is_extra(site, clock):
+    made = site("overlap: 1\nreserve: 10", items=1)
+    (late,) = made.tasks("ana", made.hold("ana").pages)
+    waiting = made.hold("ben")
+    assert waiting.pages == ()
+    assert waiting.end.kind == "empty"
+    assert waiting.end.opens_at == clock.at + 600
+    clock.at += 601
+    assert made.work("ben") == ["r00"]
+    assert made.hold("ana").pages == ()
+    saved = made.answer("ana", late, 5)
+    assert saved.extra
+    table = made.store.annotations()
+    rows = dict(zip(table.labels["annotator"], table.column("extra"), strict=True))
+    assert rows == {"ana": True, "ben": None}
+
+
+def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
+    made = site("overlap: 1\nreserve: 10", items=1)
+    (task,) = made.tasks("ana", made.hold("ana").pages)
+    clock.at += 6000
+    assert not made.answer("ana", task).extra
+    assert made.hold("ben").end.kind == "done"
+
+
+def test_a_look_at_the_page_keeps_the_place(site, clock):
+    made = site("overlap: 1\nreserve: 10", items=1)
+    made.hold("ana")
+    for _ in range(5):
+        clock.at += 540
+        assert made.hold("ana").pages == (1,)
+        assert made.hold("ben").pages == ()
+
+
+def test_a_skipped_item_goes_to_somebody_else(site):
+    made = site("overlap: 1", items=1)
+    (task,) = made.tasks("ana", made.hold("ana").pages)
+    made.answer("ana", task, skip="I can not tell")
+    assert made.hold("ana").end.kind == "done"
+    assert made.work("ben") == ["r00"]
+    # Whoever skipped may answer after all; the place is gone by then.
+    (again,) = made.tasks("ana", [1])
+    assert again.skipped == "I can not tell"
+    assert made.answer("ana", again).extra
+
+
+def test_checks_come_after_so_many_items_and_do_not_count(site, tmp_path):
+    folder = tmp_path / "study0"
+    folder.mkdir()
+    (folder / "checks.csv").write_text("item,review,stars\nc1,choose 1,1\nc2,choose 5,5\n")
+    made = site("checks: {file: checks.csv, every: 3}")
+    order = made.work("ana")
+    assert [n for n, item in enumerate(order) if item.startswith("c")] == [3, 7]
+    with made.store.reading() as db:
+        session = made.design.sessions("ana")[0]
+        assert progress(made.design, db, made.person("ana"), session) == {"done": 10, "total": 10}
+    table = made.store.annotations()
+    assert not set(table.labels["item"]) & {"c1", "c2"}
+    assert ("the item is an attention check", 2) in table.reading.left_out
+
+
+def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):
+    folder = tmp_path / "study0"
+    folder.mkdir()
+    (folder / "warm.csv").write_text("item,review,stars,feedback\nw1,great,5,It says great.\n")
+    made = site("warm_up: warm.csv", items=2)
+    (task,) = made.tasks("ana", made.hold("ana").pages)
+    assert task.practice
+    saved = made.answer("ana", task, 4)
+    assert saved.feedback == [{"question": "stars", "right": False, "expected": "5", "words": "It says great."}]
+    replayed = made.answer("ana", task, 4)
+    assert replayed.again
+    assert replayed.feedback == saved.feedback
+    assert sorted(made.work("ana")) == ["r00", "r01"]
+
+
+def test_a_share_comes_again_with_others_between(site):
+    made = site("retest: 0.25\nretest_gap: 3", items=12)
+    order = made.work("ana")
+    again = [item for item, number in Counter(order).items() if number == 2]
+    assert len(again) == 3
+    assert all(order.index(item, order.index(item) + 1) - order.index(item) > 3 for item in again[:2])
+    repeats = made.store.annotations().labels
+    assert sorted(repeats.filter(repeats["repeat"] == 2)["item"]) == sorted(again)
+
+
+def test_a_session_for_each_scale_the_next_one_closed_until_its_time(site, clock):
+    scales = "conditions: {scale: ['interval:0-5', 'interval:0-10', 'interval:0-100']}\n"
+    made = site("days_apart: 7", questions=STARS + scales, items=3)
+    drawn = [one.condition for one in made.design.sessions("ana")]
+    assert len(set(drawn)) == 3
+    seen = []
+    for number in range(3):
+        for _ in range(3):
+            held = made.hold("ana")
+            assert held.session.condition == drawn[number]
+            (task,) = made.tasks("ana", held.pages)
+            seen.append((number, task.questions[0].high))
+            made.answer("ana", task, 2.5)
+        end = made.hold("ana").end
+        if number < 2:
+            assert end.kind == "later"
+            assert end.opens_at == clock.at + 7 * DAY
+            clock.at += 6.9 * DAY
+            assert made.hold("ana").end.kind == "later"
+            clock.at += 0.2 * DAY
+    assert made.hold("ana").end.kind == "done"
+    assert len(set(seen)) == 3
+    orders = {tuple(made.assigner.order("ana", one)) for one in drawn}
+    assert len(orders) > 1
+    assert made.store.annotations().conditions == ("scale",)
+    others = {tuple(one.condition for one in made.design.sessions(f"p{n}")) for n in range(40)}
+    assert len(others) == 6
+
+
+PAIRS = """\
+items: {document: source}
+questions:
+- {name: better, text: Which summary, scale: preference, options: [gpt, llama], show: [article]}
+"""
+
+
+def _pairs(documents: int, each: int) -> str:
+    rows = [f"d{d}p{n},doc{d},article {d},gpt {d}.{n},llama {d}.{n}" for d in range(documents) for n in range(each)]
+    return "item,source,article,gpt,llama\n" + "\n".join(rows) + "\n"
+
+
+def test_all_pairs_of_a_source_text_on_one_page_with_the_text_once(site):
+    made = site("together: true\noverlap: 2", questions=PAIRS, items=_pairs(3, 5))
+    held = made.hold("ana")
+    (page,) = pages_of(made.design, made.person("ana"), held.pages)
+    assert len(page.tasks) == 5
+    assert [field.title for field in page.shared] == ["article"]
+    assert all(task.fields == () for task in page.tasks)
+    assert len({made.item_of(task)[:2] for task in page.tasks}) == 1
+
+
+def test_sides_are_drawn_kept_and_undone(site):
+    made = site("", questions=PAIRS, items=_pairs(20, 2))
+    sides = []
+    while (held := made.hold("ana")).pages:
+        (task,) = made.tasks("ana", held.pages)
+        left = task.questions[0].choices[0].field.text
+        sides.append(left.split()[0])
+        made.answer("ana", task, "first")
+        (shown,) = made.tasks("ana", held.pages)
+        assert shown.questions[0].given == '"first"'
+    assert 8 < Counter(sides)["gpt"] < 32
+    table = made.store.annotations()
+    # Left was always chosen: the label says whose text stood there.
+    assert Counter(table.labels["label"]) == {-1: Counter(sides)["gpt"], 1: Counter(sides)["llama"]}
+    assert set(table.column("position")) == {1}
+
+
+TRIPLETS = "questions: [{name: odd, text: Which is different, scale: odd-one-out, options: [idea]}]\n"
+
+
+def test_triplets_are_drawn_while_people_answer_until_every_pair_was_seen(site):
+    items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(7))
+    made = site("pairs: 2", questions=TRIPLETS, items=items)
+    drawn = [made.work(name, "A", most=9) for name in ("ana", "ben", "chi")]
+    triplets = [tuple(name.split(" | ")) for name in itertools.chain(*drawn)]
+    assert len(triplets) == len(set(triplets))
+    pairs = Counter(pair for one in triplets for pair in itertools.combinations(one, 2))
+    assert len(pairs) == 21
+    assert min(pairs.values()) == 2
+    assert max(pairs.values()) <= 4
+    assert made.hold("ana").end.kind == "done"
+    table = made.store.annotations()
+    assert len(table.labels) == len(triplets)
+    assert {"first", "second", "third", "first_item", "second_item", "third_item"} <= set(table.items.columns)
+    assert set(table.labels["label"]) <= {"A", "B", "C"}
+
+
+def test_a_triplet_is_answered_by_as_many_as_overlap_says(site):
+    items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(5))
+    made = site("pairs: 1\noverlap: 2", questions=TRIPLETS, items=items)
+    had = [made.work(name, "B") for name in ("ana", "ben", "chi")]
+    assert set(Counter(itertools.chain(*had)).values()) == {2}
+
+
+def test_judges_are_asked_of_the_triplets_that_people_saw(site):
+    pytest.importorskip("aiohttp", reason='judges need the extra "judge"')
+    from assay.judging.plan import Plan
+
+    items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(5))
+    judge = "judges: [{name: m, provider: recorded, file: replies.jsonl}]\n"
+    made = site("pairs: 1", questions=TRIPLETS + judge, items=items)
+    assert list(Plan(made.study, made.store).assignments()) == []
+    drawn = made.work("ana", "A")
+    asked = list(Plan(made.study, made.store).assignments())
+    assert [one.item for one in asked] == drawn
+    assert all(sorted(one.shown["order"]) == ["first", "second", "third"] for one in asked)
+
+
+@given(st.integers(3, 9), st.integers(1, 4), st.integers(0, 2**32))
+def test_no_pair_is_left_behind_by_more_than_one_round(n, wanted, seed):
+    chance = random.Random(seed)
+    counts = PairCounts([f"i{k}" for k in range(n)])
+    while counts.least() < wanted and (triplet := counts.next(chance)) is not None:
+        assert triplet not in counts.drawn
+        drawn_least = min(counts.seen)
+        pairs = [
+            counts.counts[counts.names.index(a), counts.names.index(b)] for a, b in itertools.combinations(triplet, 2)
+        ]
+        # A pair that was seen least is in it, unless all its triplets have been drawn.
+        assert min(pairs) == drawn_least or n - 2 == drawn_least
+        counts.add(triplet)
+    assert counts.least() >= min(wanted, n - 2)
+
+
+def test_triplets_stay_within_their_document():
+    pools = {"one": ["a", "b", "c", "d"], "two": ["p", "q", "r"], "small": ["x", "y"]}
+    sampler, chance = Sampler(pools, wanted=1), random.Random(3)
+    drawn = []
+    while (triplet := sampler.next(chance)) is not None:
+        sampler.add([triplet])
+        drawn.append(triplet)
+    assert ("p", "q", "r") in drawn
+    assert all(any(set(one) <= set(pool) for pool in pools.values()) for one in drawn)
+    assert sampler.short() == 0
+
+
+def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
+    made = Site(tmp_path / "study", "overlap: 3", items=12, url=url)
+    names = [f"p{n}" for n in range(9)]
+    for name in names:
+        made.person(name)
+    failed: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            made.work(name)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    labels = made.store.annotations().labels
+    assert set(Counter(labels["item"]).values()) == {3}
+    assert len(labels) == len(labels.unique(["item", "annotator"])) == 36
+    made.store.close()
+
+
+@pytest.mark.parametrize(
+    ("people", "questions", "items", "words"),
+    [
+        ("", STARS, "item,review,writer\na,b,c\n", "must say with 'show' which columns people see, .*review, writer"),
+        ("", PAIRS.replace("article]", "artikel]"), _pairs(1, 1), "shows the column 'artikel', which no item has"),
+        ("together: true", STARS, 3, "together: needs items.document"),
+        ("overlap: {a: 1}", STARS, 3, "people.group: is missing"),
+        ("overlap: 0", STARS, 3, "people.overlap: must be at least 1"),
+        ("", STARS.replace("1-5}", "1-5, keys: {1: s}}"), 3, "'s' skips on every page; take another letter"),
+        ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: y, no: Y}}"), 3, "'Y' is the key of 'yes' already"),
+        ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: yy}}"), 3, "'yy' is not one letter"),
+        ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {maybe: m}}"), 3, "label 'maybe' is not in the scale"),
+        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "must be the only question"),
+        (
+            "",
+            "items: {images: [photo]}\n" + STARS,
+            "item,photo\na,https://example.org/a.png\n",
+            "has an image elsewhere",
+        ),
+        (
+            "",
+            "conditions: {scale: ['interval:0-5']}\nquestions: [{name: why, text: Why, scale: text}]\n",
+            3,
+            "'why'.* is not answered with a number|why is not answered with a number",
+        ),
+    ],
+)  # fmt: skip
+def test_a_study_that_can_not_be_meant_is_refused_in_words(tmp_path, people, questions, items, words):
+    with pytest.raises(StudyError, match=words):
+        Site(tmp_path / "study", people, questions=questions, items=items)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (
+            "item,review,stars\nc1,choose,9\n",
+            "item 'c1': '9' does not answer 'stars', which takes a whole number from 1 to 5",
+        ),
+        ("item,review\nc1,choose\n", "item 'c1' has no known answer; give it in a column named as its question"),
+        ("item,review,stars\nr01,choose,1\n", "'?r01'? stands in two of the files of items"),
+    ],
+)
+def test_checks_without_a_fitting_answer_are_refused(tmp_path, table, words):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "checks.csv").write_text(table)
+    with pytest.raises(StudyError, match=words):
+        Site(tmp_path / "study", "checks: {file: checks.csv}")
