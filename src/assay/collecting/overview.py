@@ -1,21 +1,265 @@
-"""How a study stands, for whoever leads it."""
+"""How a study stands, for whoever leads it: who did how much, what is short, what was remarked, do they agree?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
+import sqlalchemy as sa
+
+from assay.collecting.answers import RECIPE
+from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
+from assay.data import schema
+from assay.data.scales import Label, Scale, parse_scale
+from assay.data.store import NOT_COUNTED
+from assay.data.study import scale_of
+from assay.errors import AssayError, listing
+
+log = logging.getLogger("assay.collecting")
+
+MOST_REMARKS = 200
+MOST_ITEMS = 50
+"""Of the items that are short, so many are named."""
+
+NEAR = 0.1
+"""A number on a scale with fractions passes a check within this share of the scale's range."""
+
+BUSY = 600.0
+"""Whoever answered within so many seconds is at work now."""
+
+FEWEST_ITEMS = 5
+"""With fewer items that two people answered, nothing is said of agreement: its interval would say nothing."""
+
+AGREEMENT_EVERY = 15.0
+"""Seconds between two computations of agreement, at least."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time, and how long ago that was when one looked."""
+
+    at: float
+    seconds_ago: float
+
+    @property
+    def iso(self) -> str:
+        """For machines: UTC."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at))
+
+    @property
+    def words(self) -> str:
+        """``just now``, ``5 min ago``, ``2 h ago``, ``3 days ago``."""
+        seconds = max(self.seconds_ago, 0)
+        for limit, unit, name in ((60, 0, ""), (3600, 60, "min"), (172_800, 3600, "h")):
+            if seconds < limit:
+                return f"{int(seconds // unit)} {name} ago" if unit else "just now"
+        return f"{int(seconds // 86_400)} days ago"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The study in a few numbers; practice is in none of them.
+
+    Attributes
+    ----------
+    items : int
+        In the study.
+    answered, skipped : int
+        Items answered and skipped so far, attention checks and second times among them.
+    people, busy : int
+        Who may answer; and who has in the last ten minutes.
+    filled, wanted : int
+        Answers that count toward the overlap, and how many it takes in all; pairs where triplets are drawn.
+    earlier : int
+        Items answered with an earlier version of the questions: kept, and not counted here.
+    """
+
+    items: int
+    answered: int
+    skipped: int
+    people: int
+    busy: int
+    filled: int
+    wanted: int
+    earlier: int
+
+    @property
+    def percent(self) -> int:
+        """Of what is wanted; 100 only when nothing is missing."""
+        return 100 * self.filled // self.wanted if self.wanted else 0
+
+
+@dataclass(frozen=True)
+class PersonRow:
+    """What one person has done.
+
+    Attributes
+    ----------
+    attributes : tuple of (name, value)
+    state : {"active", "paused", "revoked"}
+    consented : bool, optional
+        To the text as it stands now; None where the study has none.
+    done, skipped : int
+        Of their items, answered or skipped, and only skipped; without practice.
+    of : int, optional
+        How many are expected of them, in all sessions; None where that hangs on the others.
+    session, sessions : int
+        The one that they are in, of how many.
+    minutes : float, optional
+        At work on an item, median; None before the first answer.
+    checks_failed, checks : int
+        Attention checks that they failed, of those they answered.
+    flags : int
+        Items that they flagged.
+    last : Moment, optional
+        Of their last answer.
+    """
+
+    name: str
+    attributes: tuple[tuple[str, str], ...]
+    state: str
+    consented: bool | None
+    done: int
+    skipped: int
+    of: int | None
+    session: int
+    sessions: int
+    minutes: float | None
+    checks_failed: int
+    checks: int
+    flags: int
+    last: Moment | None
+
+    @property
+    def pace(self) -> str:
+        """Median time on an item in words: ``45 s``, ``2.5 min``."""
+        if self.minutes is None:
+            return ""
+        return f"{60 * self.minutes:.0f} s" if self.minutes < 1.5 else f"{self.minutes:.1f} min"
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """How well people agree on one question so far.
+
+    Attributes
+    ----------
+    question, scale : str
+        The question's name; and its scale, where the study varies it.
+    title : str
+        Of the coefficient.
+    estimate, low, high : float, optional
+        With its 95% interval; None where there is none, and `reason` says why.
+    items, people : int
+        Items that two people or more answered, and people.
+    """
+
+    question: str
+    scale: str
+    title: str = ""
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    items: int = 0
+    people: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What somebody said of an item beside the label."""
+
+    person: str
+    item: str
+    flag: str
+    comment: str
+    skip: str
+    """Why it was skipped; empty where it was not."""
+    at: Moment
+    task: int
+    practice: bool
+    can_reopen: bool
+
+
+@dataclass(frozen=True)
+class ShortItem:
+    """An item that lacks answers."""
+
+    name: str
+    have: int
+    want: int
+    held: int
+    """Before somebody at this moment."""
+
+
+@dataclass(frozen=True)
+class Short:
+    """What one group still has to answer in one session.
+
+    Attributes
+    ----------
+    group, session : str
+        Empty where there is only one.
+    everybody : bool
+        Whether all people answer every item, so that ``want`` counts those who are active.
+    items : int
+        How many lack answers.
+    answers : int
+        How many answers are lacking in all.
+    held : int
+        Places before somebody at this moment.
+    filled, wanted : int
+        Answers that count, and how many it takes.
+    first : tuple of ShortItem
+        The first of the items, in the order of their file.
+    """
+
+    group: str
+    session: str
+    everybody: bool
+    items: int
+    answers: int
+    held: int
+    filled: int
+    wanted: int
+    first: tuple[ShortItem, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Where triplets are drawn: pairs of items that were drawn together less often than wanted."""
+
+    short: int
+    of: int
+    wanted: int
+    triplets: int
+    """Drawn so far."""
 
 
 @dataclass(frozen=True)
 class Overview:
     """A study at a moment."""
 
-    items: int
+    numbers: Numbers
+    people: tuple[PersonRow, ...]
+    agreement: tuple[Agreed, ...]
+    remarks: tuple[Remark, ...]
+    short: tuple[Short, ...]
+    pairs: Pairs | None
+    group: str
+    """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
 
 
 class Watch:
-    """Looks at a study again and again.
+    """Looks at a study again and again; reads, and never writes.
 
     Parameters
     ----------
@@ -23,8 +267,453 @@ class Watch:
     """
 
     def __init__(self, design: Design) -> None:
-        self.design = design
+        self.design, self.store = design, design.store
+        self._agreement = _AgreementSoFar(design)
+        self._drawing = threading.Lock()
+        self._assigner = Assigner(design)
+        self._pairs: Pairs | None = None
 
     def look(self) -> Overview:
         """The study as it stands now."""
-        return Overview(self.design.n_items)
+        with self.store.reading() as db:
+            look = _Look(self.design, db, self.store.now(db))
+            pairs = self._pairs_now(db) if self.design.drawn_from else None
+            short = tuple(look.short())
+            people = look.people()
+            return Overview(
+                numbers=look.numbers(people, short, pairs),
+                people=people,
+                agreement=self._agreement.now(db),
+                remarks=look.remarks(),
+                short=short,
+                pairs=pairs,
+                group=_group_words(self.design),
+            )
+
+    def _pairs_now(self, db: sa.Connection) -> Pairs:
+        """Counted anew only when another triplet was drawn."""
+        with self._drawing:
+            sampler = self._assigner.drawn(db)
+            i = schema.items.c
+            drawn = int(db.execute(sa.select(sa.func.count()).where(i.role == "triplet")).scalar_one())
+            if self._pairs is None or self._pairs.triplets != drawn:
+                self._pairs = Pairs(sampler.short(), self._n_pairs(db), self.design.people.pairs, drawn)
+            return self._pairs
+
+    def _n_pairs(self, db: sa.Connection) -> int:
+        i = schema.items.c
+        pools = db.execute(sa.select(sa.func.count()).where(i.active, i.role == "item").group_by(i.document)).scalars()
+        return sum(n * (n - 1) // 2 for n in pools if n > 2)
+
+
+# -- one look ---------------------------------------------------------------------------------------
+
+
+class _Look:
+    """The numbers of one moment, each summed by the database."""
+
+    def __init__(self, design: Design, db: sa.Connection, now: float) -> None:
+        self.design, self.db, self.now = design, db, now
+        self.sessions = design.sessions("")  # whose they are changes their order, not what they are
+        p, a = schema.people.c, schema.annotators.c
+        query = sa.select(p.annotator, p.state, p.consented_to, a.definition)
+        joined = schema.people.join(schema.annotators, a.annotator == p.annotator)
+        self.invited = db.execute(query.select_from(joined).order_by(p.invited_at, p.annotator)).all()
+        self.active = [row.annotator for row in self.invited if row.state == "active"]
+
+    def moment(self, at: float) -> Moment:
+        return Moment(at, self.now - at)
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def people(self) -> tuple[PersonRow, ...]:
+        """Everybody who was invited, in the order of their invitations."""
+        done, minutes, checks, flags = self._done, self._minutes(), self._checks(), self._flags()
+        expected = self._expected()
+        found = []
+        for row in self.invited:
+            attributes = (row.definition or {}).get("attributes", {})
+            mine = done.get(row.annotator)
+            last = mine and mine.last
+            found.append(
+                PersonRow(
+                    name=row.annotator,
+                    attributes=tuple((str(k), str(v)) for k, v in attributes.items()),
+                    state=row.state,
+                    consented=self._consented(row.consented_to),
+                    done=mine.done if mine else 0,
+                    skipped=mine.skipped if mine else 0,
+                    of=None if expected is None else max(expected, mine.done if mine else 0),
+                    session=mine.session or 1 if mine else 1,
+                    sessions=len(self.sessions),
+                    minutes=minutes.get(row.annotator),
+                    checks_failed=sum(failed for failed in checks.get(row.annotator, ())),
+                    checks=len(checks.get(row.annotator, ())),
+                    flags=flags.get(row.annotator, 0),
+                    last=self.moment(last) if last else None,
+                )
+            )
+        return tuple(found)
+
+    def _consented(self, to: str | None) -> bool | None:
+        return to == self.design.consent_digest() if self.design.people.consent else None
+
+    @cached_property
+    def _done(self) -> dict[str, Any]:
+        """By person, how many tasks they have done, and when last."""
+        t = schema.tasks.c
+        current = t.questions == self.design.asked_now
+        counted = sa.and_(current, t.role != "warm-up")
+        query = sa.select(
+            t.annotator,
+            _number(counted, t.state.in_(("answered", "skipped"))).label("done"),
+            _number(counted, t.state == "skipped").label("skipped"),
+            _number(t.questions != self.design.asked_now, t.role != "warm-up", t.state == "answered").label("earlier"),
+            sa.func.max(sa.case((current, t.session))).label("session"),
+            sa.func.max(t.closed_at).label("last"),
+        )
+        return {row.annotator: row for row in self.db.execute(query.group_by(t.annotator))}
+
+    def _expected(self) -> int | None:
+        """Tasks of one person in all sessions; None where it hangs on what the others do."""
+        quota, n = self.design.people.quota, self.design.n_items
+        whole = self.design.people.overlap is None and self.design.drawn_from is None
+        items = min(quota or n, n) if whole else quota
+        return None if items is None else self.design.expected(items) * len(self.sessions)
+
+    def _minutes(self) -> dict[str, float]:
+        """Median minutes on an item, by person.
+
+        All questions of a task are saved together with the same seconds; each save has those since the last.
+        """
+        a, s, i = schema.assignments.c, schema.answers.c, schema.items.c
+        joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(schema.items, i.item == a.item)
+        task = (a.annotator, a.item, a.condition, a.repeat)
+        saves = (
+            sa.select(*task, sa.func.max(s.seconds).label("seconds"))
+            .select_from(joined)
+            .where(a.recipe == RECIPE, s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
+            .where(a.question.in_([q.id for q in self.design.questions]))
+            .group_by(*task, s.revision)
+        ).subquery()
+        tasks = (
+            sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds")).group_by(
+                *(saves.c[c.name] for c in task)
+            )
+        ).subquery()
+        ranked = sa.select(
+            *(tasks.c.annotator, tasks.c.seconds),
+            sa.func.row_number().over(partition_by=tasks.c.annotator, order_by=tasks.c.seconds).label("place"),
+            sa.func.count().over(partition_by=tasks.c.annotator).label("of"),
+        ).subquery()
+        r = ranked.c
+        middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
+        query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
+        return {name: float(seconds) / 60 for name, seconds in self.db.execute(query)}
+
+    def _checks(self) -> dict[str, list[bool]]:
+        """By person, for each attention check that they answered, whether they failed it."""
+        known = self.design.store.known_items("check")
+        if not known:
+            return {}
+        names = {q.id: (q.definition.name, scale_of(q.definition.scale)) for q in self.design.questions}
+        a, s, i = schema.assignments.c, schema.answers.c, schema.items.c
+        joined = schema.assignments.join(schema.answers, s.id == a.answer).join(schema.items, i.item == a.item)
+        query = (
+            sa.select(a.annotator, a.item, a.condition, a.repeat, a.question, s.label)
+            .select_from(joined)
+            .where(a.recipe == RECIPE, i.role == "check", i.active, s.status == "valid", a.question.in_(list(names)))
+        )
+        found: dict[str, dict[tuple[Any, ...], bool]] = {}
+        for row in self.db.execute(query):
+            name, scale = names[row.question]
+            if row.item in known and name in known[row.item]["labels"]:
+                wrong = is_wrong(row.label, known[row.item]["labels"][name], _scale_in(row.condition, scale), scale)
+                mine = found.setdefault(row.annotator, {})
+                task = (row.item, row.condition, row.repeat)
+                mine[task] = mine.get(task, False) or wrong
+        return {person: list(tasks.values()) for person, tasks in found.items()}
+
+    def _flags(self) -> dict[str, int]:
+        a, s = schema.assignments.c, schema.answers.c
+        joined = schema.assignments.join(schema.answers, s.id == a.answer)
+        tasks = (
+            sa.select(a.annotator, a.item, a.condition, a.repeat)
+            .distinct()
+            .select_from(joined)
+            .where(a.recipe == RECIPE, s.flag.is_not(None))
+        ).subquery()
+        query = sa.select(tasks.c.annotator, sa.func.count()).group_by(tasks.c.annotator)
+        return {name: int(number) for name, number in self.db.execute(query)}
+
+    # -- what was remarked --------------------------------------------------------------------------
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """Flags, comments and skips of the answers that count, newest first."""
+        a, s = schema.assignments.c, schema.answers.c
+        joined = schema.assignments.join(schema.answers, s.id == a.answer)
+        skipped = sa.and_(s.status == "missing", s.reason.like("skipped%"))
+        query = (
+            sa.select(a.annotator, a.item, s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown)
+            .select_from(joined)
+            .where(a.recipe == RECIPE, sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped))
+            .order_by(s.id.desc())
+            # Every question of a task has a row, and every row of a task says the same.
+            .limit(MOST_REMARKS * max(len(self.design.questions), 1))
+        )
+        rows: dict[int, Any] = {}
+        for row in self.db.execute(query):
+            task = (row.shown or {}).get("task")
+            if task is not None and len(rows) < MOST_REMARKS:
+                rows.setdefault(int(task), row)
+        tasks = self._tasks(rows)
+        return tuple(self._remark(number, row, tasks[number]) for number, row in rows.items() if number in tasks)
+
+    def _tasks(self, numbers: Iterable[int]) -> dict[int, Any]:
+        t = schema.tasks.c
+        query = sa.select(t.id, t.state, t.role).where(t.id.in_(list(numbers)))
+        return {row.id: row for row in self.db.execute(query)}
+
+    def _remark(self, number: int, row: Any, task: Any) -> Remark:
+        skip = row.reason or "" if row.status == "missing" else ""
+        return Remark(
+            person=row.annotator,
+            item=row.item,
+            flag=row.flag or "",
+            comment=row.comment or "",
+            skip=skip.removeprefix("skipped").removeprefix(": ") or ("no reason given" if skip else ""),
+            at=self.moment(row.answered_at),
+            task=number,
+            practice=task.role == "warm-up",
+            can_reopen=task.state in ("answered", "skipped"),
+        )
+
+    # -- what is short ------------------------------------------------------------------------------
+
+    def short(self) -> Iterator[Short]:
+        """By session and group, what is still to be answered."""
+        t = schema.tasks.c
+        several = len(self.sessions) > 1
+        for session in sorted(self.sessions, key=lambda session: session.condition):
+            words = session.words.removeprefix("answer with ") if several else ""
+            if self.design.people.overlap is None and self.design.drawn_from is None:
+                yield self._everybody(session.condition, words)
+                continue
+            for party in self._parties():
+                wanted = self.design.overlap(party)
+                mine = sa.and_(t.condition == session.condition, t.party == party)
+                yield self._of_group(party, words, mine, 1 if wanted is None else wanted)
+
+    def _parties(self) -> list[str]:
+        wanted = self.design.people.overlap
+        if isinstance(wanted, dict):
+            return list(wanted)
+        attributes = [(row.definition or {}).get("attributes", {}) for row in self.invited]
+        parties = sorted({self.design.party(one) for one in attributes})
+        return parties if self.design.people.group else [""]
+
+    def _of_group(
+        self, party: str, session: str, mine: sa.ColumnElement[bool], wanted: int, everybody: bool = False
+    ) -> Short:
+        t, i = schema.tasks.c, schema.items.c
+        taken = (
+            sa.select(
+                t.item,
+                _number(t.state == "answered").label("have"),
+                _number(sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > self.now))).label(
+                    "held"
+                ),
+            )
+            .where(t.questions == self.design.asked_now, t.repeat == 1, sa.not_(t.extra), mine)
+            .group_by(t.item)
+        ).subquery()
+        have, held = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
+        role = "triplet" if self.design.drawn_from else "item"
+        lacking = (
+            sa.select(i.item, i.position, have, held)
+            .select_from(schema.items.outerjoin(taken, taken.c.item == i.item))
+            .where(i.active, i.role == role, have < wanted)
+        )
+        all_of_them = lacking.subquery().c
+        number, there, before = self.db.execute(
+            sa.select(sa.func.count(all_of_them.item), sa.func.sum(all_of_them.have), sa.func.sum(all_of_them.held))
+        ).one()
+        rows = self.db.execute(lacking.order_by(i.position).limit(MOST_ITEMS)).all()
+        n_items = self.db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
+        answers = wanted * number - int(there or 0)
+        whole = wanted * n_items
+        first = tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in rows)
+        return Short(
+            *(party, session, everybody, int(number), answers, int(before or 0), whole - answers, whole), first=first
+        )
+
+    def _everybody(self, condition: str, session: str) -> Short:
+        """Where all people answer everything, or as much of it as their quota: those who are active."""
+        t = schema.tasks.c
+        mine = sa.and_(t.condition == condition, t.annotator.in_(self.active))
+        quota = self.design.people.quota
+        if quota is None or quota >= self.design.n_items:
+            return self._of_group("", session, mine, len(self.active), everybody=True)
+        items = sa.and_(t.role == "item", t.repeat == 1, sa.not_(t.extra), t.questions == self.design.asked_now)
+        held = sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > self.now))
+        query = sa.select(t.annotator, _number(t.state == "answered").label("have"), _number(held).label("held"))
+        rows = {row.annotator: row for row in self.db.execute(query.where(items, mine).group_by(t.annotator))}
+        filled = sum(min(int(row.have), quota) for row in rows.values())
+        whole = quota * len(self.active)
+        before = sum(int(row.held) for row in rows.values())
+        return Short("", session, True, 0, whole - filled, before, filled, whole, ())
+
+    # -- all of it ----------------------------------------------------------------------------------
+
+    def numbers(self, people: Sequence[PersonRow], short: Sequence[Short], pairs: Pairs | None) -> Numbers:
+        """The study in a few numbers."""
+        return Numbers(
+            items=self.design.n_items,
+            answered=sum(one.done - one.skipped for one in people),
+            skipped=sum(one.skipped for one in people),
+            people=len(self.active),
+            busy=sum(one.last is not None and one.last.seconds_ago < BUSY for one in people),
+            filled=pairs.of - pairs.short if pairs else sum(one.filled for one in short),
+            wanted=pairs.of if pairs else sum(one.wanted for one in short),
+            earlier=sum(int(row.earlier) for row in self._done.values()),
+        )
+
+
+def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    """How many rows of a group fulfil all conditions."""
+    return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
+
+
+def _scale_in(condition: str, scale: Scale) -> Scale:
+    """The scale of a session, or the question's own."""
+    varied = json.loads(condition).get("scale")
+    return parse_scale(varied) if varied else scale
+
+
+def _group_words(design: Design) -> str:
+    group, wanted = design.people.group, design.people.overlap
+    if group is None:
+        return ""
+    return f"{group} ({listing(list(wanted))})" if isinstance(wanted, dict) else group
+
+
+def is_wrong(label: Label, known: Label, given_on: Scale, known_on: Scale) -> bool:
+    """Whether an answer fails a check.
+
+    Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
+    the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
+    with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
+    the numbers must be the same.
+    """
+    numbers = isinstance(label, int | float) and isinstance(known, int | float)
+    near = given_on != known_on or given_on.kind == "interval"
+    if not (numbers and near and given_on.numeric and given_on.bounds and known_on.bounds):
+        return label != known
+    places = [
+        (float(value) - low) / (high - low)
+        for value, (low, high) in ((label, given_on.bounds), (known, known_on.bounds))
+    ]
+    return abs(places[0] - places[1]) > NEAR + 1e-9
+
+
+# -- agreement so far -------------------------------------------------------------------------------
+
+
+@dataclass
+class _AgreementSoFar:
+    """Agreement, computed when answers have come since, and not more often than every few seconds."""
+
+    design: Design
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _found: tuple[Agreed, ...] = ()
+    _of: int | None = None
+    """The last answer that it rests on."""
+    _at: float = -math.inf
+
+    def now(self, db: sa.Connection) -> tuple[Agreed, ...]:
+        """What there is; whoever comes while it is computed gets what was there before."""
+        newest = int(db.execute(sa.select(sa.func.coalesce(sa.func.max(schema.answers.c.id), 0))).scalar_one())
+        if not self._lock.acquire(blocking=False):
+            return self._found
+        try:
+            if newest != self._of and time.monotonic() - self._at >= AGREEMENT_EVERY:
+                self._found = agreement_so_far(self.design, db)
+                self._of, self._at = newest, time.monotonic()
+            return self._found
+        finally:
+            self._lock.release()
+
+
+def agreement_so_far(design: Design, db: sa.Connection) -> tuple[Agreed, ...]:
+    """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
+    tables = _labels_of_people(design, db)
+    found = []
+    for question in design.questions:
+        one = question.definition
+        for spec in design.scales or (None,):
+            scale = parse_scale(spec) if spec else scale_of(one.scale)
+            found.append(_agreed(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+    return tuple(found)
+
+
+def _labels_of_people(design: Design, db: sa.Connection) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
+    """By question and scale: the label by item and person, the first time that they were asked."""
+    a, s, i, n = (table.c for table in (schema.assignments, schema.answers, schema.items, schema.annotators))
+    joined = schema.assignments.join(schema.answers, s.id == a.answer).join(schema.items, i.item == a.item)
+    joined = joined.join(schema.annotators, n.annotator == a.annotator)
+    query = (
+        sa.select(a.question, a.condition, a.item, a.annotator, s.label)
+        .select_from(joined)
+        .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
+        .where(a.question.in_([q.id for q in design.questions]))
+        .order_by(a.repeat, a.id)
+    )
+    found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
+    for row in db.execute(query):
+        spec = json.loads(row.condition).get("scale") if design.scales else None
+        found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
+    return found
+
+
+def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]) -> Agreed:
+    """The coefficient that suits the scale, or why there is none."""
+    each: dict[str, int] = {}
+    for item, _ in labels:
+        each[item] = each.get(item, 0) + 1
+    items = sum(number > 1 for number in each.values())
+    people = len({person for _, person in labels})
+    so_far = Agreed(question, spec, items=items, people=people)
+    if scale.kind == "text":
+        return replace(so_far, reason="free text has no labels that could be the same; read the answers")
+    if people < 2:
+        who = "nobody has" if people == 0 else "only one person has"
+        return replace(so_far, reason=f"{who} answered so far; agreement needs two people on the same items")
+    if items < FEWEST_ITEMS:
+        have = "1 item has" if items == 1 else f"{items} items have"
+        return replace(so_far, reason=f"{have} answers of two people so far; it is computed from {FEWEST_ITEMS} on")
+    try:
+        return replace(so_far, **_alpha(scale, labels))
+    except AssayError as error:
+        return replace(so_far, reason=str(error))
+    except Exception:
+        log.exception("agreement on %s could not be computed", question)
+        return replace(so_far, reason="it could not be computed; the server's log says why")
+
+
+def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
+    import polars as pl
+
+    from assay.agreement.categorical import krippendorff_alpha
+    from assay.data.annotations import Annotations
+
+    values = list(labels.values())
+    column: Sequence[Any] = values
+    if any(isinstance(value, str) for value in values):
+        column = [value if isinstance(value, str) else f"{value:g}" for value in values]
+    rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
+    frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
+    level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
+    one = krippendorff_alpha(Annotations.from_frame(frame, scale=scale), level=level)  # type: ignore[arg-type]
+    estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
+    words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
+    return {"title": one.title, "estimate": estimate, "low": low, "high": high, "reason": words}
