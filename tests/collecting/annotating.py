@@ -1,0 +1,551 @@
+"""What the tests and the load benchmark share: a study on disk, its server, and people who answer over HTTP.
+
+A person (`Annotator`) speaks to the page through a wire: `Network` to a server in a process of its own,
+`InProcess` to the application itself. Both give back every byte that came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
+
+import sqlalchemy as sa
+import yaml
+from fastapi.testclient import TestClient
+
+from assay.collecting.app import make_app
+from assay.collecting.design import Design
+from assay.collecting.invitations import Signer, find, invite
+from assay.data.store import Store
+from assay.data.study import Study, load_study
+
+SECRET = "a secret for tests alone, 32 signs"
+STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
+
+
+# -- a study ----------------------------------------------------------------------------------------
+
+
+def write_study(
+    folder: Path,
+    *,
+    items: int | Sequence[Mapping[str, Any]] = 12,
+    questions: Sequence[Mapping[str, Any]] = (STARS,),
+    people: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    **rest: Any,
+) -> Path:
+    """A study folder: its items, its questions, how people are asked, and further tables by file name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(items, int):
+        items = [{"item": f"i{number:03d}", "text": f"Text number {number}."} for number in range(items)]
+    for name, rows in {"items.jsonl": items, **(tables or {})}.items():
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    content = {"name": "A study", "items": {"file": "items.jsonl"}, "questions": [dict(q) for q in questions]}
+    content |= {"people": dict(people or {})} | rest
+    (folder / "study.yaml").write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+def invite_people(
+    study: Study, store: Store, people: Iterable[str] | Mapping[str, Mapping[str, Any]], secret: str = SECRET
+) -> dict[str, str]:
+    """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
+    store.take_in(study)
+    design = Design(study, store)
+    attributes = people if isinstance(people, Mapping) else {name: {} for name in people}
+    for name, about in attributes.items():
+        invite(design, name, about)
+    return {name: link_of(study, store, name, secret) for name in attributes}
+
+
+def link_of(study: Study, store: Store, name: str, secret: str = SECRET) -> str:
+    """The path of a person's present link."""
+    person = find(store, name)
+    assert person is not None
+    return f"/join/{Signer(secret, study.config.people.link_days).person_token(person.name, person.link)}"
+
+
+def lead_path(study: Study, secret: str = SECRET) -> str:
+    """The path of the lead's link."""
+    return f"/lead/join/{Signer(secret, study.config.people.link_days).lead_token()}"
+
+
+# -- its server -------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    """A port that nothing listened on a moment ago."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Server:
+    """``assay serve`` in a process of its own, which can be killed and started again on the same port."""
+
+    def __init__(self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET) -> None:
+        self.folder, self.store, self.workers, self.secret = folder, store, workers, secret
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wait: float = 60) -> None:
+        """Start it, and wait until it answers."""
+        program = "from assay.cli import main; main()"
+        command = [sys.executable, "-c", program, "serve", str(self.folder), "--port", str(self.port)]
+        command += ["--store", self.store] if self.store else []
+        command += ["--workers", str(self.workers)] if self.workers > 1 else []
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"ASSAY_SECRET": self.secret},
+                start_new_session=True,
+            )
+        until = time.monotonic() + wait
+        while not self.healthy():
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
+            time.sleep(0.02)
+
+    def healthy(self) -> bool:
+        """Whether it answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def kill(self) -> None:
+        """End it and its workers at once, as a loss of power would: ``kill -9``."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started."""
+        assert self._process is not None
+        return self._process.pid
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+# -- wires ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By name in lower case."""
+    body: bytes
+    cookies: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8")
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Wire(Protocol):
+    """A way to the page."""
+
+    origin: str
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Reply: ...
+
+    def close(self) -> None: ...
+
+
+class LostError(Exception):
+    """No reply came; whether the request arrived is not known."""
+
+
+class Network:
+    """Over TCP, on one connection that is kept as long as it holds."""
+
+    def __init__(self, url: str, timeout: float = 60) -> None:
+        self.origin, self.timeout = url.rstrip("/"), timeout
+        self._connection: http.client.HTTPConnection | None = None
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
+        """One request.
+
+        Raises
+        ------
+        LostError
+            Where the connection broke before the whole reply was here.
+        """
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=self.timeout)
+        try:
+            self._connection.request(method, path, body, dict(headers))
+            found = self._connection.getresponse()
+            content = found.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise LostError(str(error)) from error
+        named = {name.lower(): value for name, value in found.getheaders()}
+        return Reply(found.status, named, content, tuple(found.headers.get_all("set-cookie") or ()))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class InProcess:
+    """To the application itself; an exception in it is raised here, whatever a server would have made of it."""
+
+    origin = "http://testserver"
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
+        """One request, without the client's own cookies and redirects."""
+        self._client.cookies.clear()
+        found = self._client.request(method, path, headers=dict(headers), content=body, follow_redirects=False)
+        self._client.cookies.clear()
+        named = {name.lower(): value for name, value in found.headers.items()}
+        return Reply(found.status_code, named, found.content, tuple(found.headers.get_list("set-cookie")))
+
+    def close(self) -> None:
+        pass
+
+
+# -- what a page says -------------------------------------------------------------------------------
+
+
+@dataclass
+class AskedOnPage:
+    """One question as the page puts it."""
+
+    id: str
+    name: str
+    kind: str
+    values: list[str] = field(default_factory=list)
+    """What can be chosen, as JSON."""
+    low: float | None = None
+    high: float | None = None
+    optional: bool = False
+    given: str | None = None
+
+
+@dataclass
+class TaskOnPage:
+    """One item as the page shows it."""
+
+    id: int
+    page: int
+    place: int
+    revision: int
+    state: str
+    practice: bool
+    draft: Any = None
+    questions: list[AskedOnPage] = field(default_factory=list)
+    text: str = ""
+    """Everything that is read in it."""
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[TaskOnPage] = []
+        self._page = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        about = dict(attributes)
+        if tag == "form" and "data-page" in about:
+            self._page = int(about["data-page"] or 0)
+        elif tag == "section" and "data-task" in about:
+            number, place, revision = (int(about[f"data-{name}"] or 0) for name in ("task", "place", "revision"))
+            draft = about.get("data-draft")
+            one = TaskOnPage(
+                number, self._page, place, revision, about["data-state"] or "", "data-practice" in about, None
+            )
+            one.draft = None if draft is None else json.loads(draft)
+            self.tasks.append(one)
+        elif tag == "fieldset" and "data-question" in about:
+            low, high = about.get("data-low"), about.get("data-high")
+            question = AskedOnPage(about["data-question"] or "", about["data-name"] or "", about["data-kind"] or "")
+            question.low, question.high = (None if end is None else float(end) for end in (low, high))
+            question.optional, question.given = "data-optional" in about, about.get("data-given")
+            self.tasks[-1].questions.append(question)
+        elif tag == "input" and about.get("type") == "radio" and self.tasks and self.tasks[-1].questions:
+            named = f"q-{self.tasks[-1].id}-{self.tasks[-1].questions[-1].id}"
+            if about.get("name") == named:
+                self.tasks[-1].questions[-1].values.append(about["value"] or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.tasks:
+            self.tasks[-1].text += data
+
+
+def tasks_of(html: str) -> list[TaskOnPage]:
+    """The items that stand on a page, with their questions."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.tasks
+
+
+def some_label(question: AskedOnPage, chance: random.Random) -> Any:
+    """A label that fits the question."""
+    if question.values:
+        return json.loads(chance.choice(question.values))
+    if question.kind == "number":
+        low, high = question.low or 0.0, 100.0 if question.high is None else question.high
+        return round(low + (high - low) * chance.random(), 2)
+    return f"Words {chance.randrange(10**6)}."
+
+
+# -- a person ---------------------------------------------------------------------------------------
+
+
+class Annotator:
+    """Somebody who opens their link and answers, as the page's script would.
+
+    Parameters
+    ----------
+    wire : Network or InProcess
+    link : str
+        The path of the personal link.
+    heard : list, optional
+        Every reply is added to it.
+    """
+
+    def __init__(self, wire: Wire, link: str, heard: list[Reply] | None = None, seed: int = 0) -> None:
+        self.wire, self.link, self.heard = wire, link, heard
+        self.cookie = ""
+        self.chance = random.Random(f"{seed}/{link}")
+        self.saved: list[dict[str, Any]] = []
+        """What was acknowledged: task, key, labels, revision."""
+        self.waits: list[float] = []
+        """Seconds that each attempt to save took until its acknowledgement."""
+
+    def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """One request with this person's cookie, from the page's own origin; a body is sent as JSON."""
+        sent = {"Origin": self.wire.origin, "Sec-Fetch-Site": "same-origin"} if method not in ("GET", "HEAD") else {}
+        content: bytes | None = None
+        if isinstance(body, bytes):
+            content = body
+        elif body is not None:
+            content, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        sent |= {"Cookie": self.cookie} if self.cookie else {}
+        reply = self.wire.send(method, path, {**sent, **(headers or {})}, content)
+        if self.heard is not None:
+            self.heard.append(reply)
+        return reply
+
+    def form(self, path: str, **fields: str) -> Reply:
+        """A form, as a browser posts it."""
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.send("POST", path, urlencode(fields).encode(), kind)
+
+    def join(self, agree: bool = True) -> Reply:
+        """Open the link; agree, where there is something to agree to. The page that follows."""
+        reply = self.send("GET", self.link)
+        if reply.status != 303:
+            return reply
+        self.cookie = "; ".join(cookie.partition(";")[0] for cookie in reply.cookies)
+        reply = self.send("GET", reply.headers["location"])
+        if agree and reply.headers.get("location") == "/consent":
+            self.send("GET", "/consent")
+            self.form("/consent", agree="yes")
+            reply = self.send("GET", "/work")
+        return reply
+
+    def work(self, number: int | None = None) -> list[TaskOnPage]:
+        """The tasks of the current page and those held behind it; or those of one page."""
+        reply = self.send("GET", "/work" if number is None else f"/work/{number}")
+        assert reply.status == 200, (reply.status, reply.text)
+        return tasks_of(reply.text)
+
+    def pages(self, after: int = 0) -> tuple[list[TaskOnPage], dict[str, Any]]:
+        """The tasks of the pages after one, and the rest of what the server says."""
+        reply = self.send("GET", f"/pages?after={after}")
+        assert reply.status == 200, (reply.status, reply.text)
+        found = reply.json()
+        return [task for page in found["pages"] for task in tasks_of(page["html"])], found
+
+    def labels(self, task: TaskOnPage) -> dict[str, Any]:
+        """Labels that fit the task's questions."""
+        return {question.id: some_label(question, self.chance) for question in task.questions}
+
+    def answer(self, task: TaskOnPage | int, labels: Mapping[str, Any] | None = None, **rest: Any) -> Reply:
+        """Post an answer once."""
+        return self.send("POST", "/answers", self.body(task, labels, **rest))
+
+    def body(self, task: TaskOnPage | int, labels: Mapping[str, Any] | None = None, **rest: Any) -> dict[str, Any]:
+        """What the script would post for a task."""
+        if isinstance(task, TaskOnPage):
+            labels = self.labels(task) if labels is None and "skip" not in rest else labels
+            rest = {"revision": task.revision} | rest
+            task = task.id
+        body = {"task": task, "key": str(uuid.UUID(int=self.chance.getrandbits(128))), "revision": 0}
+        return body | {"labels": dict(labels or {}), "seconds": 1.5} | rest
+
+    def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, tries: int = 600, **rest: Any) -> Reply:
+        """Post an answer until the server says that it is saved, with one key, as the script does."""
+        body = self.body(task, labels, **rest)
+        for _ in range(tries):
+            begun = time.perf_counter()
+            try:
+                reply = self.send("POST", "/answers", body)
+            except LostError:
+                time.sleep(0.1)
+                continue
+            if reply.status == 200:
+                self.waits.append(time.perf_counter() - begun)
+                self.saved.append(body | {"revision": reply.json()["revision"]})
+                return reply
+            if reply.status < 500:
+                raise AssertionError((reply.status, reply.text))
+            time.sleep(0.1)
+        raise AssertionError("the server did not come back")
+
+    def again(self, what: Callable[[], Any], tries: int = 600) -> Any:
+        """Do something that reads, as often as it takes."""
+        for _ in range(tries):
+            try:
+                return what()
+            except LostError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not come back")
+
+    def work_through(self, most: int | None = None, think: Callable[[], None] = lambda: None) -> str:
+        """Answer what comes until there is nothing more, or so many are answered; why it ended."""
+        done = 0
+        self.again(self.join)
+        queue: list[TaskOnPage] = []
+        last = 0
+        while most is None or done < most:
+            if not queue:
+                queue, rest = self.again(partial(self.pages, last))
+                if not queue and rest["end"] is not None:
+                    return str(rest["end"]["kind"])
+                if not queue and last == 0:
+                    raise AssertionError(rest)
+                if not queue:
+                    last = 0
+                    continue
+            task = queue.pop(0)
+            last = task.page
+            think()
+            self.keep(task)
+            done += 1
+        return "enough"
+
+
+# -- a study served in this process ------------------------------------------------------------------
+
+
+class Served:
+    """A study with its store and its application, in this process.
+
+    Parameters
+    ----------
+    folder : path
+        Written by `write_study`.
+    people : list of str or dict
+        Who is invited, with attributes where it is a dictionary.
+    store : str, optional
+        A database in place of the one in the folder.
+    """
+
+    def __init__(
+        self, folder: Path, people: Iterable[str] | Mapping[str, Mapping[str, Any]] = ("ana",), store: str | None = None
+    ) -> None:
+        self.folder, self._where = folder, store
+        self.heard: list[Reply] = []
+        """Every reply to anybody but the lead."""
+        self.study = load_study(folder)
+        self.store = self.study.open_store(store)
+        self.links = invite_people(self.study, self.store, people)
+        self.app = make_app(self.study, self.store, SECRET)
+
+    def again(self) -> Served:
+        """Stop, and serve what the folder says now."""
+        self.close()
+        return Served(self.folder, (), self._where)
+
+    def client(self) -> InProcess:
+        """A wire to the application."""
+        return InProcess(TestClient(self.app, raise_server_exceptions=True))
+
+    def visitor(self, link: str = "/work") -> Annotator:
+        """Somebody with a link, or none."""
+        return Annotator(self.client(), link, self.heard)
+
+    def annotator(self, name: str = "ana", *, join: bool = True) -> Annotator:
+        """Somebody who was invited, by their present link."""
+        person = self.visitor(link_of(self.study, self.store, name))
+        if join:
+            reply = person.join()
+            assert reply.status == 200, (reply.status, reply.text)
+        return person
+
+    def lead(self) -> Annotator:
+        """Whoever leads the study."""
+        one = Annotator(self.client(), lead_path(self.study))
+        reply = one.join()
+        assert reply.status == 200, (reply.status, reply.text)
+        return one
+
+    def rows(self, table: sa.TableClause, *where: Any) -> list[Any]:
+        """Rows of one of the store's tables."""
+        with self.store.reading() as db:
+            return list(db.execute(sa.select(table).where(*where)))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every answer that was ever given, first to last; labels and what was shown as they were."""
+        rows = self.store.history().to_dicts()
+        for row in rows:
+            for column in ("label", "shown"):
+                row[column] = None if row[column] is None else json.loads(row[column])
+        return rows
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

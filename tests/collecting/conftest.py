@@ -1,0 +1,47 @@
+"""Studies that are served in this process, and a clock that can be put forward."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import Served, write_study
+
+from assay.data.store import Store
+
+
+class Clock:
+    """The store's clock, so many seconds ahead."""
+
+    ahead = 0.0
+
+    def later(self, *, minutes: float = 0, days: float = 0) -> None:
+        self.ahead += minutes * 60 + days * 86400
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(Store, "now", lambda self, db: time.time() + found.ahead)
+    return found
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Makes a study (as `write_study` does) and serves it; ``who`` is invited."""
+    made: list[Served] = []
+
+    def make(*, who: Any = ("ana",), store: str | None = None, **study: Any) -> Served:
+        made.append(Served(write_study(tmp_path / f"study{len(made)}", **study), who, store))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
