@@ -779,6 +779,11 @@ judges:
   #   of: [mini, local]
   #   rule: majority                         # or mean, median
 
+# people:                  # how people are asked, on the page that assay serve opens
+#   overlap: 3             # people for each item; without it, everybody answers everything
+#   quota: 50
+#   instructions: Read the whole review first.
+
 # conditions:              # every combination is asked, each a column of the table
 #   scale: [interval:0-5, interval:0-10, interval:0-100]
 #   temperature: [0, 1]
