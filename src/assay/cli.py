@@ -708,7 +708,7 @@ def serve(
     from assay.collecting import server
 
     loaded = load_study(study)
-    server.check_reach(host, secret)
+    server.check_reach(host, port, secret)
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     lead, people = server.links(loaded, base_url or here, secret, store)
     print(f"You lead the study at {lead}")

@@ -123,7 +123,7 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
         if known == "judge":
             raise StudyError(f"'{name}' is the name of a judge; call the person something else")
         if db.execute(sa.select(schema.people.c.link).where(schema.people.c.annotator == name)).first() is not None:
-            raise StudyError(f"'{name}' is invited already; make a new link for them, or choose another name")
+            raise StudyError(f"'{name}' is invited already; choose another name, or make a new link on the lead's page")
         if (
             db.execute(
                 sa.select(schema.assignments.c.id).where(schema.assignments.c.annotator == name).limit(1)
@@ -220,7 +220,7 @@ def read_attributes(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name or not value:
-            raise StudyError(f"attributes are written name=value, name=value; got '{part}'")
+            raise StudyError(f"an attribute is written NAME=VALUE; got '{part}'")
         found[name] = value
     return found
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import json
 import os
+import socket
 from typing import Any
 
 from assay.collecting.app import make_app
@@ -51,7 +53,7 @@ def serve(
     """
     import uvicorn
 
-    check_reach(host, secret)
+    check_reach(host, port, secret)
     common: dict[str, Any] = {"host": host, "port": port, "log_level": "warning", "server_header": False}
     # Behind a proxy on this machine, its word on the protocol counts; nobody else's does.
     common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
@@ -75,12 +77,13 @@ def worker() -> Any:
     return make_app(study, study.open_store(settings["store"]), settings["secret"], settings["base_url"])
 
 
-def check_reach(host: str, secret: str | None) -> None:
+def check_reach(host: str, port: int, secret: str | None) -> None:
     """Refuse to listen where other machines can come without a secret that somebody chose.
 
     Raises
     ------
     StudyError
+        For that, for a secret that is too short, and for a port that is not free.
     """
     if secret is not None and len(secret) < 16:
         raise StudyError("the secret must have at least 16 signs; make one with: openssl rand -hex 32")
@@ -89,6 +92,18 @@ def check_reach(host: str, secret: str | None) -> None:
             f"--host {host} lets other machines in; set a secret first, in the environment as ASSAY_SECRET "
             "(make one with: openssl rand -hex 32), so that nobody else can make links"
         )
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            pass
+    except OverflowError:
+        raise StudyError(f"--port {port}: a port is a number from 0 to 65535") from None
+    except OSError as error:
+        why = (
+            "is taken already"
+            if error.errno == errno.EADDRINUSE
+            else f"can not be used ({os.strerror(error.errno or 0)})"
+        )
+        raise StudyError(f"port {port} of {host} {why}; choose another with --host and --port") from None
 
 
 def _only_here(host: str) -> bool:
