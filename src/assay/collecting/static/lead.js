@@ -1,0 +1,169 @@
+// The lead's page renews itself without disturbing whoever reads it or types on it.
+
+const EVERY = 5000; // milliseconds between looks
+const SAID = 6000; // how long a word of success stands
+const live = document.getElementById("live");
+const connection = document.getElementById("connection");
+let timer = null;
+let looking = false;
+let ended = false;
+
+// -- renewing -------------------------------------------------------------------------------------
+
+/** Fetch the study as it stands, and put it in place of what is shown. */
+async function look() {
+  clearTimeout(timer);
+  if (looking || ended) return;
+  looking = true;
+  try {
+    const answer = await fetch("/lead/live", { cache: "no-store", headers: { Accept: "text/html" } });
+    if (answer.status === 401 || answer.status === 403) {
+      ended = true;
+      connect("lost", "This link has ended; open the lead's link again");
+    } else if (!answer.ok) {
+      connect("lost", "The server can not answer; trying again");
+    } else {
+      renew(await answer.text());
+      connect("live", "Live");
+    }
+  } catch {
+    connect("lost", "Can not reach the server; trying again");
+  } finally {
+    looking = false;
+    if (!document.hidden && !ended) timer = setTimeout(look, EVERY);
+  }
+}
+
+function connect(state, words) {
+  connection.classList.toggle("is-live", state === "live");
+  connection.classList.toggle("is-lost", state === "lost");
+  const place = document.getElementById("connection-words");
+  if (place.textContent !== words) place.textContent = words; // said aloud only when it changes
+}
+
+function renew(html) {
+  const fresh = new DOMParser().parseFromString(`<div id="live">${html}</div>`, "text/html").getElementById("live");
+  become(live, fresh);
+  completeLinks();
+}
+
+/** Change an element into another, keeping its own nodes: focus, open details and typed text stay. */
+function become(old, fresh) {
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && !isOwn(old, name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value && !isOwn(old, name)) old.setAttribute(name, value);
+  }
+  const keyed = new Map();
+  for (const child of old.children) if (child.dataset.key !== undefined) keyed.set(child.dataset.key, child);
+  let at = old.firstChild;
+  for (const wanted of [...fresh.childNodes]) {
+    const key = wanted.dataset?.key;
+    let found = key === undefined ? at : keyed.get(key);
+    if (key === undefined) while (found && found.dataset?.key !== undefined && !alike(found, wanted)) found = found.nextSibling;
+    if (found && alike(found, wanted)) {
+      if (found !== at) old.insertBefore(found, at);
+      if (found.nodeType === Node.ELEMENT_NODE) become(found, wanted);
+      else if (found.data !== wanted.data) found.data = wanted.data;
+      at = found.nextSibling;
+    } else {
+      old.insertBefore(document.importNode(wanted, true), at);
+    }
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+const alike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
+
+/** What belongs to whoever uses the page, or to this script, and not to the server. */
+function isOwn(element, name) {
+  if (element.localName === "details") return name === "open";
+  if (element.localName === "button") return name === "disabled" || name === "hidden";
+  return false;
+}
+
+// -- links ----------------------------------------------------------------------------------------
+
+/** Links as they can be sent: with this page's address before them, where the server does not know its own. */
+function completeLinks() {
+  for (const field of live.querySelectorAll("input[data-link]")) {
+    const whole = new URL(field.dataset.link, location.href).href;
+    if (field.value !== whole) field.value = whole;
+  }
+  for (const button of live.querySelectorAll("[data-copy]")) button.hidden = false;
+}
+
+async function copy(button) {
+  const field = button.closest(".panel").querySelector("input[data-link]");
+  try {
+    await navigator.clipboard.writeText(field.value);
+    say("The link is copied.");
+  } catch {
+    field.focus();
+    field.select();
+    say("The link is selected; copy it with Ctrl+C or ⌘C.");
+  }
+}
+
+// -- doing ----------------------------------------------------------------------------------------
+
+/** Send a form without leaving the page. */
+async function send(form) {
+  const button = form.querySelector("button[type=submit]");
+  button.disabled = true;
+  try {
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
+    if (answer.type === "opaqueredirect" || answer.ok) {
+      form.closest("details")?.removeAttribute("open");
+      form.reset();
+      say(form.dataset.done ?? "Done.");
+    } else {
+      say(await reasonIn(answer), true);
+    }
+  } catch {
+    say("The server can not be reached, so nothing was changed. Try again.", true);
+  } finally {
+    button.disabled = false;
+  }
+  look();
+}
+
+/** The words of the notice that came back. */
+async function reasonIn(answer) {
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const words = page.querySelector(".notice p")?.textContent ?? page.body.textContent;
+  return words.trim() || `The server refused it (${answer.status}).`;
+}
+
+let silence = null;
+function say(words, wrong = false) {
+  clearTimeout(silence);
+  const [place, other] = wrong ? ["wrong", "said"] : ["said", "wrong"];
+  document.getElementById(other).textContent = "";
+  document.getElementById(place).textContent = words;
+  if (!wrong) silence = setTimeout(() => say(""), SAID);
+}
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-live]")) return;
+  event.preventDefault();
+  send(event.target);
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(timer);
+  if (!document.hidden) look();
+});
+
+completeLinks();
+connect("live", "Live");
+timer = setTimeout(look, EVERY);
