@@ -246,9 +246,11 @@ class _Saving:
                         "question": name,
                         "right": labels.get(one.id) == wanted,
                         "expected": _in_words(one, wanted, order),
-                        "words": known["feedback"],
+                        "words": "",
                     }
                 )
+        if found:
+            found[-1]["words"] = known["feedback"]
         return found
 
 
@@ -336,7 +338,9 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
 
 def _in_words(one: Asked, label: Label, order: list[str]) -> str:
     shown = one.definition.shuffled(label, order)
-    return {-1: "left", 0: "no preference", 1: "right"}[int(shown)] if one.scale.kind == "preference" else str(shown)
+    if one.scale.kind == "preference":
+        return {-1: "left", 0: "no preference", 1: "right"}[int(shown)]
+    return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed(one: Asked) -> str:

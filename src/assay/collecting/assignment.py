@@ -236,6 +236,9 @@ class _Giving:
         waiting = self.assigner.store.setting(PAUSED) or self.person.state == "paused"
         if waiting:
             return Held((), session, End("paused"))
+        # Who has pages open before these is given fewer: each holds a place that somebody else may wait for.
+        before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._held(t)}
+        most = max(1, min(most, self.people.ahead + 1 - len(before)))
         while True:
             pages = self._renewed(after, most)
             end: End | None = None
@@ -390,9 +393,11 @@ def progress(design: Design, db: sa.Connection, person: Person, session: Session
     )
     states = {state: int(number) for state, number in db.execute(mine.group_by(t.state))}
     done = states.get("answered", 0) + states.get("skipped", 0)
-    whole = design.overlap(design.party(person.attributes)) is None and design.drawn_from is None
+    everything = design.overlap(design.party(person.attributes)) is None and design.drawn_from is None
     quota = design.people.quota
-    items = min(quota or design.n_items, design.n_items) if whole else quota
+    items = design.n_items if everything else None
+    if quota is not None:
+        items = quota if design.drawn_from else min(quota, design.n_items)
     return {"done": done, "total": None if items is None else max(design.expected(items), done)}
 
 
