@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import logging
 import time
 from collections.abc import Mapping
@@ -289,8 +288,7 @@ class _Page:
             ]
             end = self.end(held.end, held)
             if end is not None:
-                words = f"<h2>{html.escape(end['title'])}</h2><p>{html.escape(end['text'])}</p>"
-                end = {"kind": end["kind"], "html": f'<section class="notice">{words}</section>'}
+                end = {"kind": end["kind"], "html": self.templates.get_template("end.html").render(end=end)}
             with self.store.reading() as db:
                 done = progress(self.design, db, person, held.session)
             return JSONResponse({"pages": found, "end": end, "progress": done})

@@ -1,0 +1,236 @@
+"""A real server in a process of its own, and a real browser in a thread of its own, for the tests of the page.
+
+Playwright leaves an event loop running in its thread, in which other tests could not run theirs; so all of
+it happens in one thread that nothing else uses. A test that drives the browser is marked with `in_browser`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+import sqlalchemy as sa
+
+from assay.collecting.design import Design
+from assay.collecting.invitations import Signer, invite
+from assay.data import schema
+from assay.data.store import Store
+from assay.data.study import Study, load_study
+
+SECRET = "a secret for tests alone, 32 signs"
+SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
+_SERVE = "import sys; from assay.collecting.server import serve; from assay.data.study import load_study; "
+_SERVE += "serve(load_study(sys.argv[1]), port=int(sys.argv[2]), secret=sys.argv[3])"
+
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browser")
+
+
+def in_thread(call: Callable[..., Any], **arguments: Any) -> Any:
+    """What a call gives, made in the browser's thread."""
+    return _thread.submit(call, **arguments).result()
+
+
+def in_browser(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in the browser's thread; its fixtures are made where pytest makes them."""
+
+    @functools.wraps(test)
+    def run(**arguments: Any) -> None:
+        in_thread(test, **arguments)
+
+    return run
+
+
+# -- the server -------------------------------------------------------------------------------------
+
+
+class Site:
+    """A study folder and the server that serves it."""
+
+    def __init__(self, folder: Path, study: dict[str, Any], tables: dict[str, list[dict[str, Any]]]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in tables.items():
+            (folder / name).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
+        (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        self.folder, self.port = folder, _free_port()
+        self.study: Study = load_study(folder)
+        self.store: Store = self.study.open_store()
+        self.store.take_in(self.study)
+        self.design = Design(self.study, self.store)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Serve; returns once the page answers."""
+        command = [sys.executable, "-c", _SERVE, str(self.folder), str(self.port), SECRET]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        until = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.url}/health", timeout=1):
+                    return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if self.process.poll() is not None:
+                    raise RuntimeError(self.process.communicate()[1].decode()) from None
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+    def close(self) -> None:
+        """End server and store."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        elif self.process is not None and self.process.stderr is not None:
+            self.process.stderr.close()
+        self.store.close()
+
+    def invite(self, name: str, **attributes: str) -> str:
+        """Add a person; their link."""
+        person = invite(self.design, name, attributes)
+        return f"{self.url}/join/{Signer(SECRET).person_token(person.name, person.link)}"
+
+    # -- what the database holds ------------------------------------------------------------------
+
+    def answers(self, name: str) -> list[dict[str, Any]]:
+        """All answers of a person, oldest first, with item and question."""
+        a, s, q = schema.assignments.c, schema.answers.c, schema.questions.c
+        joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(
+            schema.questions, q.id == a.question
+        )
+        columns = (a.item, q.name.label("question"), s.label, s.status, s.reason, s.comment, s.flag, s.revision)
+        query = sa.select(*columns, s.seconds, s.shown).select_from(joined)
+        with self.store.reading() as db:
+            return [dict(row) for row in db.execute(query.where(a.annotator == name).order_by(s.id)).mappings()]
+
+    def labels(self, name: str, question: str | None = None) -> list[Any]:
+        """The labels of a person, oldest first."""
+        return [row["label"] for row in self.answers(name) if question in (None, row["question"])]
+
+    def wait_for(self, name: str, count: int, seconds: float = 10) -> list[dict[str, Any]]:
+        """The answers of a person once there are so many."""
+        until = time.monotonic() + seconds
+        while len(found := self.answers(name)) < count and time.monotonic() < until:
+            time.sleep(0.05)
+        assert len(found) == count, f"{len(found)} answers of {name}, not {count}"
+        return found
+
+    def drafts(self) -> list[dict[str, Any]]:
+        """What is kept of half-written answers."""
+        with self.store.reading() as db:
+            return [dict(row) for row in db.execute(sa.select(schema.drafts)).mappings()]
+
+
+def _json(row: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def picture(path: Path, colour: tuple[int, int, int], width: int = 320, height: int = 200) -> None:
+    """A PNG of one colour."""
+    rows = b"".join(b"\0" + bytes(colour) * width for _ in range(height))
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+
+
+# -- the browser ------------------------------------------------------------------------------------
+
+
+class Browser:
+    """Chromium; every visitor has a context of their own, and nothing that goes wrong in it stays unseen."""
+
+    def __init__(self) -> None:
+        from playwright.sync_api import sync_playwright
+
+        self._playwright = sync_playwright().start()
+        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        options: dict[str, Any] = {"executable_path": path} if Path(path).exists() else {}
+        self._browser = self._playwright.chromium.launch(args=["--no-sandbox", "--disable-dev-shm-usage"], **options)
+        self._contexts: list[Any] = []
+        self.complaints: list[str] = []
+        self.hosts: set[str] = set()
+
+    def visit(self, link: str, *, instructions: bool = False, **options: Any) -> Any:
+        """A page of a new visitor who follows their link."""
+        options = {"viewport": {"width": 1200, "height": 850}, "reduced_motion": "reduce", **options}
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(8000)
+        self._contexts.append(context)
+        context.on("page", self._watch)
+        page = context.new_page()
+        page.goto(link)
+        if not instructions:
+            self.close_dialog(page)
+        return page
+
+    @staticmethod
+    def close_dialog(page: Any) -> None:
+        """The instructions open by themselves at first; close them."""
+        page.evaluate("document.querySelectorAll('dialog[open]').forEach((one) => one.close())")
+
+    def _watch(self, page: Any) -> None:
+        page.on("request", lambda request: self.hosts.add(request.url.split("/")[2] if "//" in request.url else "data"))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("console", lambda words: self._note(words) if words.type in ("error", "warning") else None)
+
+    def _note(self, words: Any) -> None:
+        if "Failed to load resource" not in words.text:  # a status that the test asks for
+            self.complaints.append(words.text)
+
+    def leave(self) -> None:
+        """Close what the last test opened."""
+        for context in self._contexts:
+            context.close()
+        self._contexts.clear()
+
+    def close(self) -> None:
+        """End the browser."""
+        self._browser.close()
+        self._playwright.stop()
+
+
+def screenshot(page: Any, name: str, *, full: bool = True) -> None:
+    """Keep how a page looks."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=full)

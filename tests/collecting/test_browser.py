@@ -1,0 +1,644 @@
+"""The page as people use it: in a real browser, against a real server, held to what the database says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Browser, Site, in_browser, in_thread, screenshot
+from studies import STUDIES, stars
+
+from assay.collecting.invitations import set_state
+
+VENDOR = Path(__file__).parent / "vendor"
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+SAVED = re.compile(r"^Saved \d\d:\d\d$")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Any:
+    """The browser; without one the test is skipped, but not where tests are meant to be complete."""
+    try:
+        browser = in_thread(Browser)
+    except Exception as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"needs Playwright and Chromium: {str(error).splitlines()[0][:200]}")
+    yield browser
+    in_thread(browser.close)
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Any:
+    """The browser, for one test: its visitors leave afterwards, and nothing was wrong in their consoles."""
+    chromium.complaints.clear()
+    chromium.hosts.clear()
+    yield chromium
+    in_thread(chromium.leave)
+    assert chromium.complaints == []
+    strangers = {host for host in chromium.hosts if not host.startswith("127.0.0.1:")} - {"data"}
+    assert not strangers, "nothing is fetched from elsewhere"
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Site]]:
+    """The site of a study by its name, served once for all tests."""
+    sites: dict[str, Site] = {}
+
+    def get(name: str) -> Site:
+        if name not in sites:
+            sites[name] = STUDIES[name](tmp_path_factory.mktemp("site") / name)
+        return sites[name]
+
+    yield get
+    for one in sites.values():
+        one.close()
+
+
+# -- what is seen -----------------------------------------------------------------------------------
+
+
+def heading(page: Any) -> str:
+    return page.locator("form.page:visible .page-title").inner_text()
+
+
+def wait_for_page(page: Any, number: int) -> None:
+    page.wait_for_function(f"document.querySelector('form.page:not([hidden])')?.dataset.page === '{number}'")
+    assert page.url.endswith(f"/work/{number}")
+
+
+def status(page: Any) -> str:
+    return page.inner_text("#status")
+
+
+def wait_for_status(page: Any, words: str | re.Pattern[str], seconds: float = 15) -> None:
+    until = time.monotonic() + seconds
+    while not (re.search(words, status(page)) if isinstance(words, re.Pattern) else status(page) == words):
+        assert time.monotonic() < until, f"the page says '{status(page)}', not '{words}'"
+        page.wait_for_timeout(50)
+
+
+def chosen(page: Any) -> list[str]:
+    """The values of the radio buttons that are chosen on the page that is shown."""
+    return page.eval_on_selector_all("form.page:not([hidden]) input:checked", "all => all.map(one => one.value)")
+
+
+def visible(page: Any, selector: str) -> Any:
+    return page.locator(f"form.page:visible {selector}")
+
+
+def consent(page: Any) -> None:
+    page.check("input[name=agree]")
+    page.click("text=Continue")
+    page.wait_for_url("**/work*")
+    page.wait_for_selector("form.page:visible")
+
+
+# -- each question by keyboard and by mouse ------------------------------------------------------------
+
+
+@in_browser
+def test_a_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("key stars"))
+    assert heading(page) == "Item 1"
+    assert page.locator("input:checked").count() == 0, "nothing is chosen for the person, on this page or those ready"
+    page.keyboard.press("Enter")
+    assert "Choose an answer" in visible(page, ".wrong:visible").inner_text()
+    page.keyboard.press("4")
+    assert chosen(page) == ["4"]
+    assert visible(page, ".wrong:visible").count() == 0
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    assert page.inner_text("#progress-words") == "1 of 6"
+    assert page.evaluate("document.activeElement.textContent").strip() == "Item 2", "the new page is announced"
+    wait_for_status(page, SAVED)
+    page.keyboard.press("2")
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    found = stars.wait_for("key stars", 2)
+    assert [(one["item"], one["label"], one["status"]) for one in found] == [("r1", 4, "valid"), ("r2", 1, "valid")]
+    assert all(0 < one["seconds"] < 60 for one in found)
+
+
+@in_browser
+def test_a_choice_by_mouse_with_an_optional_why(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("mouse stars"))
+    visible(page, "label.choice").nth(2).click()
+    visible(page, "textarea:visible").fill("It was <i>fine</i>.")
+    page.click("[data-act=save]")
+    wait_for_page(page, 2)
+    assert "<b>Try the figs</b> & the cheese." in visible(page, ".field-text").inner_text(), "markup is text"
+    found = stars.wait_for("mouse stars", 2)
+    assert {one["question"]: one["label"] for one in found} == {"stars": 3, "why": "It was <i>fine</i>."}
+    page.click("[data-act=previous]")
+    assert visible(page, "textarea:visible").input_value() == "It was <i>fine</i>."
+
+
+@in_browser
+def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
+    kinds = site("kinds")
+    page = browser.visit(kinds.invite("key kinds"))
+    assert "/consent" in page.url, "the consent text comes first"
+    page.goto(f"{kinds.url}/work")
+    assert "/consent" in page.url
+    page.keyboard.press("Tab")
+    page.focus("input[name=agree]")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form.page:visible")
+    assert visible(page, "input:checked").count() == 0
+    assert visible(page, ".slider.unset").count() == 1, "no slider stands anywhere before it is touched"
+    assert visible(page, ".figure").evaluate_all("all => all.map(one => one.value)") == ["", ""]
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    page.keyboard.type("7,5")
+    assert visible(page, ".slider").evaluate("one => [one.value, one.classList.contains('unset')]") == ["7.5", False]
+    page.keyboard.press("Enter")
+    page.keyboard.type("-12.25")
+    page.keyboard.press("Enter")
+    page.keyboard.type("s f u p c i ? 1 0")  # no key means anything while one writes
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("Enter")
+    page.keyboard.type("second line")
+    page.keyboard.press("Control+Enter")
+    wait_for_page(page, 2)
+    labels = {one["question"]: one["label"] for one in kinds.wait_for("key kinds", 4)}
+    assert labels == {"tone": "no", "quality": 7.5, "words": -12.25, "summary": "s f u p c i ? 1 0\nsecond line"}
+    page.keyboard.press("3")
+    assert chosen(page) == ['"neither of the two"'], "an answer without a letter has its number"
+    page.keyboard.press("Enter")
+    page.keyboard.press("8")
+    page.keyboard.press("Enter")
+    visible(page, ".figure").first.fill("11")
+    visible(page, ".figure").last.fill("many")
+    visible(page, "textarea:visible").fill("x")
+    page.keyboard.press("Control+Enter")
+    wrong = visible(page, ".wrong:visible").all_inner_texts()
+    assert wrong == ["The answer must be a number from 0 to 10.", "The answer must be a number."]
+    assert visible(page, ".figure").first.get_attribute("aria-invalid") == "true"
+    assert len(kinds.answers("key kinds")) == 4
+
+
+@in_browser
+def test_sliders_and_text_by_mouse(browser: Browser, site: Callable[[str], Site]) -> None:
+    kinds = site("kinds")
+    page = browser.visit(kinds.invite("mouse kinds"))
+    consent(page)
+    assert visible(page, "img").get_attribute("alt").lower() == "photo"
+    assert visible(page, "img").evaluate("one => one.complete && one.naturalWidth") == 320
+    visible(page, "label.choice").first.click()
+    slider = visible(page, ".slider")
+    box = slider.bounding_box()
+    slider.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    assert visible(page, ".figure").first.input_value() == "5", "a click on the very middle counts"
+    slider.click(position={"x": box["width"] * 0.755, "y": box["height"] / 2})
+    value = float(visible(page, ".figure").first.input_value())
+    assert 7.2 < value < 7.9
+    assert value == round(value, 2)
+    visible(page, ".figure").last.fill("40")
+    visible(page, "textarea:visible").fill("Cold soup.")
+    page.click("[data-act=save]")
+    wait_for_page(page, 2)
+    labels = {one["question"]: one["label"] for one in kinds.wait_for("mouse kinds", 4)}
+    assert labels == {"tone": "yes", "quality": value, "words": 40, "summary": "Cold soup."}
+
+
+@in_browser
+def test_preferences_of_a_document_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
+    pairs = site("pairs")
+    page = browser.visit(pairs.invite("key pairs"))
+    assert visible(page, "[data-task]").count() == 3
+    assert page.locator("form.page:visible >> text=A ferry company").count() == 1, "what is shared stands once"
+    for key in ("ArrowLeft", "0", "ArrowRight"):
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    assert page.inner_text("#progress-words") == "3 of 6"
+    found = pairs.wait_for("key pairs", 3)
+    assert [one["shown"].get("position") for one in found] == [1, None, 2]
+    for one in found:
+        position = one["shown"].get("position")
+        picked = one["shown"]["order"][position - 1] if position else None
+        assert one["label"] == {"one": -1, None: 0, "two": 1}[picked]
+    screenshot(page, "pairs-second")
+    page.keyboard.press("p")
+    wait_for_page(page, 1)
+    assert chosen(page) == ['"first"', '"tie"', '"second"']
+
+
+@in_browser
+def test_preferences_by_mouse(browser: Browser, site: Callable[[str], Site]) -> None:
+    pairs = site("pairs")
+    page = browser.visit(pairs.invite("mouse pairs"))
+    visible(page, "label:has-text('Right is better')").nth(0).click()
+    visible(page, "label:has-text('No preference')").nth(1).click()
+    page.click("[data-act=save]")
+    assert "Choose an answer" in visible(page, ".wrong:visible").inner_text()
+    assert pairs.answers("mouse pairs") == []
+    visible(page, "label:has-text('Left is better')").nth(2).click()
+    page.click("[data-act=save]")
+    wait_for_page(page, 2)
+    found = pairs.wait_for("mouse pairs", 3)
+    assert [one["shown"].get("position") for one in found] == [2, None, 1]
+
+
+@in_browser
+def test_the_odd_one_out(browser: Browser, site: Callable[[str], Site]) -> None:
+    odd = site("odd")
+    page = browser.visit(odd.invite("odd"))
+    page.wait_for_timeout(1500)  # longer than the study's idle: no work
+    page.keyboard.press("b")
+    assert chosen(page) == ['"B"']
+    page.keyboard.press("c")
+    assert chosen(page) == ['"C"'], "where C is an answer, it is no comment"
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    visible(page, "label.choice").first.click()
+    page.click("[data-act=save]")
+    wait_for_page(page, 3)
+    found = odd.wait_for("odd", 2)
+    assert [one["shown"]["position"] for one in found] == [3, 1]
+    assert all(
+        "ABC"[("first", "second", "third").index(one["shown"]["order"][one["shown"]["position"] - 1])] == one["label"]
+        for one in found
+    )
+    assert found[0]["seconds"] < 1.5
+
+
+@in_browser
+def test_practice_waits_for_what_was_expected(browser: Browser, site: Callable[[str], Site]) -> None:
+    page = browser.visit(site("practice").invite("practice"))
+    assert heading(page) == "Practice Item 1"
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".feedback:visible")
+    assert visible(page, ".feedback").inner_text() == "Expected here: 5. Praise without a but is a five."
+    screenshot(page, "practice-feedback")
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    visible(page, "label.choice").first.click()
+    page.dblclick("[data-act=save]")
+    page.wait_for_selector(".feedback:visible")
+    assert visible(page, ".feedback").inner_text() == "Right."
+    page.click("[data-act=save]")
+    wait_for_page(page, 3)
+    assert heading(page) == "Item 3"
+    assert page.inner_text("#progress-words") == "0 of 2", "practice does not count"
+    assert site("practice").labels("practice") == [4, 1]
+
+
+# -- going back, undoing, skipping -------------------------------------------------------------------
+
+
+@in_browser
+def test_back_and_change_an_answer(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("back"))
+    for key in "45":
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    page.go_back()
+    wait_for_page(page, 2)
+    page.keyboard.press("p")
+    wait_for_page(page, 1)
+    assert chosen(page) == ["4"]
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    assert page.inner_text("#progress-words") == "2 of 6", "a changed answer is not a further one"
+    stars.wait_for("back", 3)
+    page.goto(f"{stars.url}/work/1")
+    assert chosen(page) == ["2"]
+    page.keyboard.press("Enter")  # nothing changed: on, and nothing is sent
+    wait_for_page(page, 3)
+    page.wait_for_timeout(300)
+    history = [(one["item"], one["label"], one["revision"]) for one in stars.answers("back")]
+    assert history == [("r1", 4, 1), ("r2", 5, 1), ("r1", 2, 2)]
+
+
+@in_browser
+def test_undo(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("undo"))
+    page.keyboard.press("3")
+    visible(page, "textarea:visible").fill("because")
+    page.keyboard.press("Escape")
+    page.keyboard.press("u")
+    assert chosen(page) == []
+    assert visible(page, "textarea:visible").input_value() == ""
+    page.click("text=Put it back")
+    assert (chosen(page), visible(page, "textarea:visible").input_value()) == (["3"], "because")
+    page.keyboard.press("u")
+    page.keyboard.press("5")
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    page.keyboard.press("u")
+    wait_for_page(page, 1)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    stars.wait_for("undo", 2)
+    assert stars.labels("undo") == [5, 4]
+
+
+@in_browser
+def test_skip_flag_and_comment(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("skips"))
+    page.keyboard.press("s")
+    page.wait_for_selector("#skip[open]")
+    page.keyboard.press("Enter")
+    assert page.locator("#skip-wrong").is_visible(), "a skip has a reason"
+    page.keyboard.press("2")
+    screenshot(page, "skip", full=False)
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    page.keyboard.press("f")
+    page.keyboard.type("names a <person>")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".flagged:visible")
+    assert "names a <person>" in visible(page, ".flagged").inner_text()
+    page.keyboard.press("c")
+    page.keyboard.type("I know this place")
+    page.keyboard.press("Escape")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    visible(page, "[data-act=flag]:visible").click()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    assert page.evaluate("document.activeElement.dataset.act") == "flag", "focus is back where it was"
+    first, second = stars.wait_for("skips", 3)[0], stars.answers("skips")[-1]
+    assert (first["status"], first["label"], first["reason"]) == (
+        "missing",
+        None,
+        "skipped: The item is broken or unreadable",
+    )
+    assert (second["label"], second["flag"], second["comment"]) == (3, "names a <person>", "I know this place")
+    page.goto(f"{stars.url}/work/1")
+    assert "Skipped: The item is broken" in visible(page, ".skipped").inner_text()
+    visible(page, "[data-act=unskip]").click()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    stars.wait_for("skips", 5)  # the optional why, skipped before, is withdrawn beside it
+    assert stars.labels("skips", "stars") == [None, 3, 1]
+
+
+# -- nothing is lost, nothing is twice ---------------------------------------------------------------
+
+
+@in_browser
+def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("reload"))
+    page.keyboard.press("2")
+    visible(page, "textarea:visible").press_sequentially("half a sent")
+    page.reload()
+    assert visible(page, "textarea:visible").input_value() == "half a sent"
+    assert chosen(page) == ["2"]
+    assert visible(page, ".told").inner_text() == "Restored what you had not saved yet."
+    visible(page, "textarea:visible").press_sequentially("ence")
+    page.wait_for_timeout(1300)
+    assert stars.answers("reload") == []
+    page.evaluate("localStorage.clear()")  # another device: what the server keeps
+    page.goto(f"{stars.url}/work")
+    Browser.close_dialog(page)
+    assert visible(page, "textarea:visible").input_value() == "half a sentence"
+    page.keyboard.press("Enter")
+    wait_for_page(page, 2)
+    stars.wait_for("reload", 2)
+    page.goto(f"{stars.url}/work/1")
+    assert visible(page, ".told:visible").count() == 0, "what is saved needs no restoring"
+
+
+@in_browser
+def test_the_older_of_two_tabs_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("tabs"))
+    other = page.context.new_page()
+    other.goto(f"{stars.url}/work/1")
+    page.keyboard.press("5")
+    page.keyboard.press("Enter")
+    stars.wait_for("tabs", 1)
+    other.keyboard.press("1")
+    other.keyboard.press("Enter")
+    other.wait_for_selector("#alert:visible")
+    assert "newer answer" in other.inner_text("#alert")
+    other.click("text=Show page 1")
+    wait_for_page(other, 1)
+    assert chosen(other) == ["5"]
+    other.keyboard.press("3")  # having seen the newer one, they may still change it
+    other.keyboard.press("Enter")
+    stars.wait_for("tabs", 2)
+    assert [(one["label"], one["revision"]) for one in stars.answers("tabs")] == [(5, 1), (3, 2)]
+
+
+@in_browser
+def test_a_double_click_is_one_answer(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("double"))
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.post_data or "") if one.url.endswith("/answers") else None)
+    page.keyboard.press("4")
+    page.dblclick("[data-act=save]")
+    wait_for_page(page, 2)
+    wait_for_status(page, SAVED)
+    page.wait_for_timeout(200)
+    assert len(sent) == 1
+    assert stars.labels("double") == [4]
+    assert visible(page, ".wrong:visible").count() == 0
+
+
+@in_browser
+def test_offline_answers_go_out_in_order_by_themselves(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("offline"))
+    page.wait_for_timeout(300)
+    page.context.set_offline(True)
+    for number, key in enumerate("123", start=1):
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        wait_for_page(page, number + 1)
+    wait_for_status(page, "Offline, 3 answers kept on this device")
+    screenshot(page, "offline", full=False)
+    assert page.inner_text("#progress-words") == "3 of 6"
+    page.keyboard.press("p")
+    wait_for_page(page, 3)
+    assert chosen(page) == ["3"]
+    page.keyboard.press("5")  # changed while the first one still waits
+    page.keyboard.press("Enter")
+    for key in "44":
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    page.wait_for_selector("#waiting:visible")
+    assert "come by themselves" in page.inner_text("#waiting")
+    assert stars.answers("offline") == []
+    page.context.set_offline(False)
+    wait_for_status(page, SAVED)
+    wait_for_page(page, 6)
+    history = [(one["item"], one["label"], one["revision"]) for one in stars.answers("offline")]
+    assert history == [("r1", 1, 1), ("r2", 2, 1), ("r3", 3, 1), ("r3", 5, 2), ("r4", 4, 1), ("r5", 4, 1)]
+
+
+@in_browser
+def test_answers_outlive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_path: Path) -> None:
+    site = stars(tmp_path / "killed")
+    try:
+        page = browser.visit(site.invite("survivor"))
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        wait_for_status(page, SAVED)
+        site.kill()
+        for key in "23":
+            page.keyboard.press(key)
+            page.keyboard.press("Enter")
+        wait_for_page(page, 4)
+        wait_for_status(page, "Not saved, trying again (2 answers kept on this device)")
+        site.start()
+        wait_for_status(page, SAVED)
+        assert site.labels("survivor") == [1, 2, 3]
+        site.kill()
+        page.keyboard.press("4")
+        page.keyboard.press("Enter")
+        wait_for_page(page, 5)
+        page.close()
+        site.start()
+        page = browser._contexts[-1].new_page()
+        page.goto(f"{site.url}/work/4")
+        assert chosen(page) == ["4"], "what waits to be sent is what is shown"
+        site.wait_for("survivor", 4)
+        assert site.labels("survivor") == [1, 2, 3, 4]
+    finally:
+        site.close()
+
+
+@in_browser
+def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("refused"))
+    number = page.get_attribute("[data-name=stars]", "data-question")
+    words = {"error": "invalid", "message": "This answer can not be saved as it is.", "questions": {number: "Not so."}}
+    page.route("**/answers", lambda route: route.fulfill(status=422, json=words))
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".wrong:visible")
+    assert (heading(page), visible(page, ".wrong:visible").inner_text()) == ("Item 1", "Not so.")
+    assert chosen(page) == ["4"]
+    assert page.inner_text("#progress-words") == "0 of 6"
+    page.unroute("**/answers")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    stars.wait_for("refused", 1)
+    assert stars.labels("refused") == [3]
+
+
+@in_browser
+def test_a_revoked_link_keeps_the_answers(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("revoked"))
+    page.wait_for_timeout(300)
+    set_state(stars.store, "revoked", "revoked")
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#alert:visible")
+    assert "1 answer is kept on this device" in page.inner_text("#alert")
+    assert stars.answers("revoked") == []
+    set_state(stars.store, "revoked", "active")
+    page.goto(f"{stars.url}/work")
+    stars.wait_for("revoked", 1)
+    page.goto(f"{stars.url}/join/nonsense")
+    assert "link" in page.inner_text("h1").lower()
+    screenshot(page, "bad-link", full=False)
+
+
+@in_browser
+def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
+    odd = site("odd")
+    page = browser.visit(odd.invite("finisher"))
+    for number, key in enumerate("abca", start=1):
+        wait_for_page(page, number)
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    page.wait_for_selector("text=You have finished")
+    odd.wait_for("finisher", 4)
+    assert page.inner_text("#progress-words") == "4 of 4"
+    wait_for_status(page, SAVED)
+    no_violations(page, "end")
+    page.reload()
+    page.wait_for_selector("text=You have finished")
+    screenshot(page, "done", full=False)
+    no_violations(page, "end, loaded")
+    page.goto(f"{odd.url}/work/2")
+    assert chosen(page) == ['"B"']
+
+
+# -- for every eye, hand and screen ---------------------------------------------------------------------
+
+
+def no_violations(page: Any, where: str) -> None:
+    """Nothing that axe knows stands in the way of anybody."""
+    page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document).then(one => one.violations)")
+    said = [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found]
+    assert not said, f"{where}: {said}"
+
+
+def fits(page: Any) -> None:
+    """Nothing is wider than the screen."""
+    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width[0] <= width[1]
+
+
+@in_browser
+@pytest.mark.parametrize("study", ["stars", "kinds", "pairs", "odd"])
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], study: str, look: str) -> None:
+    options: dict[str, Any] = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}[look]
+    page = browser.visit(site(study).invite(f"eyes {look}"), instructions=True, **options)
+    if "/consent" in page.url:
+        no_violations(page, f"consent, {look}")
+        fits(page)
+        screenshot(page, f"consent-{look}")
+        consent(page)
+    if page.locator("#instructions[open]").count():
+        no_violations(page, f"instructions, {look}")
+        screenshot(page, f"instructions-{look}", full=False)
+        page.keyboard.press("Enter")
+    page.evaluate("document.activeElement.blur()")
+    screenshot(page, f"{study}-{look}", full=False)
+    no_violations(page, f"{study}, {look}")
+    fits(page)
+    if look == "phone":
+        small = "label.choice:visible, form.page button:visible, nav button:visible, header button:visible"
+        for box in (one.bounding_box() for one in page.locator(small).all()):
+            assert box["height"] >= 43.5
+            assert box["width"] >= 43.5
+        visible(page, "label.choice").first.tap()
+    else:
+        visible(page, "label.choice").first.click()
+    page.click("[data-act=keys]")
+    page.wait_for_selector("#keys[open]")
+    no_violations(page, f"keys over {study}, {look}")
+    fits(page)
+    screenshot(page, f"keys-{look}", full=False)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
+    page.click("[data-act=save]")
+    screenshot(page, f"{study}-{look}-chosen", full=False)
+    no_violations(page, f"{study} with an answer, {look}")
+
+
+def test_axe_is_the_one_that_was_published() -> None:
+    for line in (VENDOR / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest
