@@ -703,7 +703,7 @@ def serve(
     from assay.data.study import load_study
     from assay.errors import require
 
-    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "multipart"):
+    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
         require(library, "serve", "the annotation page")
     from assay.collecting import server
 

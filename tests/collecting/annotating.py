@@ -15,8 +15,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +34,7 @@ from fastapi.testclient import TestClient
 from assay.collecting.app import make_app
 from assay.collecting.design import Design
 from assay.collecting.invitations import Signer, find, invite
+from assay.data import schema
 from assay.data.store import Store
 from assay.data.study import Study, load_study
 
@@ -500,6 +503,11 @@ class Served:
         self.links = invite_people(self.study, self.store, people)
         self.app = make_app(self.study, self.store, SECRET)
 
+    @property
+    def design(self) -> Design:
+        """The study as people are asked it."""
+        return Design(self.study, self.store)
+
     def again(self) -> Served:
         """Stop, and serve what the folder says now."""
         self.close()
@@ -549,3 +557,116 @@ class Served:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+# -- many at once -----------------------------------------------------------------------------------
+
+
+def prepared(folder: Path, people: int, answers: int, overlap: int, store: str | None) -> dict[str, str]:
+    """A study in which so many people have so many items each, every item ``overlap`` times; their links."""
+    items = people * answers // overlap
+    rows = [
+        {"item": f"i{n:05d}", "text": f"Text number {n}. " + "It is neither good nor bad. " * 20} for n in range(items)
+    ]
+    write_study(folder, items=rows, people={"overlap": overlap, "quota": answers, "instructions": "Read all of it."})
+    study = load_study(folder)
+    with study.open_store(store) as opened:
+        return invite_people(study, opened, [f"person {n:03d}" for n in range(people)])
+
+
+def run_people(server: Server, links: dict[str, str], answers: int, think: float) -> tuple[list[Annotator], list[str]]:
+    """All of them at work at once, until each has finished; what went wrong."""
+    people = [Annotator(Network(server.url), link, seed=n) for n, link in enumerate(links.values())]
+    wrong: list[str] = []
+
+    def work(person: Annotator) -> None:
+        chance = random.Random(person.link)
+        pause: Callable[[], None] = lambda: time.sleep(think * (0.5 + chance.random()))  # noqa: E731
+        try:
+            time.sleep(think * chance.random())
+            end = person.work_through(answers, pause)
+            if end != "enough":
+                wrong.append(f"{person.link}: {end} after {len(person.saved)}")
+        except Exception as error:
+            wrong.append(f"{person.link}: {error!r}")
+        finally:
+            person.wire.close()
+
+    threads = [threading.Thread(target=partial(work, person), daemon=True) for person in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return people, wrong
+
+
+def killed(server: Server, kills: int, every: float, stop: threading.Event) -> int:
+    """Kill the server and start it again, so often; how often it was done."""
+    for number in range(kills):
+        if stop.wait(every):
+            return number
+        server.kill()
+        server.start()
+    return kills
+
+
+def verify(people: Sequence[Annotator], where: Store, overlap: int, answers: int | None = None) -> list[str]:
+    """What does not hold, in words; nothing where all does."""
+    wrong = []
+    with where.reading() as db:
+        rows = db.execute(sa.select(schema.answers)).all()
+        tasks = {row.id: row for row in db.execute(sa.select(schema.tasks)).all()}
+        n_items = db.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
+    kept: dict[tuple[int, str], list[object]] = {}
+    for row in rows:
+        kept.setdefault((row.shown["task"], row.request_key.rpartition("/")[2]), []).append(row)
+    acknowledged = [body for person in people for body in person.saved]
+    for body in acknowledged:
+        found = kept.get((body["task"], body["key"]), [])
+        labels = [row.label for row in found]
+        if len(found) != len(body["labels"]) or sorted(map(str, labels)) != sorted(map(str, body["labels"].values())):
+            wrong.append(f"task {body['task']}: acknowledged {body['labels']}, stored {labels}")
+    if len(rows) != len(acknowledged):
+        wrong.append(f"{len(rows)} rows for {len(acknowledged)} acknowledged answers")
+    done = [task for task in tasks.values() if task.state == "answered"]
+    items = Counter(task.item for task in done)
+    counts = Counter(items.values()) + Counter({0: n_items - len(items)})
+    if set(counts) != {overlap}:
+        wrong.append(f"overlap, items by number of answers: {dict(counts)}")
+    twice = [pair for pair, number in Counter((t.annotator, t.item) for t in tasks.values()).items() if number > 1]
+    if twice:
+        wrong.append(f"an item twice to one person: {twice[:3]}")
+    if answers is not None and set(Counter(task.annotator for task in done).values()) != {answers}:
+        wrong.append("not everybody has answered their quota")
+    if any(task.extra for task in done):
+        wrong.append(f"{sum(bool(task.extra) for task in done)} answers are extra")
+    return wrong
+
+
+def simulate(
+    folder: Path,
+    *,
+    people: int,
+    answers: int,
+    think: float,
+    kills: int,
+    overlap: int = 5,
+    store: str | None = None,
+    workers: int = 1,
+) -> tuple[list[Annotator], list[str], int, float]:
+    """One run: the people with what they saw, what does not hold, how often it was killed, seconds."""
+    links = prepared(folder, people, answers, overlap, store)
+    stop = threading.Event()
+    done: list[int] = []
+    begun = time.perf_counter()
+    with Server(folder, store, workers) as server:
+        every = max(1.0, answers * think * 0.6 / kills) if kills else 1.0
+        killer = threading.Thread(target=lambda: done.append(killed(server, kills, every, stop)))
+        killer.start()
+        found, wrong = run_people(server, links, answers, think)
+        stop.set()
+        killer.join()
+    seconds = time.perf_counter() - begun
+    with load_study(folder).open_store(store) as opened:
+        wrong += verify(found, opened, overlap, answers)
+    return found, wrong, done[0], seconds

@@ -161,6 +161,8 @@ class _Saving:
             else:
                 order = self.task.shown["order"].get(str(one.id), [])
                 found[one.id] = one.definition.unshuffled(label, order)[0]
+        if not found and not wrong:  # each may be left alone, but nothing at all is not an answer
+            wrong[str(self.asked[0].id)] = "Please answer at least one of the questions, or skip the item."
         if wrong:
             raise InvalidAnswerError(wrong)
         return found

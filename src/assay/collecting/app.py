@@ -57,7 +57,8 @@ class AnswerBody(_Body):
     task: _Id
     key: str = Field(min_length=8, max_length=100, pattern=r"^[\w.:-]+$")
     revision: int = Field(ge=0, le=_BIGGEST)
-    labels: dict[str, str | int | float | None] = Field(default_factory=dict, max_length=200)
+    labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
+    """Any value: the question's scale says, in its own words, what is not an answer."""
     skip: str | None = Field(None, max_length=LONGEST_WORDS)
     comment: str = Field("", max_length=LONGEST_WORDS)
     flag: str = Field("", max_length=LONGEST_WORDS)

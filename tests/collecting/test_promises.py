@@ -1,0 +1,804 @@
+"""What the annotation page promises: nothing lost, nothing twice, nothing told to the wrong person."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import yaml
+from annotating import (
+    SECRET,
+    STARS,
+    Annotator,
+    Network,
+    Served,
+    Server,
+    invite_people,
+    lead_path,
+    link_of,
+    simulate,
+    tasks_of,
+    verify,
+    write_study,
+)
+
+from assay import cli
+from assay.collecting.invitations import Signer, invite, new_link, set_state
+from assay.data import schema
+from assay.data.study import load_study
+from assay.errors import StudyError
+
+KINDS: tuple[dict[str, Any], ...] = (
+    STARS,
+    {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"]},
+    {"name": "level", "text": "Which level?", "scale": "ordinal:low<mid<high"},
+    {"name": "quality", "text": "How good?", "scale": "interval:0-10"},
+    {"name": "anything", "text": "Any number?", "scale": "interval"},
+    {"name": "percent", "text": "How many of a hundred?", "scale": "0-100"},
+    {"name": "why", "text": "Why?", "scale": "text"},
+    {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["one", "two"], "show": ["text"]},
+)
+PAIRS = [{"item": f"p{n}", "text": f"Source {n}", "one": f"First {n}", "two": f"Second {n}"} for n in range(6)]
+
+
+def all_kinds(**about: Any) -> dict[str, Any]:
+    questions = [{"show": ["text"], **question} for question in KINDS]
+    return {"questions": questions, "items": PAIRS, **about}
+
+
+def by_name(task: Any) -> dict[str, str]:
+    return {question.name: question.id for question in task.questions}
+
+
+# -- 1, 3: what was acknowledged is there -----------------------------------------------------------
+
+
+def test_kill_9_among_many_writers_loses_no_acknowledged_answer(tmp_path: Path) -> None:
+    people, wrong, kills, _ = simulate(tmp_path / "study", people=8, answers=20, think=0.2, kills=3, overlap=4)
+    assert wrong == []
+    assert kills == 3
+    assert sum(len(person.saved) for person in people) == 160
+
+
+@pytest.mark.slow
+def test_fifty_people_a_hundred_answers_each_and_ten_kills(tmp_path: Path) -> None:
+    people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=100, think=1.0, kills=10)
+    assert wrong == []
+    assert kills == 10
+    assert sum(len(person.saved) for person in people) == 5000
+
+
+def test_a_killed_server_holds_the_very_answer_that_it_acknowledged_last(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", items=4)
+    study = load_study(folder)
+    with study.open_store() as store:
+        links = invite_people(study, store, ["ana"])
+    server = Server(folder)
+    ana = Annotator(Network(server.url), links["ana"])
+    server.start()
+    try:
+        ana.join()
+        task = ana.work()[0]
+        body = ana.body(task)
+        first = ana.send("POST", "/answers", body).json()
+        server.kill()
+        server.start()
+        ana.wire.close()
+        again = ana.send("POST", "/answers", body)
+        assert (again.status, again.json()) == (200, {**first, "again": True})
+        with study.open_store() as store:
+            rows = store.history().to_dicts()
+        assert [(row["label"], row["revision"]) for row in rows] == [(json.dumps(*body["labels"].values()), 1)]
+    finally:
+        ana.wire.close()
+        server.kill()
+
+
+def test_what_saves_writes_to_the_disk_before_it_says_so(serve: Any, tmp_path: Path) -> None:
+    page = serve(people={"consent": "Read this."}, store=str(tmp_path / "other.db"))
+    seen: dict[str, set[tuple[Any, Any]]] = {}
+
+    def look(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        for table in ("answers", "tasks", "drafts", "people"):
+            if statement.split("(")[0].strip().lower() == f"insert into {table}" or (
+                statement.lower().startswith(f"update {table}")
+            ):
+                raw = connection.connection.dbapi_connection
+                mode = [raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+                seen.setdefault(table, set()).add((mode[0], mode[1]))
+
+    sa.event.listen(page.store.engine, "before_cursor_execute", look)
+    ana = page.annotator()
+    task = ana.work()[0]
+    assert ana.send("PUT", f"/drafts/{task.id}", {"revision": 0, "body": {"text": "half"}}).status == 204
+    assert ana.answer(task).status == 200
+    full = 2
+    assert seen == {name: {(full, "wal")} for name in ("answers", "tasks", "drafts", "people")}
+
+
+def test_the_same_answer_after_a_restart_is_known_again(serve: Any, url: str) -> None:
+    page = serve(store=url)
+    ana = page.annotator()
+    task = ana.work()[0]
+    body = ana.body(task)
+    first = ana.send("POST", "/answers", body).json()
+    assert (first["saved"], first["revision"], first["again"]) == (True, 1, False)
+    with page.again() as restarted:
+        ana = restarted.annotator()
+        assert ana.send("POST", "/answers", body).json() == {**first, "again": True}
+        # Even once it was corrected, the late copy of the first changes nothing.
+        assert ana.answer(task.id, {task.questions[0].id: 2}, revision=1).json()["revision"] == 2
+        assert ana.send("POST", "/answers", body).json() == {**first, "again": True}
+        assert [row["label"] for row in restarted.history() if row["counts"]] == [2]
+
+
+# -- 4, 5: once, and never over a newer one ---------------------------------------------------------
+
+
+def test_the_same_answer_sent_often_and_at_once_is_one(serve: Any, url: str) -> None:
+    page = serve(store=url)
+    ana = page.annotator()
+    task = ana.work()[0]
+    body = ana.body(task)
+    tabs = [page.annotator() for _ in range(8)]
+    together = threading.Barrier(len(tabs))
+
+    def press(tab: Annotator) -> list[dict[str, Any]]:
+        together.wait()
+        return [tab.send("POST", "/answers", body).json() for _ in range(3)]
+
+    with ThreadPoolExecutor(len(tabs)) as pool:
+        replies = [reply for found in pool.map(press, tabs) for reply in found]
+    assert Counter(reply["again"] for reply in replies) == {False: 1, True: 23}
+    assert {(reply["revision"], reply["at"]) for reply in replies} == {(1, replies[0]["at"])}
+    assert len(page.rows(schema.answers)) == 1
+
+
+def test_two_tabs_at_once_one_is_told_of_the_other(serve: Any, url: str) -> None:
+    page = serve(store=url)
+    task = page.annotator().work()[0]
+    tabs = [page.annotator() for _ in range(6)]
+    together = threading.Barrier(len(tabs))
+
+    def save(number: int) -> int:
+        together.wait()
+        return tabs[number].answer(task, key=f"tab-number-{number}").status
+
+    with ThreadPoolExecutor(len(tabs)) as pool:
+        statuses = Counter(pool.map(save, range(len(tabs))))
+    assert statuses == {200: 1, 409: 5}
+    assert len(page.rows(schema.answers)) == 1
+
+
+def test_answers_are_only_added_and_the_latest_counts(serve: Any) -> None:
+    page = serve()
+    ana = page.annotator()
+    task = ana.work()[0]
+    question = task.questions[0].id
+    for revision, label in enumerate((1, 5, 3)):
+        assert ana.answer(task.id, {question: label}, revision=revision).json()["revision"] == revision + 1
+    assert [(row["revision"], row["label"], row["counts"]) for row in page.history()] == [
+        (1, 1, False),
+        (2, 5, False),
+        (3, 3, True),
+    ]
+    assert page.store.annotations().labels["label"].to_list() == [3]
+    assert [one.questions[0].given for one in ana.work(task.page) if one.id == task.id] == ["3"]
+
+
+def test_an_older_tab_or_draft_leaves_the_newer_answer(serve: Any) -> None:
+    page = serve()
+    ana = page.annotator()
+    old = ana.work()[0]
+    question = old.questions[0].id
+    assert ana.send("PUT", f"/drafts/{old.id}", {"revision": 0, "body": {"q": "half"}}).status == 204
+    assert ana.work(old.page)[0].draft["body"] == {"q": "half"}
+    assert ana.answer(old, {question: 5}).status == 200
+    before = page.rows(schema.answers)
+
+    refused = ana.answer(old, {question: 1})
+    assert refused.status == 409
+    told = refused.json()
+    assert (told["error"], told["revision"]) == ("newer", 1)
+    assert "newer answer" in told["message"]
+    (shown,) = tasks_of(told["html"])
+    assert (shown.id, shown.revision, shown.questions[0].given) == (old.id, 1, "5")
+    assert ana.answer(old, skip="late skip").status == 409
+    assert ana.answer(old, {question: 1}, revision=7).status == 409
+    assert ana.send("PUT", f"/drafts/{old.id}", {"revision": 0, "body": {"q": "older"}}).status == 409
+    assert page.rows(schema.answers) == before
+    assert page.rows(schema.drafts) == []
+    assert ana.work(old.page)[0].draft is None
+    # A draft of a correction is kept, and an answer that is older than it ends with nothing written.
+    assert ana.send("PUT", f"/drafts/{old.id}", {"revision": 1, "body": {"q": "newer"}}).status == 204
+    assert ana.answer(old, {question: 1}).status == 409
+    assert ana.work(old.page)[0].draft["body"] == {"q": "newer"}
+
+
+def test_an_item_whose_questions_are_all_left_alone_is_not_said_to_be_saved(serve: Any) -> None:
+    page = serve(questions=[{**STARS, "optional": True}])
+    ana = page.annotator()
+    task = ana.work()[0]
+    reply = ana.answer(task, {})
+    assert reply.status == 422
+    assert "at least one" in reply.json()["questions"][task.questions[0].id]
+    assert page.rows(schema.answers) == []
+    assert ana.answer(task, {}, skip="no idea").json()["revision"] == 1
+
+
+# -- 6: exactly so many -----------------------------------------------------------------------------
+
+
+def test_exactly_so_many_under_real_concurrency(tmp_path: Path, url: str) -> None:
+    postgres = url.startswith("postgresql")
+    folder = write_study(tmp_path / "study", items=30, people={"overlap": 3, "ahead": 3})
+    study = load_study(folder)
+    with study.open_store(url) as store:
+        links = invite_people(study, store, [f"person {n}" for n in range(8)])
+    with Server(folder, url, workers=2 if postgres else 1) as server:
+        people = [Annotator(Network(server.url), link) for link in links.values()]
+        with ThreadPoolExecutor(len(people)) as pool:
+            ends = list(pool.map(lambda person: person.work_through(), people))
+        for person in people:
+            person.wire.close()
+    assert set(ends) <= {"done", "empty"}
+    with study.open_store(url) as store:
+        assert verify(people, store, overlap=3) == []
+
+
+def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock: Any, url: str) -> None:
+    page = serve(items=2, people={"overlap": 1, "reserve": 30}, who=("ana", "ben", "chi"), store=url)
+    ana, ben, chi = (page.annotator(name) for name in ("ana", "ben", "chi"))
+    held = ana.work()
+    assert len(held) == 2
+    assert ben.pages()[1]["end"]["kind"] == "empty"
+    clock.later(minutes=29)
+    assert ben.pages()[0] == []
+    clock.later(minutes=2)
+    for task in ben.work():
+        assert ben.answer(task).json()["extra"] is False
+    late = ana.answer(held[0])
+    assert (late.status, late.json()["extra"]) == (200, True)
+    assert ana.answer(held[0].id, {held[0].questions[0].id: 4}, revision=1).json()["extra"] is True
+    table = page.store.annotations()
+    marked = zip(table.labels["annotator"], table.column("extra"), strict=True)
+    assert sorted(marked, key=str) == [("ana", True), ("ben", None), ("ben", None)]
+    # The extra answer takes nobody's place, and nobody is asked again.
+    assert chi.pages()[1]["end"]["kind"] == "done"
+    assert ana.pages(held[-1].page)[1]["end"]["kind"] == "done"
+
+
+def test_the_lead_opens_an_answer_again(serve: Any) -> None:
+    page = serve(items=3)
+    ana = page.annotator()
+    task = ana.work()[0]
+    assert ana.answer(task).status == 200
+    lead = page.lead()
+    assert lead.form("/lead/reopen", task=str(task.id)).status == 303
+    with pytest.raises(StudyError):
+        page.store.annotations()
+    (again,) = [one for one in ana.work() if one.id == task.id]
+    assert (again.state, again.revision, again.questions[0].given) == ("reopened", 2, None)
+    assert ana.answer(task.id, {task.questions[0].id: 1}, revision=1).status == 409
+    assert ana.answer(again, {task.questions[0].id: 4}).json()["revision"] == 3
+    assert [(row["status"], row["counts"]) for row in page.history()] == [
+        ("valid", False),
+        ("withdrawn", False),
+        ("valid", True),
+    ]
+    assert lead.form("/lead/reopen", task="999").status == 404
+
+
+# -- 7: nobody learns what is not theirs ------------------------------------------------------------
+
+PLANTED = "hush"
+"""Stands in everything that must not reach the browser."""
+
+
+def planted_study(folder: Path) -> Path:
+    def texts(kind: str, number: int) -> dict[str, Any]:
+        # Letters for digits: "hush1" must not be found as a part of "hush12" and the other way round.
+        return {
+            "item": f"{PLANTED}-item-{kind}-{number}",
+            "source": f"{PLANTED}-document-{kind}-{number // 2}",
+            "shown text": f"Text {number} of {kind}.",
+            f"{PLANTED}-column-one": f"First {number} of {kind}.",
+            f"{PLANTED}-column-two": f"Second {number} of {kind}.",
+            f"{PLANTED}-author": f"{PLANTED}-model-7b",
+            "picture": f"{PLANTED}-{kind}.png",
+        }
+
+    questions = [
+        {"name": "stars", "text": "How many stars?", "scale": "1-5", "show": ["shown text", "picture"]},
+        {
+            **{"name": "better", "text": "Which is better?", "scale": "preference", "show": ["shown text"]},
+            "options": [f"{PLANTED}-column-one", f"{PLANTED}-column-two"],
+        },
+        {"name": "why", "text": "Why?", "scale": "text", "show": ["shown text"]},
+    ]
+    items = [texts("item", n) for n in range(6)]
+    known = [{**texts("check", n), "why": f"{PLANTED}-known-{n}"} for n in range(2)]
+    practice = [{**texts("practice", 0), "stars": 4, "feedback": "Because it is said so."}]
+    reply = {"judge": f"{PLANTED}-judge", "question": "why", "reply": json.dumps({"label": f"{PLANTED}-judged"})}
+    write_study(
+        folder,
+        items=items,
+        questions=questions,
+        people={
+            **{"consent": "Read this.", "instructions": "Look well.", "overlap": {"expert": 2, "lay": 1}},
+            **{"group": f"{PLANTED}-attribute", "ahead": 3},
+            **{"checks": {"file": "checks.jsonl", "every": 3}, "warm_up": "practice.jsonl"},
+        },
+        tables={
+            "checks.jsonl": known,
+            "practice.jsonl": practice,
+            "replies.jsonl": [{**reply, "item": row["item"]} for row in items],
+            "labels.jsonl": [
+                {
+                    "item": items[0]["item"],
+                    "annotator": f"{PLANTED}-file",
+                    "criterion": "why",
+                    "label": f"{PLANTED}-lab",
+                }
+            ],
+        },
+        judges=[{"name": f"{PLANTED}-judge", "provider": "recorded", "file": "replies.jsonl"}],
+        labels="labels.jsonl",
+    )
+    content = yaml.safe_load((folder / "study.yaml").read_text())
+    content["items"] |= {"document": "source", "images": ["picture"]}
+    (folder / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    for kind in ("item", "check", "practice"):
+        (folder / f"{PLANTED}-{kind}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    return folder
+
+
+def everything(person: Annotator, others: int, say: str) -> None:
+    """A whole run, with everything that can be asked for, right and wrong; ``say`` stands in all that is written."""
+    person.join(agree=False)
+    person.send("GET", "/work")
+    person.join()
+    end, last = None, 0
+    while end is None:
+        tasks, rest = person.pages(last)
+        end = rest["end"]
+        for task in tasks:
+            last = task.page
+            ids = by_name(task)
+            labels = {ids["stars"]: 2, ids["better"]: "first", ids["why"]: f"{say} written"}
+            person.send("PUT", f"/drafts/{task.id}", {"revision": 0, "body": {"why": f"{say} half"}})
+            person.send("GET", f"/work/{task.page}")
+            person.answer(task, {**labels, ids["stars"]: 99})
+            saved = person.answer(task, labels, comment=f"{say} comment", flag=f"{say} flag")
+            assert saved.status == 200, saved.text
+            assert person.answer(task, labels).status == 409
+            assert person.answer(task, {}, revision=1, skip=f"{say} reason").status in (200, 409)
+            for number in range(3):
+                person.send("GET", f"/images/{task.id}/{number}")
+            person.send("GET", f"/work/{task.page}")
+        if not tasks and end is None:
+            last = 0
+    for path in ("/", "/work", "/work/999", "/consent", "/lead", "/lead/live", "/lead/labels.csv", "/lead/answers.zip"):
+        person.send("GET", path)
+    for number in range(1, others):
+        person.send("GET", f"/images/{number}/0")
+        person.send("PUT", f"/drafts/{number}", {"revision": 0, "body": {}})
+        person.send("POST", "/answers", person.body(number, {"1": 1}))
+    for name in ("assay.css", "work.js", "nothing.js"):
+        person.send("GET", f"/static/{name}")
+
+
+def test_no_response_holds_what_is_somebody_elses(tmp_path: Path) -> None:
+    folder = planted_study(tmp_path / "a study")
+    attribute = f"{PLANTED}-attribute"
+    who = {f"{PLANTED}-ana": {attribute: "expert"}, "ben": {attribute: "expert"}, "chi": {attribute: "lay"}}
+    from assay.judging.run import judge_study
+
+    judge_study(load_study(folder))
+    with Served(folder, who) as page:
+        people = {name: page.annotator(name, join=False) for name in who}
+        for name, person in people.items():
+            person.heard = []
+            everything(person, 40, f"{PLANTED}-said" if PLANTED in name else f"{name} himself")
+        for person in people.values():  # and once more, now that the others have answered
+            for path in ("/work", "/pages?after=0", *(f"/work/{number}" for number in range(1, 12))):
+                person.send("GET", path)
+        for name, person in people.items():
+            assert person.heard is not None
+            assert len(person.heard) > 100
+            forbidden = {f"{one} himself" for one in ("ben", "chi") if one != name}
+            forbidden |= set() if PLANTED in name else {PLANTED}
+            forbidden |= {f"{PLANTED}-{one}" for one in ("item", "document", "column", "author", "model", "judge")}
+            forbidden |= {f"{PLANTED}-{one}" for one in ("known", "file", "lab", "attribute", "check", "practice")}
+            for reply in person.heard:
+                told = repr((reply.headers, reply.cookies)) + reply.body.decode("utf-8", "replace")
+                assert [one for one in forbidden if one in told] == [], (name, told)
+        # All of it was there to be told.
+        lead = page.lead().send("GET", "/lead").text + json.dumps(page.history())
+        for one in ("ana", "item", "column", "judge", "said written", "said comment", "said reason"):
+            assert f"{PLANTED}-{one}" in lead, one
+
+
+def test_nothing_is_chosen_before_a_person_chooses(serve: Any) -> None:
+    page = serve(**all_kinds())
+    ana = page.annotator()
+    html = ana.send("GET", "/work").text
+    assert " checked" not in html
+    assert " selected" not in html
+    assert "data-given" not in html
+    sliders = [part.split(">")[0] for part in html.split("<input")[1:] if 'type="range"' in part.split(">")[0]]
+    assert sliders
+    assert all("value=" not in slider.replace("aria-valuetext=", "") for slider in sliders)
+
+
+def test_other_peoples_tasks_are_not_there(serve: Any) -> None:
+    page = serve(items=PAIRS, questions=[{**STARS, "show": ["text"]}], who=("ana", "ben"))
+    ana, ben = page.annotator("ana"), page.annotator("ben")
+    theirs = ana.work()[0]
+    ben.work()
+    before = page.rows(schema.answers), page.rows(schema.drafts)
+    refused = ben.answer(theirs)
+    assert (refused.status, refused.json()["error"]) == (404, "unknown")
+    assert ben.send("PUT", f"/drafts/{theirs.id}", {"revision": 0, "body": {}}).status == 404
+    assert ben.send("GET", f"/images/{theirs.id}/0").status == 404
+    assert ben.send("GET", "/work/77").status == 404
+    assert ben.answer(10**9).status == 404
+    assert (page.rows(schema.answers), page.rows(schema.drafts)) == before
+
+
+# -- 9: what is stored fits -------------------------------------------------------------------------
+
+GOOD: dict[str, Any] = {
+    **{"stars": 4, "tone": "warm", "level": "mid", "quality": 3.5, "anything": -1e9, "percent": 100},
+    **{"why": "Because.", "better": "tie"},
+}
+NEVER = (True, False, math.nan, math.inf, -math.inf, 10**30, -(10**400), 1e308, [], [1], {}, {"a": 1}, "", " \n", None)
+BAD: dict[str, tuple[Any, ...]] = {
+    "stars": (*NEVER, 0, 6, -1, 2.5, "six", "4 stars", "1e9", "nan", "∞", "0x4", "4\x00"),
+    "tone": (*NEVER, "hot", "Warm", "warm,cold", 0, 1),
+    "level": (*NEVER, "highest", 0, 2, "LOW"),
+    "quality": (*NEVER, -0.01, 10.01, "ten", "1,2,3", "3.5.1", "inf", "NaN", "--3"),
+    "anything": (*NEVER, "x", "1e999", "-inf", "1 000 000 km"),
+    "percent": (*NEVER, 101, -1, 99.5, "99,5", "many"),
+    "why": (*NEVER, 3, 2.5, "\x00\x01", "x" * 60_000),
+    "better": (*NEVER, "First", "left", "third", 0, 1, -1, "−1"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_what_is_off_the_scale_is_refused_in_words(serve: Any, name: str) -> None:
+    page = serve(**all_kinds())
+    ana = page.annotator()
+    task = ana.work()[0]
+    ids = by_name(task)
+    for bad in BAD[name]:
+        labels = {ids[one]: good for one, good in GOOD.items()} | {ids[name]: bad}
+        reply = ana.answer(task, labels)
+        assert reply.status == 422, (bad, reply.text)
+        found = reply.json()
+        assert list(found["questions"]) == [ids[name]], bad
+        words = found["questions"][ids[name]]
+        assert words.startswith(("The answer must be ", "Please answer this question")), bad
+    assert page.rows(schema.answers) == []
+    assert ana.answer(task, {ids[one]: good for one, good in GOOD.items()}).status == 200
+    expected = GOOD | {"better": 0}
+    assert {row["criterion"]: row["label"] for row in page.history()} == expected
+
+
+def test_how_people_write_numbers(serve: Any) -> None:
+    page = serve(**all_kinds())
+    ana = page.annotator()
+    task = ana.work()[0]
+    ids = by_name(task)
+    for revision, (written, number) in enumerate({"3,5": 3.5, " 7 ": 7, "0.25": 0.25, "10": 10, "+2": 2}.items()):
+        labels = {ids[one]: good for one, good in GOOD.items()} | {ids["quality"]: written, ids["stars"]: "4"}
+        assert ana.answer(task, labels, revision=revision).status == 200, written
+        last = {row["criterion"]: row["label"] for row in page.history() if row["counts"]}
+        assert (last["quality"], last["stars"]) == (number, 4)
+        assert all(isinstance(last[one], int | float) for one in ("quality", "stars", "anything", "percent"))
+
+
+def test_odd_one_out_takes_letters_alone(serve: Any) -> None:
+    question = {"name": "odd", "text": "Which one?", "scale": "odd-one-out", "options": ["one", "two", "text"]}
+    page = serve(items=PAIRS, questions=[question])
+    ana = page.annotator()
+    task = ana.work()[0]
+    for bad in (*NEVER, "D", "a", "AB", "one", 0, 1, 2.0):
+        assert ana.answer(task, {task.questions[0].id: bad}).status == 422, bad
+    assert ana.answer(task, {task.questions[0].id: "B"}).status == 200
+    shown = page.history()[0]["shown"]
+    assert shown["position"] == 2
+    # What was chosen is kept in the items' own order, with what stood where.
+    assert page.history()[0]["label"] == "ABC"[["one", "two", "text"].index(shown["order"][1])]
+
+
+def test_questions_that_are_not_asked_and_times_that_a_browser_claims(serve: Any) -> None:
+    page = serve()
+    ana = page.annotator()
+    task = ana.work()[0]
+    good = {task.questions[0].id: 3}
+    assert "not asked here" in ana.answer(task, {**good, "999": 1}).text
+    for wrong in (
+        {"at": 0},
+        {"seconds": -1},
+        {"seconds": math.nan},
+        {"seconds": "long"},
+        {"revision": -1},
+        {"key": "x"},
+    ):
+        assert ana.answer(task, good, **wrong).status == 422, wrong
+    long_ago = {"Date": "Thu, 01 Jan 1970 00:00:00 GMT", "If-Modified-Since": "Thu, 01 Jan 2099 00:00:00 GMT"}
+    begun = time.time()
+    reply = ana.send("POST", "/answers", ana.body(task, good), long_ago)
+    assert begun - 1 <= reply.json()["at"] <= time.time() + 1
+    assert page.history()[0]["answered_at"] == reply.json()["at"]
+
+
+# -- 10: versions -----------------------------------------------------------------------------------
+
+
+def edited(page: Served, change: Any) -> Served:
+    """The same study after its file was changed and the server was started again."""
+    path = page.folder / "study.yaml"
+    content = yaml.safe_load(path.read_text())
+    change(content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return page.again()
+
+
+def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) -> None:
+    first = serve(items=2, people={"instructions": "As it was."})
+    ana = first.annotator()
+    held = ana.work()
+    assert ana.answer(held[0]).status == 200
+    with edited(first, lambda study: study["people"].update(instructions="As it is now.")) as second:
+        # New instructions alone: the same question, so the answer goes on counting.
+        ana = second.annotator()
+        assert "As it is now." in ana.send("GET", "/work").text
+        assert ana.answer(held[1]).status == 200
+        assert second.store.annotations().labels.height == 2
+        forms = {row.id: row.definition["instructions"] for row in second.rows(schema.forms)}
+        assert sorted(forms.values()) == ["As it is now.", "As it was."]
+        shown = [forms[row["shown"]["form"]] for row in second.history()]
+        assert shown[0] == "As it was."
+    with edited(first, lambda study: study["questions"][0].update(text="How many stars, really?")) as third:
+        ana = third.annotator()
+        asked = ana.work()
+        assert [one.revision for one in asked] == [0, 0]
+        assert {one.id for one in asked}.isdisjoint({one.id for one in held})
+        assert ana.answer(asked[0], {asked[0].questions[0].id: 5}).status == 200
+        versions = [(row["version"], row["counts"]) for row in third.history()]
+        assert versions == [(1, False), (1, False), (2, True)]
+        table = third.store.annotations()
+        assert table.labels["label"].to_list() == [5]
+        assert any("the question has changed" in str(note) for note in vars(table.reading).values())
+        # An answer that was under way to the old question is kept, as one to the old question.
+        assert ana.answer(held[0].id, {held[0].questions[0].id: 1}, revision=1).status == 200
+        assert third.store.annotations().labels["label"].to_list() == [5]
+
+
+# -- links, consent, pauses -------------------------------------------------------------------------
+
+
+def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = serve(who=("ana", "ben", "chi"), people={"link_days": 2})
+    good = page.annotator("ana")
+    token = good.link.removeprefix("/join/")
+    head, stamp, signature = token.split(".")
+    other = Signer("another secret, also quite long").person_token("ana", 1)
+    with monkeypatch.context() as past:
+        past.setattr("itsdangerous.timed.time.time", lambda: 1_700_000_000)
+        expired = Signer(SECRET, 2).person_token("ana", 1)
+    nobody = Signer(SECRET).person_token("nobody", 1)
+    new_link(page.store, "ben")
+    set_state(page.store, "chi", "revoked")
+    wrong = {
+        "expired": (expired, "expired"),
+        "another secret": (other, "not one of ours"),
+        "truncated": (token[:-5], "not complete"),
+        "no signature": (f"{head}.{stamp}", "not complete"),
+        "altered": (f"WyJiZW4iLDFd.{stamp}.{signature}", "not one of ours"),
+        "somebody unknown": (nobody, "nobody"),
+        "superseded": (page.links["ben"].removeprefix("/join/"), "newer link"),
+        "revoked": (page.links["chi"].removeprefix("/join/"), "ended"),
+        "the lead's": (lead_path(page.study).removeprefix("/lead/join/"), "not one of ours"),
+        "rubbish": ("..%00%F0%9F", "not one of ours"),
+    }
+    for name, (one, words) in wrong.items():
+        reply = page.visitor(f"/join/{one}").join()
+        assert (reply.status, reply.headers.get("set-cookie")) == (403, None), name
+        assert words in reply.text, name
+        assert "<main" in reply.text, name
+        cookie = {"Cookie": f"assay={one}"}
+        for method, path, body in (
+            ("GET", "/pages?after=0", None),
+            ("POST", "/answers", good.body(1, {"1": 1})),
+            ("PUT", "/drafts/1", {"revision": 0, "body": {}}),
+        ):
+            if name != "rubbish":
+                refused = page.visitor().send(method, path, body, cookie)
+                assert (refused.status, refused.json()["error"]) == (403, "link"), (name, path)
+        lead = page.visitor().send("GET", "/lead", None, {"Cookie": f"assay_lead={one}"})
+        assert lead.status == (200 if name == "the lead's" else 403), name
+    assert page.visitor().send("GET", "/pages?after=0").status == 401
+    assert page.visitor().send("POST", "/answers", good.body(1, {"1": 1})).status == 401
+    assert page.visitor().send("GET", "/work").status == 401
+    assert good.send("GET", "/lead").status == 403
+    # A cookie dies with its link.
+    set_state(page.store, "ana", "revoked")
+    assert good.send("GET", "/pages?after=0").json()["error"] == "link"
+
+
+def test_nothing_before_consent_and_again_when_its_words_change(serve: Any) -> None:
+    page = serve(people={"consent": "We keep your <answers>."})
+    ana = page.annotator(join=False)
+    reply = ana.join(agree=False)
+    assert reply.headers["location"] == "/consent"
+    assert "We keep your &lt;answers&gt;." in ana.send("GET", "/consent").text
+    for method, path, body in (
+        ("GET", "/pages?after=0", None),
+        ("POST", "/answers", ana.body(1, {"1": 1})),
+        ("PUT", "/drafts/1", {"revision": 0, "body": {}}),
+        ("GET", "/images/1/0", None),
+    ):
+        refused = ana.send(method, path, body)
+        assert refused.status == 403, path
+    assert ana.send("GET", "/work/1").headers["location"] == "/consent"
+    assert ana.form("/consent", agree="no").status == 422
+    assert ana.form("/consent").status == 422
+    assert page.rows(schema.tasks) == []
+    assert ana.form("/consent", agree="yes").status == 303
+    assert len(ana.work()) > 0
+    with edited(page, lambda study: study["people"].update(consent="We keep more.")) as later:
+        assert later.annotator(join=False).join(agree=False).headers["location"] == "/consent"
+
+
+def test_a_pause_gives_nothing_new_and_loses_nothing(serve: Any) -> None:
+    page = serve(who=("ana", "ben"))
+    ana, ben, lead = page.annotator("ana"), page.annotator("ben"), page.lead()
+    task = ana.work()[0]
+    assert lead.form("/lead/people/state", name="ana", state="paused").status == 303
+    assert ana.pages()[1]["end"]["kind"] == "paused"
+    assert ana.answer(task).status == 200  # what was under way is kept
+    assert ben.pages()[1]["end"] is None
+    assert lead.form("/lead/people/state", name="ana", state="active").status == 303
+    assert lead.form("/lead/study", state="paused").status == 303
+    for person in (ana, ben):
+        assert person.pages()[1]["end"]["kind"] == "paused"
+        assert "paused" in person.send("GET", "/work").text
+    assert lead.form("/lead/study", state="open").status == 303
+    assert ana.pages()[0]
+
+
+def test_a_page_for_other_machines_needs_a_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.delenv("ASSAY_SECRET", raising=False)
+    folder = write_study(tmp_path / "study", items=2)
+    for arguments, words in (
+        (("--host", "0.0.0.0"), "ASSAY_SECRET"),
+        (("--host", "::"), "ASSAY_SECRET"),
+        (("--host", "192.168.1.7"), "ASSAY_SECRET"),
+        (("--host", "0.0.0.0", "--secret", "short"), "at least 16"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["serve", str(folder), *arguments])
+        assert stopped.value.code not in (0, None)
+        assert words in capsys.readouterr().err
+    assert not (folder / "study.db").exists()
+
+
+# -- sessions ---------------------------------------------------------------------------------------
+
+
+def test_sessions_one_scale_each_the_next_closed_until_its_time(serve: Any, clock: Any) -> None:
+    scales = ["interval:0-5", "interval:0-10"]
+    who = [f"person {n}" for n in range(8)]
+    page = serve(items=3, people={"days_apart": 2}, conditions={"scale": scales}, who=who)
+    first = set()
+    for name in who:
+        person = page.annotator(name)
+        highest = person.work()[0].questions[0].high
+        first.add(highest)
+    assert first == {5, 10}  # drawn for each person
+    ana = page.annotator(who[0])
+    task = ana.work()[0]
+    high = task.questions[0].high
+    assert high is not None
+    assert "Session 1 of 2" in ana.send("GET", "/work").text
+    assert ana.answer(task, {task.questions[0].id: high + 0.5}).status == 422
+    assert ana.work_through() == "later"
+    order = [row["item"] for row in page.history()]
+    assert "opens on" in ana.send("GET", "/work").text
+    clock.later(days=1.99)
+    assert ana.pages()[1]["end"]["kind"] == "later"
+    clock.later(days=0.02)
+    task = ana.work()[0]
+    assert {high, task.questions[0].high} == {5, 10}
+    assert ana.work_through() == "done"
+    assert Counter(json.loads(row["condition"])["scale"] for row in page.history()) == dict.fromkeys(scales, 3)
+    assert sorted(order) == sorted(row["item"] for row in page.history()[3:])
+    labels = page.store.annotations().labels
+    assert set(labels["scale"].to_list()) == set(scales)
+    assert sorted(labels["session"].unique().to_list()) == [1, 2]
+
+
+# -- on to the report -------------------------------------------------------------------------------
+
+
+def reported(folder: Path, capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["report", str(folder), "--annotators", "crowd", "--output", str(folder / "report.html"), *arguments])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("retest", [0, 0.5])
+def test_what_was_collected_goes_straight_into_the_report(serve: Any, capsys: Any, retest: float) -> None:
+    replies = [{"item": f"i{n:03d}", "judge": "tiny", "reply": json.dumps({"label": n % 5 + 1})} for n in range(40)]
+    page = serve(
+        items=40,
+        people={"retest": retest},
+        judges=[{"name": "tiny", "provider": "recorded", "file": "replies.jsonl"}],
+        tables={"replies.jsonl": replies},
+        who=("ana", "ben", "chi"),
+    )
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["judge", str(page.folder)])
+    assert not stopped.value.code
+    capsys.readouterr()
+    for name in ("ana", "ben", "chi"):
+        assert page.annotator(name).work_through() == "done"
+    if retest:  # the second answers of a person are for retest reliability; which one counts here is to be said
+        code, out, err = reported(page.folder, capsys)
+        assert (code, out) == (2, "")
+        assert "say what they stand for with --repeats first" in err
+    code, out, err = reported(page.folder, capsys, *(("--repeats", "first") if retest else ()))
+    assert code == 0, (out, err)
+    assert (page.folder / "report.html").stat().st_size > 10_000
+    assert "tiny" in out
+    assert page.store.annotations().labels.height == 40 + 3 * (40 + int(40 * retest))
+
+
+# -- invitations ------------------------------------------------------------------------------------
+
+
+def test_why_somebody_can_not_be_invited(tmp_path: Path) -> None:
+    folder = write_study(
+        tmp_path / "study",
+        items=2,
+        people={"overlap": {"nurse": 2, "lay": 1}, "group": "job"},
+        judges=[{"name": "tiny", "provider": "recorded", "file": "replies.jsonl"}],
+        labels="labels.jsonl",
+        tables={"labels.jsonl": [{"item": "i000", "annotator": "Old Hand", "label": 3}], "replies.jsonl": []},
+    )
+    with Served(folder, {"ana": {"job": "nurse"}}) as page:
+        design = page.design
+        nurse = {"job": "nurse"}
+        for name, about, words in (
+            ("ana", nurse, "'ana' is invited already; choose another name, or make a new link on the lead's page"),
+            (" ana ", nurse, "'ana' is invited already"),
+            ("tiny", nurse, "'tiny' is the name of a judge; call the person something else"),
+            ("Old Hand", nurse, "'Old Hand' has labels in the file of labels; choose another name"),
+            ("ben", {}, "'ben' needs the attribute 'job' (nurse, lay)"),
+            ("ben", {"job": "cook"}, "'cook' is not a group of the study"),
+            ("", nurse, "a name has 1 to 200"),
+            ("x" * 201, nurse, "a name has 1 to 200"),
+            ("a\x00b", nurse, "a name has 1 to 200"),
+        ):
+            with pytest.raises(StudyError) as refused:
+                invite(design, name, about)
+            assert words in str(refused.value).replace("'nurse'", "nurse").replace("'lay'", "lay"), name
+            told = page.lead().form(
+                "/lead/people", name=name, attributes=", ".join(f"{k}={v}" for k, v in about.items())
+            )
+            assert told.status == 422, name
+        assert page.lead().form("/lead/people", name="ben", attributes="job").status == 422
+        assert page.lead().form("/lead/people", name="ben", attributes="job=lay, age=33").status == 303
+        assert link_of(page.study, page.store, "ben").startswith("/join/")
