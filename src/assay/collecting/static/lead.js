@@ -6,6 +6,7 @@ const live = document.getElementById("live");
 const connection = document.getElementById("connection");
 let timer = null;
 let looking = false;
+let again = false; // something changed while one looked
 let ended = false;
 
 // -- renewing -------------------------------------------------------------------------------------
@@ -13,24 +14,30 @@ let ended = false;
 /** Fetch the study as it stands, and put it in place of what is shown. */
 async function look() {
   clearTimeout(timer);
+  again = looking;
   if (looking || ended) return;
   looking = true;
+  const [status, html] = await fetched();
+  looking = false;
+  ended = status === 401 || status === 403;
+  if (!document.hidden && !ended) timer = setTimeout(look, again ? 0 : EVERY);
+  if (status === 200) {
+    renew(html);
+    connect("live", "Live");
+  } else if (ended) {
+    connect("lost", "This link has ended; open the lead's link again");
+  } else {
+    connect("lost", status ? "The server can not answer; trying again" : "Can not reach the server; trying again");
+  }
+}
+
+/** Status and text of the live part; status 0 where nothing came back. */
+async function fetched() {
   try {
-    const answer = await fetch("/lead/live", { cache: "no-store", headers: { Accept: "text/html" } });
-    if (answer.status === 401 || answer.status === 403) {
-      ended = true;
-      connect("lost", "This link has ended; open the lead's link again");
-    } else if (!answer.ok) {
-      connect("lost", "The server can not answer; trying again");
-    } else {
-      renew(await answer.text());
-      connect("live", "Live");
-    }
+    const answer = await fetch("/lead/live", { cache: "no-store" });
+    return [answer.status, await answer.text()];
   } catch {
-    connect("lost", "Can not reach the server; trying again");
-  } finally {
-    looking = false;
-    if (!document.hidden && !ended) timer = setTimeout(look, EVERY);
+    return [0, ""];
   }
 }
 
@@ -49,20 +56,29 @@ function renew(html) {
 
 /** Change an element into another, keeping its own nodes: focus, open details and typed text stay. */
 function become(old, fresh) {
-  for (const { name } of [...old.attributes]) {
+  // By name: `form.attributes` is the field of that name, where there is one.
+  for (const name of old.getAttributeNames()) {
     if (!fresh.hasAttribute(name) && !isOwn(old, name)) old.removeAttribute(name);
   }
-  for (const { name, value } of fresh.attributes) {
+  for (const name of fresh.getAttributeNames()) {
+    const value = fresh.getAttribute(name);
     if (old.getAttribute(name) !== value && !isOwn(old, name)) old.setAttribute(name, value);
   }
+  const wantedKeys = new Set([...fresh.children].map((child) => child.dataset.key));
   const keyed = new Map();
-  for (const child of old.children) if (child.dataset.key !== undefined) keyed.set(child.dataset.key, child);
+  for (const child of [...old.children]) {
+    const key = child.dataset.key;
+    if (key === undefined) continue;
+    if (wantedKeys.has(key)) keyed.set(key, child);
+    else child.remove(); // first, so that those after it need not move, which would take the focus from them
+  }
   let at = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
     const key = wanted.dataset?.key;
     let found = key === undefined ? at : keyed.get(key);
     if (key === undefined) while (found && found.dataset?.key !== undefined && !alike(found, wanted)) found = found.nextSibling;
     if (found && alike(found, wanted)) {
+      if (key !== undefined) at = withoutStrays(at, found);
       if (found !== at) old.insertBefore(found, at);
       if (found.nodeType === Node.ELEMENT_NODE) become(found, wanted);
       else if (found.data !== wanted.data) found.data = wanted.data;
@@ -76,6 +92,16 @@ function become(old, fresh) {
     at.remove();
     at = next;
   }
+}
+
+/** Take away what stands before a node and has no key, rather than move the node; where it then begins. */
+function withoutStrays(at, found) {
+  const strays = [];
+  let one = at;
+  for (; one && one !== found && one.dataset?.key === undefined; one = one.nextSibling) strays.push(one);
+  if (one !== found) return at;
+  for (const stray of strays) stray.remove();
+  return found;
 }
 
 const alike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
@@ -93,7 +119,7 @@ function isOwn(element, name) {
 function completeLinks() {
   for (const field of live.querySelectorAll("input[data-link]")) {
     const whole = new URL(field.dataset.link, location.href).href;
-    if (field.value !== whole) field.value = whole;
+    if (field.value !== whole && field !== document.activeElement) field.value = whole;
   }
   for (const button of live.querySelectorAll("[data-copy]")) button.hidden = false;
 }
@@ -118,7 +144,7 @@ async function send(form) {
   button.disabled = true;
   try {
     const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
+    const answer = await fetch(form.getAttribute("action"), { method: "POST", body, redirect: "manual" });
     if (answer.type === "opaqueredirect" || answer.ok) {
       form.closest("details")?.removeAttribute("open");
       form.reset();
