@@ -7,38 +7,25 @@ it happens in one thread that nothing else uses. A test that drives the browser 
 from __future__ import annotations
 
 import functools
+import json
 import os
-import signal
-import socket
 import struct
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
-import yaml
-
-pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 import sqlalchemy as sa
+import yaml
+from annotating import Server, invite_people
 
-from assay.collecting.design import Design
-from assay.collecting.invitations import Signer, invite
 from assay.data import schema
 from assay.data.store import Store
 from assay.data.study import Study, load_study
 
-SECRET = "a secret for tests alone, 32 signs"
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
-_SERVE = "import sys; from assay.collecting.server import serve; from assay.data.study import load_study; "
-_SERVE += "serve(load_study(sys.argv[1]), port=int(sys.argv[2]), secret=sys.argv[3])"
-
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browser")
 
 
@@ -68,56 +55,20 @@ class Site:
         for name, rows in tables.items():
             (folder / name).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
         (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        self.folder, self.port = folder, _free_port()
         self.study: Study = load_study(folder)
         self.store: Store = self.study.open_store()
-        self.store.take_in(self.study)
-        self.design = Design(self.study, self.store)
-        self.process: subprocess.Popen[bytes] | None = None
-        self.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Serve; returns once the page answers."""
-        command = [sys.executable, "-c", _SERVE, str(self.folder), str(self.port), SECRET]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        until = time.monotonic() + 30
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.url}/health", timeout=1):
-                    return
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
-                if self.process.poll() is not None:
-                    raise RuntimeError(self.process.communicate()[1].decode()) from None
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
-
-    def kill(self) -> None:
-        """As a power cut would."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
+        self.server = Server(folder)
+        self.url = self.server.url
+        self.server.start()
 
     def close(self) -> None:
         """End server and store."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.communicate(timeout=5)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        elif self.process is not None and self.process.stderr is not None:
-            self.process.stderr.close()
+        self.server.kill()
         self.store.close()
 
-    def invite(self, name: str, **attributes: str) -> str:
+    def invite(self, name: str) -> str:
         """Add a person; their link."""
-        person = invite(self.design, name, attributes)
-        return f"{self.url}/join/{Signer(SECRET).person_token(person.name, person.link)}"
+        return self.url + invite_people(self.study, self.store, [name])[name]
 
     # -- what the database holds ------------------------------------------------------------------
 
@@ -151,15 +102,7 @@ class Site:
 
 
 def _json(row: dict[str, Any]) -> str:
-    import json
-
     return json.dumps(row, ensure_ascii=False)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def picture(path: Path, colour: tuple[int, int, int], width: int = 320, height: int = 200) -> None:

@@ -69,7 +69,7 @@ def heading(page: Any) -> str:
 
 
 def wait_for_page(page: Any, number: int) -> None:
-    page.wait_for_function(f"document.querySelector('form.page:not([hidden])')?.dataset.page === '{number}'")
+    page.wait_for_selector(f"form.page[data-page='{number}']:visible")
     assert page.url.endswith(f"/work/{number}")
 
 
@@ -498,21 +498,21 @@ def test_answers_outlive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_
         page.keyboard.press("1")
         page.keyboard.press("Enter")
         wait_for_status(page, SAVED)
-        site.kill()
+        site.server.kill()
         for key in "23":
             page.keyboard.press(key)
             page.keyboard.press("Enter")
         wait_for_page(page, 4)
         wait_for_status(page, "Not saved, trying again (2 answers kept on this device)")
-        site.start()
+        site.server.start()
         wait_for_status(page, SAVED)
         assert site.labels("survivor") == [1, 2, 3]
-        site.kill()
+        site.server.kill()
         page.keyboard.press("4")
         page.keyboard.press("Enter")
         wait_for_page(page, 5)
         page.close()
-        site.start()
+        site.server.start()
         page = browser._contexts[-1].new_page()
         page.goto(f"{site.url}/work/4")
         assert chosen(page) == ["4"], "what waits to be sent is what is shown"

@@ -107,6 +107,7 @@ class _Page:
         self.design, self.store = design, store
         self.assigner = Assigner(design)
         self.signer = Signer(secret, design.people.link_days)
+        self.secret = secret
         self.base_url = base_url
         self.secure = bool(base_url and base_url.startswith("https:"))
         self.watch = overview.Watch(design)
@@ -194,7 +195,6 @@ class _Page:
         people = self.design.people
         with self.store.reading() as db:
             done = progress(self.design, db, person, held.session)
-        several = held.session.of > 1
         return self.render(
             "work.html",
             instructions=people.instructions,
@@ -202,13 +202,11 @@ class _Page:
             further=pages[1:],
             end=self.end(held.end, held) if not pages else None,
             progress=done,
-            session={"number": held.session.number, "of": held.session.of, "words": held.session.words}
-            if several
-            else None,
+            session=_session(held) if held.session.of > 1 else None,
             settings={
                 "idle": people.idle,
                 "skip_reasons": list(people.skip_reasons),
-                "person": hashlib.sha256(f"{person.name}/{self.design.form}".encode()).hexdigest()[:16],
+                "person": hashlib.sha256(f"{self.secret}/{person.name}".encode()).hexdigest()[:16],
                 "ahead": people.ahead,
             },
         )
@@ -292,7 +290,7 @@ class _Page:
                 end = {"kind": end["kind"], "html": self.templates.get_template("end.html").render(end=end)}
             with self.store.reading() as db:
                 done = progress(self.design, db, person, held.session)
-            return JSONResponse({"pages": found, "end": end, "progress": done})
+            return JSONResponse({"pages": found, "end": end, "progress": done, "session": _session(held)})
 
         @app.post("/answers")
         def answer(body: AnswerBody, assay: Token = None) -> Response:
@@ -426,6 +424,10 @@ _IMAGES = {
     **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
 }
 """Kinds of images that can not hold a script."""
+
+
+def _session(held: Held) -> dict[str, Any]:
+    return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
 
 
 def _download(content: bytes, name: str, kind: str) -> Response:

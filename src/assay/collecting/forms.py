@@ -149,11 +149,12 @@ def question_form(
 
 
 def _choices(question: Question, categories: Sequence[Label]) -> tuple[Choice, ...]:
-    """The labels with their keys: a label that is a digit has that key, others are numbered."""
-    digits = all(re.fullmatch(r"[0-9]", str(c)) for c in categories)
+    """The labels with their keys: numbers have their own digit, or none; others are numbered."""
+    numbers = all(re.fullmatch(r"-?[0-9]+", str(c)) for c in categories)
     found = []
     for number, label in enumerate(categories, start=1):
-        key = question.keys.get(str(label)) or (str(label) if digits else str(number) if number < 10 else None)
+        digit = str(label) if numbers else str(number)
+        key = question.keys.get(str(label)) or (digit if len(digit) == 1 else None)
         found.append(Choice(canonical(label), str(label), question.meanings.get(str(label)), key and key.upper()))
     return tuple(found)
 

@@ -185,8 +185,9 @@ function setUp(form) {
 }
 
 /** Put a form that came from the server in its place, instead of an older one of the same number. */
-function takeIn(html) {
-  const form = new DOMParser().parseFromString(html, "text/html").querySelector("form.page");
+function takeIn(html, number) {
+  const form = new DOMParser().parseFromString(html, "text/html").querySelector(`form.page[data-page="${number}"]`);
+  if (!form) return null;
   const old = formOf(form.dataset.page);
   if (old) {
     if (old === current) current = form;
@@ -250,8 +251,9 @@ function sendDraft(id) {
   clearTimeout(draftTimers.get(id));
   waitingDrafts.delete(id);
   if (!body || refused) return;
-  const options = { method: "PUT", keepalive: true, headers: { "content-type": "application/json" } };
+  const options = { method: "PUT", headers: { "content-type": "application/json" } };
   options.body = JSON.stringify({ revision: body.revision, body });
+  options.keepalive = options.body.length < 20000; // browsers carry no more than 64 KiB past the end of a page
   fetch(`/drafts/${id}`, options).catch(() => {}); // it is kept here, and the next one is sent again
 }
 
@@ -315,12 +317,12 @@ function show(form, { push = true, focus = true } = {}) {
   current = form;
   for (const other of forms()) other.hidden = other !== form;
   hideEnd();
-  byId("foot").hidden = false;
   startTime(form);
   const number = numberOf(form);
   document.title = `${form.querySelector(".page-title").textContent.trim()} – ${settings.study}`;
   history[push ? "pushState" : "replaceState"]({ page: number }, "", `/work/${number}`);
-  document.querySelector("[data-act=previous]").disabled = number <= 1;
+  keep("page", number);
+  showFoot(number > 1);
   showPhase();
   if (focus) {
     scrollTo(0, 0);
@@ -333,10 +335,19 @@ function show(form, { push = true, focus = true } = {}) {
 }
 
 /** Show a page by its number, from the server where it is not in the document. */
-function goTo(number) {
-  const form = formOf(number);
-  if (form) show(form);
-  else location.assign(`/work/${number}`);
+async function goTo(number, how = {}) {
+  const form = formOf(number) ?? (await fetchPage(number));
+  if (form) show(form, how);
+  else showAlert(`Page ${number} can not be fetched now. Please try again when the network is back.`);
+}
+
+async function fetchPage(number) {
+  try {
+    const reply = await fetch(`/work/${number}`, { signal: AbortSignal.timeout(20000) });
+    return takeIn(await reply.text(), number);
+  } catch {
+    return null;
+  }
 }
 
 /** Forget pages far behind; the server has them. */
@@ -358,8 +369,15 @@ function goOn() {
 }
 
 function previous() {
-  const number = current ? numberOf(current) - 1 : Math.max(0, ...forms().map(numberOf));
+  const number = current ? numberOf(current) - 1 : (kept("page") ?? 0);
   if (number >= 1) goTo(number);
+}
+
+/** The buttons below: at the end only the one that leads back. */
+function showFoot(previousThere) {
+  byId("foot").hidden = !current && !previousThere;
+  for (const button of all("button", byId("foot"))) button.hidden = !current && button.dataset.act !== "previous";
+  byId("foot").querySelector("[data-act=previous]").disabled = !previousThere;
 }
 
 function hideEnd() {
@@ -373,7 +391,7 @@ function leavePage(title) {
   const was = current;
   current = null;
   for (const form of forms()) form.hidden = true;
-  byId("foot").hidden = true;
+  showFoot(kept("page") !== null);
   document.title = `${title.textContent.trim()} – ${settings.study}`;
   if (was) history.pushState({ page: null }, "", "/work");
   scrollTo(0, 0);
@@ -423,6 +441,7 @@ async function fetchMore({ anyway = false } = {}) {
   if (fetching || refused || unseen >= AHEAD || (end && !anyway)) return;
   fetching = true;
   fetchAgain = false;
+  let ended = false; // for another reason than before
   try {
     // With nothing left to do, pages before the last may have become open again.
     const after = current ? Math.max(...forms().map(numberOf)) : 0;
@@ -432,9 +451,11 @@ async function fetchMore({ anyway = false } = {}) {
     const found = await reply.json();
     fetchFailed = false;
     fetchTries = 0;
-    for (const { html, number } of found.pages) if (!isAtHand(number)) takeIn(html);
+    for (const { html, number } of found.pages) if (!isAtHand(number)) takeIn(html, number);
+    ended = end !== null && end.html !== found.end?.html;
     end = found.end;
-    if (found.progress) showProgress(found.progress);
+    if (found.session) showSession(found.session);
+    showProgress(found.progress);
   } catch {
     fetchFailed = true;
     fetchTimer = setTimeout(fetchMore, 1000 * WAITS[Math.min(fetchTries++, WAITS.length - 1)], { anyway });
@@ -443,7 +464,7 @@ async function fetchMore({ anyway = false } = {}) {
   }
   sayWaiting();
   if (fetchFailed) return;
-  if (!current && (openForms().length || (end && !byId("waiting").hidden))) goOn();
+  if (!current && (openForms().length || (end && (ended || !byId("waiting").hidden)))) goOn();
   else if (!current && !fetchAgain) lookAgain();
   if (fetchAgain) fetchMore({ anyway });
 }
@@ -460,6 +481,12 @@ let lookTimer = 0;
 function lookAgain() {
   clearTimeout(lookTimer);
   if (current === null) lookTimer = setTimeout(() => current === null && fetchMore({ anyway: true }), end ? 20000 : 3000);
+}
+
+function showSession({ number, of, words }) {
+  const place = document.querySelector(".session");
+  place.hidden = of < 2;
+  place.textContent = `Session ${number} of ${of}${words ? `: ${words}` : ""}`;
 }
 
 /** "13 of 16", with what was saved here and is still on its way. */
@@ -677,7 +704,7 @@ function settle(entry, status, reply) {
 /** A newer answer was given elsewhere: that one stands, and is shown. */
 function takeNewer(entry, reply) {
   dropDraft(entry.task);
-  if (reply.html) takeIn(reply.html);
+  if (reply.html) takeIn(reply.html, entry.page);
   progress();
   showAlert(`${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`, entry.page);
 }
@@ -1049,9 +1076,7 @@ function onVisibility() {
 
 function onPop(event) {
   const number = event.state?.page ?? Number(location.pathname.match(/^\/work\/(\d+)$/)?.[1] ?? 0);
-  const form = number ? formOf(number) : null;
-  if (form) show(form, { push: false });
-  else if (number) location.reload();
+  if (number) goTo(number, { push: false });
   else goOn();
 }
 
