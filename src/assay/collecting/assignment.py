@@ -94,9 +94,19 @@ class Assigner:
         return int(db.execute(others).scalar_one()) < wanted
 
     def free(
-        self, db: sa.Connection, order: Iterable[list[str]], seen: set[str], condition: str, party: str, now: float
+        self,
+        db: sa.Connection,
+        order: Iterable[list[str]],
+        seen: set[str],
+        condition: str,
+        party: str,
+        now: float,
+        taken: dict[str, int],
     ) -> list[str] | None:
-        """The next items of an order (one, or those of a document) with places free; the least answered first."""
+        """The next items of an order (one, or those of a document) with places free; the least answered first.
+
+        ``taken`` keeps what was counted for the next look in the same turn, as nobody else gives meanwhile.
+        """
         wanted = self.design.overlap(party)
         if wanted == 0:
             return None
@@ -106,14 +116,12 @@ class Assigner:
         if wanted is None:
             return next(groups, None)
         while window := list(islice(groups, WINDOW)):
+            best = _least_answered(window, taken, wanted)
+            if best is not None:
+                return best
             names = [name for group in window for name in group]
-            taken = self.live(db, names, condition, party, now)
-            open_groups = [[n for n in group if taken.get(n, 0) < wanted] for group in window]
-            best = min(
-                (group for group in open_groups if group),
-                key=lambda group: sum(taken.get(n, 0) for n in group) / len(group),
-                default=None,
-            )
+            taken.update(dict.fromkeys(names, 0) | self.live(db, names, condition, party, now))
+            best = _least_answered(window, taken, wanted)
             if best is not None:
                 return best
             full.update(self._answered_enough(db, names, condition, party, wanted))
@@ -206,6 +214,19 @@ class Assigner:
         return one.name
 
 
+def _least_answered(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
+    """Of the groups that were counted, the one that was answered least, without items that have no place."""
+    best, least = None, float("inf")
+    for group in groups:
+        free = [name for name in group if taken.get(name, wanted) < wanted]
+        mean = sum(taken[name] for name in free) / len(free) if free else least
+        if mean < least:
+            best, least = free, mean
+        if least == 0:
+            break
+    return best
+
+
 _KNOWN: tuple[Role, ...] = ("check", "warm-up")
 
 
@@ -222,6 +243,7 @@ class _Giving:
         self.people = self.design.people
         self.party = self.design.party(person.attributes)
         self.now = assigner.store.now(db)
+        self._taken: dict[str, dict[str, int]] = {}
         t = schema.tasks.c
         mine = sa.select(
             *(t.id, t.item, t.questions, t.condition, t.repeat, t.role, t.party, t.session, t.page, t.place),
@@ -346,7 +368,8 @@ class _Giving:
         if self.design.drawn_from is not None:
             return self.assigner.triplet(self.db, self.person.name, seen, self.party, self.now)
         order = self.design.pages(self.assigner.order(self.person.name, session.condition))
-        return self.assigner.free(self.db, order, seen, session.condition, self.party, self.now)
+        taken = self._taken.setdefault(session.condition, {})
+        return self.assigner.free(self.db, order, seen, session.condition, self.party, self.now, taken)
 
     def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:
         page = max((t.page for t in self.mine), default=0) + 1
