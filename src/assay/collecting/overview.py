@@ -376,9 +376,11 @@ class _Look:
 
     def _expected(self) -> int | None:
         """Tasks of one person in all sessions; None where it hangs on what the others do."""
-        quota, n = self.design.people.quota, self.design.n_items
-        whole = self.design.people.overlap is None and self.design.drawn_from is None
-        items = min(quota or n, n) if whole else quota
+        design, quota = self.design, self.design.people.quota
+        everything = design.people.overlap is None and design.drawn_from is None
+        items = design.n_items if everything else None
+        if quota is not None:
+            items = quota if design.drawn_from else min(quota, design.n_items)
         return None if items is None else self.design.expected(items) * len(self.sessions)
 
     def _minutes(self) -> dict[str, float]:
@@ -392,7 +394,7 @@ class _Look:
         saves = (
             sa.select(*task, sa.func.max(s.seconds).label("seconds"))
             .select_from(joined)
-            .where(a.recipe == RECIPE, s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
+            .where(a.recipe == RECIPE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
             .where(a.question.in_([q.id for q in self.design.questions]))
             .group_by(*task, s.revision)
         ).subquery()

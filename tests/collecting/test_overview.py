@@ -1,0 +1,461 @@
+"""The lead's page: numbers by hand, what is short, checks, remarks, agreement; and nothing typed becomes markup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import STARS, Annotator, Served
+
+import assay
+from assay.collecting import overview
+from assay.collecting.overview import Moment, Overview, Watch, is_wrong
+from assay.data import schema
+from assay.data.scales import parse_scale
+
+CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
+FIXED = {"order": "fixed", "ahead": 1}
+
+
+def look(page: Served) -> Overview:
+    return Watch(page.design).look()
+
+
+def item_of(page: Served, task: int) -> str:
+    (row,) = page.rows(schema.tasks, schema.tasks.c.id == task)
+    return str(row.item)
+
+
+def work(page: Served, person: Annotator, labels: Mapping[str, Any], most: int = 1000) -> dict[str, int]:
+    """Answer what comes: every question with the label of its item, or as the item's own body says."""
+    done: dict[str, int] = {}
+    while len(done) < most:
+        tasks, _ = person.pages()
+        if not tasks:
+            break
+        for task in tasks[:1]:
+            item = item_of(page, task.id)
+            says = labels.get(item, 3)
+            body = says if isinstance(says, dict) else {"label": says}
+            rest = {name: value for name, value in body.items() if name != "label"}
+            own = {} if "skip" in rest else {question.id: body["label"] for question in task.questions}
+            assert person.answer(task, own, **rest).status == 200
+            done[item] = task.id
+    return done
+
+
+def test_a_small_study_by_hand(serve: Any, url: str) -> None:
+    page = serve(
+        items=4,
+        people={**FIXED, "overlap": 2, "checks": {"file": "checks.jsonl", "every": 2}},
+        tables={"checks.jsonl": CHECKS},
+        who={"ana": {"born in": "Lima"}, "ben": {}, "chi": {}},
+        store=url,
+    )
+    wrong_on_2 = {
+        **{"i000": {"label": 1, "seconds": 30}, "i001": {"label": 2, "seconds": 60}, "c1": 5, "c2": 4},
+        "i002": {"skip": "I can not tell", "comment": "Half of it is missing", "seconds": 600},
+        "i003": {"label": 4, "seconds": 90, "flag": "It is broken"},
+    }
+    hers = work(page, page.annotator("ana"), wrong_on_2)
+    assert list(hers) in (["i000", "i001", "c1", "i002", "i003", "c2"], ["i000", "i001", "c2", "i002", "i003", "c1"])
+    # ben is given what is answered least: the item that ana skipped, then the first of the others.
+    his = {"i002": {"label": 1, "seconds": 10}, "i000": {"label": 3, "seconds": 20}}
+    assert list(work(page, page.annotator("ben"), his, most=2)) == ["i002", "i000"]
+    found = look(page)
+
+    # ana: 4 items and 2 checks, one of them skipped; 30, 60 and 90 seconds on what she answered: a minute.
+    first, second, third = found.people
+    assert (first.name, first.done, first.skipped, first.of) == ("ana", 6, 1, None)
+    assert (first.attributes, first.state, first.consented) == ((("born in", "Lima"),), "active", None)
+    assert (first.minutes, first.pace) == (pytest.approx(1.0), "60 s")
+    assert (first.checks_failed, first.checks, first.flags) == (1, 2, 1)
+    assert first.last is not None
+    assert first.last.words == "just now"
+    # ben: 10 and 20 seconds, so 15 on the median item.
+    assert (second.done, second.skipped, second.checks, second.pace) == (2, 0, 0, "15 s")
+    assert (third.done, third.last, third.minutes, third.pace) == (0, None, None, "")
+
+    # 4 items twice: i000 is done, the others have one answer each; the skip is none.
+    (short,) = found.short
+    assert [(one.name, one.have, one.want) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2), ("i003", 1, 2)]
+    assert (short.items, short.answers, short.filled, short.wanted) == (3, 3, 5, 8)
+    numbers = found.numbers
+    assert (numbers.items, numbers.answered, numbers.skipped) == (4, 7, 1)
+    assert (numbers.people, numbers.busy, numbers.filled, numbers.wanted, numbers.percent) == (3, 2, 5, 8, 62)
+
+    flagged, skipped = found.remarks
+    assert (flagged.person, flagged.item, flagged.flag, flagged.skip) == ("ana", "i003", "It is broken", "")
+    assert (skipped.item, skipped.skip, skipped.comment) == ("i002", "I can not tell", "Half of it is missing")
+    assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
+
+
+def test_places_that_somebody_holds(serve: Any, clock: Any) -> None:
+    page = serve(items=3, people={**FIXED, "overlap": 1, "reserve": 10}, who=["ana", "ben"])
+    ana = page.annotator("ana")
+    held = len(page.rows(schema.tasks))
+    (short,) = look(page).short
+    assert held > 0
+    assert short.held == held == sum(one.held for one in short.first)
+    clock.later(minutes=11)
+    (short,) = look(page).short
+    assert (short.held, short.answers) == (0, 3)
+    work(page, ana, {}, most=1)
+    assert look(page).short[0].answers == 2
+
+
+def test_a_change_takes_the_time_of_both_and_a_flag_taken_back_is_gone(serve: Any) -> None:
+    page = serve(items=1, people={**FIXED, "overlap": 1})
+    ana = page.annotator()
+    (task,) = ana.work()
+    label = {task.questions[0].id: 2}
+    assert ana.answer(task, label, seconds=100, flag="odd").status == 200
+    assert (look(page).people[0].flags, len(look(page).remarks)) == (1, 1)
+    assert ana.answer(task.id, label, revision=1, seconds=20, comment="after all").status == 200
+    (person,) = look(page).people
+    (remark,) = look(page).remarks
+    assert (person.minutes, person.pace, person.done) == (pytest.approx(2.0), "2.0 min", 1)
+    assert (person.flags, remark.flag, remark.comment) == (0, "", "after all")
+
+
+def test_what_is_opened_again_is_open(serve: Any) -> None:
+    page = serve(items=1, people={**FIXED, "overlap": 1})
+    ana = page.annotator()
+    (task,) = ana.work()
+    assert ana.answer(task, {task.questions[0].id: 2}, flag="odd").status == 200
+    assert look(page).short[0].answers == 0
+    assert page.lead().form("/lead/reopen", task=str(task.id)).status == 303
+    found = look(page)
+    assert (found.short[0].answers, found.short[0].held, found.numbers.answered) == (1, 1, 0)
+
+
+def test_what_each_group_lacks(serve: Any) -> None:
+    people = {**FIXED, "overlap": {"nurse": 1, "doctor": 2}, "group": "role"}
+    page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}})
+    work(page, page.annotator("ana"), {})
+    work(page, page.annotator("ben"), {}, most=1)
+    found = look(page)
+    nurses, doctors = found.short
+    assert (nurses.group, nurses.items, nurses.answers, nurses.filled, nurses.wanted) == ("nurse", 0, 0, 3, 3)
+    # Doctors: i000 lacks one of two, i001 and i002 both of theirs.
+    assert (doctors.group, doctors.items, doctors.answers, doctors.filled, doctors.wanted) == ("doctor", 3, 5, 1, 6)
+    assert [(one.name, one.have) for one in doctors.first] == [("i000", 1), ("i001", 0), ("i002", 0)]
+    assert found.group == "role (nurse, doctor)"
+    assert "role (nurse, doctor)" in page.lead().send("GET", "/lead").text
+
+
+def test_where_everybody_answers_everything_those_who_are_active_count(serve: Any) -> None:
+    page = serve(items=3, people=FIXED, who=["ana", "ben", "chi"])
+    work(page, page.annotator("ana"), {})
+    work(page, page.annotator("ben"), {}, most=1)
+    work(page, page.annotator("chi"), {}, most=2)
+    assert page.lead().form("/lead/people/state", name="chi", state="revoked").status == 303
+    found = look(page)
+    (short,) = found.short
+    assert (short.everybody, short.items, short.answers, short.wanted) == (True, 2, 2, 6)
+    assert [(one.name, one.have, one.want) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2)]
+    assert [(one.done, one.of, one.state) for one in found.people] == [
+        (3, 3, "active"),
+        (1, 3, "active"),
+        (2, 3, "revoked"),
+    ]
+
+
+def test_a_quota_of_everything(serve: Any) -> None:
+    page = serve(items=5, people={**FIXED, "quota": 2}, who=["ana", "ben"])
+    work(page, page.annotator("ana"), {})
+    (short,) = look(page).short
+    assert (short.answers, short.filled, short.wanted, short.first) == (2, 2, 4, ())
+    assert look(page).people[0].of == 2
+    assert "a quota of them" in page.lead().send("GET", "/lead/live").text
+
+
+def test_a_session_for_each_scale(serve: Any) -> None:
+    page = serve(
+        **{"items": 6, "who": ["ana", "ben"], "people": FIXED},
+        conditions={"scale": ["interval:0-1", "interval:0-10"]},
+        questions=[{"name": "warmth", "text": "How warm?", "scale": "interval:0-1"}],
+    )
+    for name in ("ana", "ben"):
+        work(page, page.annotator(name), {f"i00{n}": n / 10 + (name == "ben" and n % 2) / 10 for n in range(6)})
+    found = look(page)
+    assert [(one.session, one.sessions, one.done, one.of) for one in found.people] == [(2, 2, 12, 12)] * 2
+    assert [one.session for one in found.short] == ["a number from 0 to 1", "a number from 0 to 10"]
+    assert [one.answers for one in found.short] == [0, 0]
+    one, ten = found.agreement
+    assert (one.scale, ten.scale) == ("interval:0-1", "interval:0-10")
+    assert one.estimate == pytest.approx(ten.estimate)
+    assert (one.items, one.people) == (6, 2)
+
+
+def test_pairs_of_triplets(serve: Any) -> None:
+    page = serve(
+        **{"items": 5, "who": ["ana"], "people": {"pairs": 1, "overlap": 1, "ahead": 1}},
+        questions=[{"name": "odd", "text": "Which one?", "scale": "odd-one-out", "options": ["text"]}],
+    )
+    watch = Watch(page.design)
+    before = watch.look().pairs
+    assert before is not None
+    assert (before.short, before.of, before.wanted, before.triplets) == (10, 10, 1, 0)
+    assert "Triplets are drawn when people begin" in page.lead().send("GET", "/lead").text
+    ana = page.annotator()
+    ana.work_through(1)
+    drawn = len(page.rows(schema.items, schema.items.c.role == "triplet"))
+    found = watch.look()
+    assert found.pairs is not None
+    assert found.pairs.triplets == drawn > 0
+    # The first three pairs at least, and no more than three with each triplet.
+    assert 10 - 3 * drawn <= found.pairs.short <= 7
+    assert found.short[0].answers == drawn - 1
+    ana.work_through()
+    done = watch.look()
+    assert done.pairs is not None
+    assert (done.pairs.short, done.short[0].answers, done.numbers.percent) == (0, 0, 100)
+
+
+def test_what_was_answered_to_other_words_is_told_apart(serve: Any) -> None:
+    page = serve(items=2, people={**FIXED, "overlap": 1})
+    work(page, page.annotator(), {}, most=1)
+    text = (page.folder / "study.yaml").read_text()
+    (page.folder / "study.yaml").write_text(text.replace("How many stars?", "How many stars in all?"))
+    with page.again() as now:
+        found = look(now)
+        assert (found.numbers.answered, found.numbers.earlier, found.short[0].answers) == (0, 1, 2)
+        assert "1 more were answered when the questions read differently" in now.lead().send("GET", "/lead").text
+
+
+def test_consent_to_the_text_as_it_stands(serve: Any) -> None:
+    page = serve(items=1, people={"consent": "Please read."}, who=["ana", "ben"])
+    page.annotator("ana")
+    assert [one.consented for one in look(page).people] == [True, False]
+    assert page.lead().send("GET", "/lead").text.count("has not agreed yet") == 1
+
+
+@pytest.mark.parametrize(
+    ("given_on", "known_on", "label", "known", "wrong"),
+    [
+        ("1-5", "1-5", 4, 5, True),
+        ("1-5", "1-5", 5, 5, False),
+        ("nominal:yes,no", "nominal:yes,no", "no", "yes", True),
+        ("preference", "preference", 0, 1, True),
+        # A tenth of 0-100 is 10.
+        ("interval:0-100", "interval:0-100", 72.5, 80, False),
+        ("interval:0-100", "interval:0-100", 70, 80, False),
+        ("interval:0-100", "interval:0-100", 69.9, 80, True),
+        # 4 on 1-5 is three quarters of the way: 7.5 of 10, so 6.5 to 8.5.
+        ("interval:0-10", "1-5", 6.5, 4, False),
+        ("interval:0-10", "1-5", 8.6, 4, True),
+        ("interval", "interval", 3.0, 3, False),
+        ("interval", "interval", 3.1, 3, True),
+    ],
+)
+def test_when_a_check_is_failed(given_on: str, known_on: str, label: Any, known: Any, wrong: bool) -> None:
+    assert is_wrong(label, known, parse_scale(given_on), parse_scale(known_on)) is wrong
+
+
+# -- agreement ---------------------------------------------------------------------------------------
+
+
+def agreeing(serve: Any, **more: Any) -> Served:
+    """Ana and ben on the same eight items, once the same and once not."""
+    page = serve(items=8, people=FIXED, who=["ana", "ben", "chi"], **more)
+    for name, shift in (("ana", 0), ("ben", 1)):
+        work(page, page.annotator(name), {f"i{n:03d}": 1 + (n + shift * (n % 3 == 0)) % 5 for n in range(8)})
+    return page
+
+
+@pytest.mark.parametrize(
+    ("scale", "coefficient"),
+    [
+        ("1-5", "krippendorff-alpha-ordinal"),
+        ("interval:0-10", "krippendorff-alpha-interval"),
+        (["1", "2", "3", "4", "5"], "krippendorff-alpha-nominal"),
+    ],
+)
+def test_agreement_is_that_of_assay_on_the_same_table(serve: Any, scale: Any, coefficient: str) -> None:
+    page = serve(
+        items=8, people=FIXED, who=["ana", "ben", "chi"], questions=[{"name": "q", "text": "?", "scale": scale}]
+    )
+    for name, shift in (("ana", 0), ("ben", 1)):
+        labels = {f"i{n:03d}": 1 + (n + shift * (n % 3 == 0)) % 5 for n in range(8)}
+        work(page, page.annotator(name), {k: str(v) if isinstance(scale, list) else v for k, v in labels.items()})
+    (found,) = look(page).agreement
+    table = assay.agreement(page.store.annotations(), who=["humans"], coefficients=[coefficient]).table
+    (row,) = table.to_dicts()
+    assert (found.estimate, found.low, found.high) == (row["estimate"], row["low"], row["high"])
+    assert (found.items, found.people, found.reason) == (8, 2, "")
+    shown = page.lead().send("GET", "/lead").text
+    assert f"{row['estimate']:.2f}" in shown
+    assert f"{row['low']:.2f} to {row['high']:.2f}" in shown
+
+
+def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
+    items = [{"item": f"i{n:03d}", "one": f"One {n}", "two": f"Two {n}"} for n in range(8)]
+    question = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "order": "fixed"}
+    page = serve(items=items, people=FIXED, questions=[question], who=["ana", "ben"])
+    for name, shift in (("ana", 0), ("ben", 1)):
+        words = ["first", "second", "tie", "first"]
+        work(page, page.annotator(name), {f"i{n:03d}": words[(n + shift * (n % 3 == 0)) % 4] for n in range(8)})
+    (found,) = look(page).agreement
+    assert found.title == "Krippendorff's α, nominal"
+    own = assay.krippendorff_alpha(page.store.annotations(), level="nominal")
+    assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
+
+
+def test_only_the_first_of_two_answers_to_an_item_counts_for_agreement(serve: Any) -> None:
+    page = serve(items=6, people={**FIXED, "retest": 1, "retest_gap": 1}, who=["ana", "ben"])
+    for name in ("ana", "ben"):
+        work(page, page.annotator(name), {f"i{n:03d}": 1 + n % 5 for n in range(6)})
+    (found,) = look(page).agreement
+    assert (found.estimate, found.items) == (pytest.approx(1.0), 6)
+    assert look(page).people[0].done == look(page).people[0].of == 12
+
+
+def test_where_there_is_no_agreement_it_says_why(serve: Any) -> None:
+    why = {"name": "why", "text": "Why?", "scale": "text"}
+    page = serve(items=6, people=FIXED, who=["ana", "ben"], questions=[STARS, why])
+
+    def reasons() -> list[str]:
+        found = look(page).agreement
+        assert [(one.estimate, one.low, one.high) for one in found] == [(None, None, None)] * 2
+        return [one.reason for one in found]
+
+    assert reasons() == [
+        "nobody has answered so far; agreement needs two people on the same items",
+        "free text has no labels that could be the same; read the answers",
+    ]
+
+    def answer(person: Annotator) -> None:
+        task = person.pages()[0][0]
+        assert person.answer(task, {task.questions[0].id: 3, task.questions[1].id: "So."}).status == 200
+
+    ana, ben = page.annotator("ana"), page.annotator("ben")
+    for _ in range(6):
+        answer(ana)
+    assert reasons()[0].startswith("only one person has answered so far")
+    answer(ben)
+    assert reasons()[0] == "1 item has answers of two people so far; it is computed from 5 on"
+    for _ in range(5):
+        answer(ben)
+    assert reasons()[0] == "all labels are the same, so there is no variation to agree about"
+    assert "None: all labels are the same" in page.lead().send("GET", "/lead").text
+
+
+def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, monkeypatch: Any) -> None:
+    page = agreeing(serve)
+    watch = Watch(page.design)
+    computed = []
+    real = overview.agreement_so_far
+    monkeypatch.setattr(overview, "agreement_so_far", lambda *about: computed.append(1) or real(*about))
+    first = watch.look().agreement
+    assert watch.look().agreement is first
+    work(page, page.annotator("chi"), {})
+    assert watch.look().agreement is first  # too soon
+    monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
+    assert watch.look().agreement[0].people == 3
+    watch.look()  # no answer came since
+    assert len(computed) == 2
+
+
+def test_an_error_in_agreement_leaves_the_page_standing(serve: Any, monkeypatch: Any) -> None:
+    page = agreeing(serve)
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("never mind")
+
+    monkeypatch.setattr(overview, "_alpha", fails)
+    (found,) = look(page).agreement
+    assert (found.estimate, found.reason) == (None, "it could not be computed; the server's log says why")
+    assert page.lead().send("GET", "/lead").status == 200
+
+
+# -- the page ----------------------------------------------------------------------------------------
+
+
+def test_a_study_with_nobody_in_it(serve: Any) -> None:
+    page = serve(items=3, people={"overlap": {"nurse": 1}, "group": "role"}, who=[])
+    found = look(page)
+    assert (found.people, found.remarks) == ((), ())
+    assert (found.numbers.answered, found.numbers.percent, found.short[0].answers) == (0, 0, 3)
+    for path in ("/lead", "/lead/live"):
+        reply = page.lead().send("GET", path)
+        assert reply.status == 200
+        assert "Nobody is invited yet" in reply.text
+
+
+@pytest.mark.parametrize("people", [{}, {"overlap": 2, "group": "role"}, {"quota": 2}])
+def test_every_kind_of_overlap_with_nobody(serve: Any, people: dict[str, Any]) -> None:
+    page = serve(items=3, people=people, who=[])
+    assert page.lead().send("GET", "/lead").status == 200
+    assert look(page).numbers.percent == 0
+
+
+def test_what_people_typed_is_shown_as_text(serve: Any) -> None:
+    name, value = "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>'
+    items = [{"item": "<b>item</b>", "text": "One."}]
+    page = serve(items=items, people={"overlap": 2}, who={name: {"<i>is</i>": value}})
+    person = page.annotator(name)
+    (task,) = person.work()
+    typed = {"comment": "<u>comment</u> & more", "flag": "</td><script>alert(3)</script>"}
+    assert person.answer(task, {task.questions[0].id: 2}, **typed).status == 200
+    for path in ("/lead", "/lead/live"):
+        html = page.lead().send("GET", path).text
+        for raw in ("<script>alert", "<img", "<i>is", "<b>item", "<u>comment"):
+            assert raw not in html
+        for shown in (
+            "&lt;script&gt;alert(1)",
+            "&lt;i&gt;is&lt;/i&gt;",
+            "&lt;b&gt;item",
+            "&lt;u&gt;comment&lt;/u&gt; &amp;",
+        ):
+            assert shown in html
+        assert "style=" not in html
+        assert "onclick" not in html
+
+
+def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
+    page = serve(items=2, people={"overlap": 1}, who=["ana"])
+    lead = page.lead()
+    assert lead.form("/lead/people", name="ben", attributes="team=red").status == 303
+    html = lead.send("GET", "/lead").text
+    assert "team: red" in html
+    for name in ("ana", "ben"):
+        assert f'Manage<span class="visually-hidden"> {name}</span>' in html
+    assert html.count('data-link="/join/') == 2
+    assert "Pause the study" in html
+    assert lead.form("/lead/study", state="paused").status == 303
+    assert "The study is paused" in lead.send("GET", "/lead/live").text
+    assert lead.form("/lead/people/state", name="ben", state="revoked").status == 303
+    html = lead.send("GET", "/lead/live").text
+    assert html.count('data-link="/join/') == 1  # an ended link is not handed out
+    assert lead.form("/lead/people/link", name="ben").status == 303
+    assert lead.send("GET", "/lead/live").text.count('data-link="/join/') == 2
+
+
+def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(overview, "MOST_REMARKS", 3)
+    page = serve(items=5, people=FIXED, questions=[STARS, {**STARS, "name": "again"}])
+    work(page, page.annotator(), {f"i{n:03d}": {"label": 2, "comment": f"No. {n}"} for n in range(5)})
+    assert [one.comment for one in look(page).remarks] == ["No. 4", "No. 3", "No. 2"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-3, "just now"),
+        (59, "just now"),
+        (60, "1 min ago"),
+        (3599, "59 min ago"),
+        (3600, "1 h ago"),
+        (172_799, "47 h ago"),
+        (172_800, "2 days ago"),
+    ],
+)
+def test_how_long_ago(seconds: float, words: str) -> None:
+    assert Moment(0, seconds).words == words
+    assert Moment(0, seconds).iso == "1970-01-01T00:00:00Z"
