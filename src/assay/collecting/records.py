@@ -116,9 +116,9 @@ def _answers(db: sa.Connection) -> Rows:
     for row in _rows(db, query.select_from(joined).where(a.recipe == RECIPE).order_by(s.id)):
         shown = row.pop("shown") or {}
         row["condition"] = json.loads(row["condition"])
-        row["latest"] = bool(row["latest"])
+        latest = bool(row.pop("latest"))
         rest = {name: value for name, value in shown.items() if name != "task"}
-        yield {"id": row.pop("id"), "task": shown.get("task"), **row, "shown": rest}
+        yield {"id": row.pop("id"), "task": shown.get("task"), **row, "shown": rest, "latest": latest}
 
 
 def _tasks(db: sa.Connection) -> Rows:
@@ -223,7 +223,9 @@ tasks.jsonl     every item that was ever put before somebody, by person, in the 
   closed_at     when it was answered or skipped
 
 questions.jsonl every version of every question
-  id, name, version
+  id            as in tasks.jsonl and answers.jsonl
+  name          what it is called in labels.csv: its criterion
+  version       1 is the first
   current       whether it is asked now
   made_at       since when it reads so
   definition    as in study.yaml: text, scale, guidelines, meanings, keys, optional; "options": the columns to
@@ -231,7 +233,8 @@ questions.jsonl every version of every question
                 shown, but the options, the column that names the document, and the names of a triplet's items.
 
 forms.jsonl     what people read beside the items, whenever it changed
-  id, digest
+  id            as in tasks.jsonl
+  digest        of all its words
   made_at       since when
   definition    "instructions"; "consent"; "questions": id, name and version of those asked
 

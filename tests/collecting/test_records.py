@@ -1,0 +1,405 @@
+"""The export: the one table, and an archive from which all that was shown can be built again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import SECRET, STARS, Annotator, Served, link_of
+
+import assay
+from assay.collecting import invitations
+from assay.collecting.forms import PageForm
+from assay.collecting.pages import pages_of
+from assay.collecting.records import README, archive, labels_csv
+from assay.data import schema
+from assay.data.study import scale_of
+from assay.errors import StudyError
+
+FILES = ("answers", "tasks", "questions", "forms", "items", "people")
+
+
+def opened(content: bytes) -> dict[str, list[dict[str, Any]]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        assert file.testzip() is None
+        assert file.namelist() == ["README.txt", *(f"{name}.jsonl" for name in FILES)]
+        return {name: [json.loads(line) for line in file.read(f"{name}.jsonl").splitlines()] for name in FILES}
+
+
+# -- promise 8: what was shown in which order can be rebuilt from the export alone ---------------------
+
+
+Shown = dict[str, Any]
+
+
+def rebuilt(content: bytes) -> dict[str, dict[int, Shown]]:
+    """By person, the pages in their order, from the archive and its README alone."""
+    tables = opened(content)
+    items = {row["item"]: row for row in tables["items"]}
+    questions = {row["id"]: row for row in tables["questions"]}
+    forms = {row["id"]: row["definition"] for row in tables["forms"]}
+    found: dict[str, dict[int, Shown]] = {}
+    for task in sorted(tables["tasks"], key=lambda task: (task["annotator"], task["place"])):
+        fields = items[task["item"]]["fields"]
+        asked = [questions[number] for number in task["questions"]]
+        columns = dict.fromkeys(
+            column for one in asked for column in shown_columns(one["definition"], items[task["item"]])
+        )
+        pages = found.setdefault(task["annotator"], {})
+        page = pages.setdefault(task["page"], {"instructions": forms[task["form"]]["instructions"], "tasks": []})
+        page["tasks"].append(
+            {
+                "task": task["id"],
+                "place": task["place"],
+                "texts": [(column.replace("_", " "), str(fields[column])) for column in columns if column in fields],
+                "questions": [rebuilt_question(task, one, fields) for one in asked],
+            }
+        )
+    for pages in found.values():
+        for page in pages.values():
+            each = [task["texts"] for task in page["tasks"]]
+            above = [text for text in each[0] if len(each) > 1 and all(text in texts for texts in each)]
+            for task in page["tasks"]:
+                task["texts"] = [*above, *(text for text in task["texts"] if text not in above)]
+    return found
+
+
+def shown_columns(definition: Mapping[str, Any], item: Mapping[str, Any]) -> list[str]:
+    triplet = ["first", "second", "third"] if definition["scale"] == "odd-one-out" else []
+    not_beside = [*definition["options"], *triplet, *(f"{name}_item" for name in triplet)]
+    columns = definition["show"]
+    if columns is None:
+        columns = [c for c, value in item["fields"].items() if item["document"] is None or value != item["document"]]
+    return [column for column in columns if column not in not_beside]
+
+
+def rebuilt_question(task: Mapping[str, Any], question: Mapping[str, Any], fields: Mapping[str, Any]) -> Shown:
+    definition = question["definition"]
+    order = task["shown"]["order"].get(str(question["id"]), [])
+    return {
+        "id": question["id"],
+        "words": (definition["name"], definition["text"], definition["guidelines"]),
+        "scale": task["condition"].get("scale") or definition["scale"],
+        "options": [str(fields[column]) for column in order],
+    }
+
+
+def shown(page: PageForm, instructions: str) -> Shown:
+    """What a page put before somebody, from the page itself."""
+    return {
+        "instructions": instructions,
+        "tasks": [
+            {
+                "task": task.id,
+                "place": task.place,
+                "texts": [(field.title, field.text) for field in (*page.shared, *task.fields)],
+                "questions": [
+                    {
+                        "id": one.id,
+                        "words": (one.name, one.text, one.guidelines),
+                        "scale": one.allowed,
+                        "options": [choice.field.text for choice in one.choices if choice.field],
+                    }
+                    for one in task.questions
+                ],
+            }
+            for task in page.tasks
+        ],
+    }
+
+
+class Watching:
+    """Somebody who answers, and of whom every page is kept as it was when it was first put before them."""
+
+    def __init__(self, page: Served, name: str) -> None:
+        self.page, self.name = page, name
+        self.person: Annotator = page.annotator(name)
+        self.saw: dict[int, Shown] = {}
+
+    def work(self, most: int = 1000) -> None:
+        for _ in range(most):
+            tasks, _rest = self.person.pages()
+            self.look()
+            if not tasks:
+                return
+            for task in [task for task in tasks if task.page == tasks[0].page]:
+                assert self.person.answer(task).status == 200
+
+    def look(self) -> None:
+        me = invitations.find(self.page.store, self.name)
+        assert me is not None
+        mine = self.page.rows(schema.tasks, schema.tasks.c.annotator == self.name)
+        new = sorted({task.page for task in mine} - set(self.saw))
+        for page in pages_of(self.page.design, me, new):
+            self.saw[page.number] = shown(page, self.page.design.people.instructions)
+
+
+def compare(page: Served, seen: Mapping[str, Mapping[int, Shown]]) -> None:
+    again = rebuilt(archive(page.store))
+    assert set(again) == set(seen)
+    for name, pages in seen.items():
+        assert list(again[name]) == sorted(pages)
+        for number, one in pages.items():
+            built = again[name][number]
+            for task in built["tasks"]:
+                for question in task["questions"]:
+                    question["scale"] = scale_of(question["scale"]).describe()
+            assert built == one
+
+
+PAIRS = {
+    **{"name": "better", "text": "Which is better?", "scale": "preference", "options": ["one", "two"]},
+    **{"show": ["source_text"], "guidelines": "Read both."},
+}
+SEVERAL = [
+    {"name": "stars", "text": "How many stars?", "scale": "1-5", "show": ["source_text"]},
+    PAIRS,
+    {"name": "why", "text": "Why?", "scale": "text", "optional": True, "show": ["note"]},
+]
+
+
+def pairs(n: int) -> list[dict[str, Any]]:
+    """Items with two options, two of one document, whose author stays hidden."""
+    return [
+        {
+            **{"item": f"i{number:03d}", "doc": f"d{number // 2}", "source_text": f"Source {number // 2}."},
+            **{"one": f"One of {number}.", "two": f"Two of {number}.", "note": f"Née № {number} 🜁", "by": "a model"},
+        }
+        for number in range(n)
+    ]
+
+
+def studies() -> Iterator[Any]:
+    yield pytest.param({"items": 6}, id="plain")
+    yield pytest.param({"items": pairs(8), "questions": SEVERAL, "people": {"overlap": 1, "quota": 3}}, id="several")
+    yield pytest.param(
+        {
+            "items": {"file": "items.jsonl", "document": "doc"},
+            "rows": pairs(8),
+            "questions": [PAIRS],
+            "people": {"together": True, "instructions": "All of a source."},
+        },
+        id="together",
+    )
+    yield pytest.param(
+        {"items": 5, "conditions": {"scale": ["interval:0-1", "0-10"]}, "people": {"retest": 0.5, "retest_gap": 1}},
+        id="sessions",
+    )
+    yield pytest.param(
+        {
+            "items": 6,
+            "questions": [{"name": "odd", "text": "Which one?", "scale": "odd-one-out", "options": ["text"]}],
+            "people": {"pairs": 1, "overlap": 1},
+        },
+        id="triplets",
+    )
+    yield pytest.param(
+        {
+            "items": 6,
+            "people": {"checks": {"file": "checks.jsonl", "every": 2}, "warm_up": "warm.jsonl", "order": "fixed"},
+            "tables": {
+                "checks.jsonl": [{"item": "c1", "text": "Press 5.", "stars": 5}],
+                "warm.jsonl": [{"item": "w1", "text": "Press 1.", "stars": 1, "feedback": "Because it says so."}],
+            },
+        },
+        id="checks",
+    )
+
+
+@pytest.mark.parametrize("study", list(studies()))
+def test_what_was_shown_can_be_rebuilt(serve: Any, study: dict[str, Any]) -> None:
+    study = dict(study)
+    part = study.pop("items")
+    if isinstance(part, dict):  # the folder's table of items, named in study.yaml with the column of documents
+        study |= {"tables": {"items.jsonl": study.pop("rows")}}
+        page = serve_with(serve, part, **study)
+    else:
+        page = serve(items=part, who=["ana", "ben"], **study)
+    seen = {}
+    for name in ("ana", "ben"):
+        one = Watching(page, name)
+        one.work()
+        seen[name] = one.saw
+    if not any(seen.values()):
+        pytest.fail("nothing was shown")
+    compare(page, {name: pages for name, pages in seen.items() if pages})
+
+
+def serve_with(serve: Any, part: dict[str, Any], *, tables: Mapping[str, Any], **study: Any) -> Served:
+    import yaml
+
+    page = serve(items=list(tables["items.jsonl"]), who=(), **study | {"people": {"overlap": 1}})
+    path = page.folder / "study.yaml"
+    content = yaml.safe_load(path.read_text()) | {"items": part, "people": study["people"]}
+    path.write_text(yaml.safe_dump(content))
+    page.close()
+    return Served(page.folder, ["ana", "ben"])
+
+
+def test_words_that_changed_meanwhile_are_each_where_they_were_shown(serve: Any) -> None:
+    people = {"order": "fixed", "ahead": 1, "overlap": None, "instructions": "First words."}
+    page = serve(items=4, people=people, who=["ana"])
+    before = Watching(page, "ana")
+    before.work(2)
+    path = page.folder / "study.yaml"
+    path.write_text(
+        path.read_text().replace("How many stars?", "How many stars, by now?").replace("First words.", "Second words.")
+    )
+    with page.again() as now:
+        after = Watching(now, "ana")
+        after.saw = dict(before.saw)
+        after.work()
+        texts = {one["questions"][0]["words"][1] for page in after.saw.values() for one in page["tasks"]}
+        assert texts == {"How many stars?", "How many stars, by now?"}
+        assert {page["instructions"] for page in after.saw.values()} == {"First words.", "Second words."}
+        compare(now, {"ana": after.saw})
+
+
+# -- the archive -------------------------------------------------------------------------------------
+
+
+def worked(serve: Any, **more: Any) -> Served:
+    page = serve(items=pairs(4), questions=SEVERAL, who={"ana": {"role": "nurse"}, "ben": {}}, **more)
+    ana = page.annotator("ana")
+    (task, *rest) = ana.pages()[0]
+    stars, better, why = (question.id for question in task.questions)
+    words = {"comment": "Nö <b>", "flag": "odd", "seconds": 12.5}
+    assert ana.answer(task, {stars: 2, better: "first", why: "So."}, **words).status == 200
+    assert ana.answer(task.id, {stars: 3, better: "tie"}, revision=1, seconds=2).status == 200
+    assert ana.answer(rest[0], skip="I can not tell").status == 200
+    page.annotator("ben").work_through(1)
+    return page
+
+
+def test_every_answer_is_in_it(serve: Any, url: str) -> None:
+    page = worked(serve, store=url)
+    tables = opened(archive(page.store))
+    history = page.history()
+    assert len(tables["answers"]) == len(history) == 12  # two of three questions again, and why was left empty
+    for mine, there in zip(tables["answers"], history, strict=True):
+        for name in ("annotator", "item", "criterion", "version", "revision", "status", "label", "reason", "comment"):
+            assert mine[name] == there[name]
+        assert (mine["flag"], mine["seconds"], mine["answered_at"]) == (
+            there["flag"],
+            there["seconds"],
+            there["answered_at"],
+        )
+        assert mine["latest"] == (there["counts"] and there["status"] == "valid")
+        assert mine["shown"] == {k: v for k, v in there["shown"].items() if k != "task"}
+    first = tables["answers"][0]
+    assert (first["comment"], first["flag"], first["seconds"], first["revision"]) == ("Nö <b>", "odd", 12.5, 1)
+    skipped = [row for row in tables["answers"] if (row["reason"] or "").startswith("skipped")]
+    assert {(row["status"], row["reason"]) for row in skipped} == {("missing", "skipped: I can not tell")}
+    tasks = {row["id"]: row for row in tables["tasks"]}
+    for row in tables["answers"]:
+        task = tasks[row["task"]]
+        assert (task["annotator"], task["item"]) == (row["annotator"], row["item"])
+        assert row["question"] in task["questions"]
+        if "order" in row["shown"]:
+            assert row["shown"]["order"] == task["shown"]["order"][str(row["question"])]
+    assert [(row["annotator"], row["attributes"]) for row in tables["people"]] == [
+        ("ana", {"role": "nurse"}),
+        ("ben", {}),
+    ]
+    with zipfile.ZipFile(io.BytesIO(archive(page.store))) as file:
+        assert "Nö <b>".encode() in file.read("answers.jsonl")
+
+
+def test_a_label_means_the_option_at_the_place_that_was_chosen(serve: Any) -> None:
+    page = serve(items=pairs(12), questions=[PAIRS], who=["ana"])
+    page.annotator().work_through()
+    tables = opened(archive(page.store))
+    tasks = {row["id"]: row for row in tables["tasks"]}
+    assert len({tuple(row["shown"]["order"]["1"]) for row in tasks.values()}) == 2
+    for row in tables["answers"]:
+        order = tasks[row["task"]]["shown"]["order"][str(row["question"])]
+        place = row["shown"]["position"]
+        assert row["label"] == {None: 0, "one": -1, "two": 1}[None if place is None else order[place - 1]]
+
+
+def test_the_same_records_make_the_same_bytes(serve: Any) -> None:
+    page = worked(serve)
+    assert archive(page.store) == archive(page.store)
+
+
+def test_no_link_no_secret_and_nothing_half_written(serve: Any) -> None:
+    page = worked(serve, people={"consent": "Please read."})
+    ana = page.annotator("ana")
+    task = ana.pages()[0][0]
+    draft = {"revision": task.revision, "body": {"answers": {"why": "half written words"}}}
+    assert ana.send("PUT", f"/drafts/{task.id}", draft).status == 204
+    with zipfile.ZipFile(io.BytesIO(archive(page.store))) as file:
+        everything = b"".join(file.read(name) for name in file.namelist())
+    for held_back in (SECRET, link_of(page.study, page.store, "ana").rpartition("/")[2], "half written words"):
+        assert held_back.encode() not in everything
+    (me, _) = opened(archive(page.store))["people"]
+    assert "link" not in me
+    assert me["consented_to"] == page.design.consent_digest()
+    assert me["invited_at"] <= me["consented_at"]
+
+
+def test_the_readme_names_every_column(serve: Any) -> None:
+    page = worked(serve)
+    parts = [part.strip() for part in README.split("\n\n")]
+    for name, rows in opened(archive(page.store)).items():
+        (words,) = [part for part in parts if part.startswith(f"{name}.jsonl")]
+        named = [line.split()[0] for line in words.splitlines()[1:] if line[2] != " "]
+        assert named == list(rows[0])
+
+
+def test_an_empty_study(serve: Any) -> None:
+    page = serve(items=2, who=())
+    tables = opened(archive(page.store))
+    assert (tables["answers"], tables["tasks"], tables["people"]) == ([], [], [])
+    assert len(tables["items"]) == 2
+    with pytest.raises(StudyError, match="holds no label yet"):
+        labels_csv(page.store)
+    lead = page.lead()
+    assert lead.send("GET", "/lead/labels.csv").status == 404
+    reply = lead.send("GET", "/lead/answers.zip")
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
+
+
+def test_the_lead_alone_takes_it_away(serve: Any) -> None:
+    page = worked(serve)
+    for path in ("/lead/answers.zip", "/lead/labels.csv"):
+        assert page.annotator("ana").send("GET", path).status == 403
+    assert opened(page.lead().send("GET", "/lead/answers.zip").body)["answers"]
+
+
+# -- the one table -----------------------------------------------------------------------------------
+
+
+def test_the_table_goes_back_into_assay(serve: Any, tmp_path: Any) -> None:
+    page = serve(items=6, questions=[STARS, {**STARS, "name": "again"}], who={"ana": {"team": "red"}, "ben": {}})
+    for name in ("ana", "ben"):
+        page.annotator(name).work_through()
+    content = labels_csv(page.store)
+    (tmp_path / "labels.csv").write_bytes(content)
+    again = assay.read(tmp_path / "labels.csv", scale="1-5")
+    own = page.store.annotations()
+    key = ["item", "annotator", "criterion", "label"]
+    assert again.labels.select(key).sort(key).equals(own.labels.select(key).sort(key))
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert {row["kind"] for row in rows} == {"human"}
+    assert {(row["annotator"], row["team"]) for row in rows} == {("ana", "red"), ("ben", "")}
+    assert all(float(row["seconds"]) == 1.5 for row in rows)
+
+
+def test_every_column_of_the_answers_and_no_text_of_items(serve: Any) -> None:
+    page = worked(serve)
+    (header, *rows) = csv.reader(io.StringIO(labels_csv(page.store).decode()))
+    assert set(header) == {
+        *("item", "annotator", "criterion", "label", "order", "position", "place", "seconds", "kind", "role"),
+    }
+    assert len(rows) == len(page.store.annotations())
+    assert not {"source_text", "note", "by"} & set(header)
