@@ -161,4 +161,21 @@ def practice(folder: Path) -> Site:
     )
 
 
-STUDIES: dict[str, Callable[[Path], Site]] = {one.__name__: one for one in (stars, kinds, pairs, odd, practice)}
+def sessions(folder: Path) -> Site:
+    """One question on two scales, a session for each."""
+    return Site(
+        folder,
+        {
+            "name": "On two scales",
+            "items": {"file": "items.jsonl"},
+            "questions": [{"name": "quality", "text": "How good is it?", "scale": "interval:0-10"}],
+            "conditions": {"scale": ["interval:0-5", "interval:0-100"]},
+            "people": {"order": "fixed"},
+        },
+        {"items.jsonl": [{"item": f"s{n}", "review": REVIEWS[n]} for n in range(2)]},
+    )
+
+
+STUDIES: dict[str, Callable[[Path], Site]] = {
+    one.__name__: one for one in (stars, kinds, pairs, odd, practice, sessions)
+}

@@ -107,17 +107,20 @@ def consent(page: Any) -> None:
 def test_a_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("key stars"))
-    assert heading(page) == "Item 1"
+    assert heading(page) == "Page 1"
     assert page.locator("input:checked").count() == 0, "nothing is chosen for the person, on this page or those ready"
     page.keyboard.press("Enter")
     assert "Choose an answer" in visible(page, ".wrong:visible").inner_text()
+    page.keyboard.press("Alt+3")
+    page.keyboard.press("Control+3")
+    assert chosen(page) == [], "with these the browser means something else"
     page.keyboard.press("4")
     assert chosen(page) == ["4"]
     assert visible(page, ".wrong:visible").count() == 0
     page.keyboard.press("Enter")
     wait_for_page(page, 2)
     assert page.inner_text("#progress-words") == "1 of 6"
-    assert page.evaluate("document.activeElement.textContent").strip() == "Item 2", "the new page is announced"
+    assert page.evaluate("document.activeElement.textContent").strip() == "Page 2", "the new page is announced"
     wait_for_status(page, SAVED)
     page.keyboard.press("2")
     page.keyboard.press("1")
@@ -278,7 +281,7 @@ def test_the_odd_one_out(browser: Browser, site: Callable[[str], Site]) -> None:
 @in_browser
 def test_practice_waits_for_what_was_expected(browser: Browser, site: Callable[[str], Site]) -> None:
     page = browser.visit(site("practice").invite("practice"))
-    assert heading(page) == "Practice Item 1"
+    assert heading(page) == "Practice Page 1"
     page.keyboard.press("4")
     page.keyboard.press("Enter")
     page.wait_for_selector(".feedback:visible")
@@ -292,9 +295,27 @@ def test_practice_waits_for_what_was_expected(browser: Browser, site: Callable[[
     assert visible(page, ".feedback").inner_text() == "Right."
     page.click("[data-act=save]")
     wait_for_page(page, 3)
-    assert heading(page) == "Item 3"
+    assert heading(page) == "Page 3"
     assert page.inner_text("#progress-words") == "0 of 2", "practice does not count"
     assert site("practice").labels("practice") == [4, 1]
+
+
+@in_browser
+def test_sessions_follow_each_other(browser: Browser, site: Callable[[str], Site]) -> None:
+    sessions = site("sessions")
+    page = browser.visit(sessions.invite("sessions"))
+    first = page.inner_text(".session")
+    assert first.startswith("Session 1 of 2: answer with a number from 0 to ")
+    for number in (1, 2):
+        wait_for_page(page, number)
+        page.keyboard.type("4.5")
+        page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    second = page.inner_text(".session")
+    assert second.startswith("Session 2 of 2")
+    assert second[-2:] != first[-2:], "on the other scale"
+    assert page.inner_text("#progress-words") == "0 of 2"
+    assert sessions.labels("sessions") == [4.5, 4.5]
 
 
 # -- going back, undoing, skipping -------------------------------------------------------------------
@@ -491,6 +512,39 @@ def test_offline_answers_go_out_in_order_by_themselves(browser: Browser, site: C
 
 
 @in_browser
+def test_a_reply_that_was_lost_is_asked_for_again(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("lost reply"))
+    keys: list[str] = []
+
+    def lose(route: Any) -> None:
+        keys.append(route.request.post_data_json["key"])
+        if len(keys) == 1:
+            route.fetch()  # it arrives, and is saved; the browser never learns
+            route.abort()
+        elif len(keys) == 2:
+            route.fulfill(status=500, body="down")
+        else:
+            route.continue_()
+
+    page.route("**/answers", lose)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    wait_for_status(page, "Not saved, trying again")
+    wait_for_page(page, 2)
+    wait_for_status(page, SAVED)
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert [(one["label"], one["revision"]) for one in stars.answers("lost reply")] == [(4, 1)]
+    page.unroute("**/answers")
+    page.keyboard.press("p")
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    stars.wait_for("lost reply", 2)
+    assert stars.labels("lost reply") == [4, 2]
+
+
+@in_browser
 def test_answers_outlive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_path: Path) -> None:
     site = stars(tmp_path / "killed")
     try:
@@ -532,7 +586,7 @@ def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site:
     page.keyboard.press("4")
     page.keyboard.press("Enter")
     page.wait_for_selector(".wrong:visible")
-    assert (heading(page), visible(page, ".wrong:visible").inner_text()) == ("Item 1", "Not so.")
+    assert (heading(page), visible(page, ".wrong:visible").inner_text()) == ("Page 1", "Not so.")
     assert chosen(page) == ["4"]
     assert page.inner_text("#progress-words") == "0 of 6"
     page.unroute("**/answers")
@@ -578,6 +632,11 @@ def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
     page.wait_for_selector("text=You have finished")
     screenshot(page, "done", full=False)
     no_violations(page, "end, loaded")
+    page.click("[data-act=previous]")
+    wait_for_page(page, 4)
+    assert chosen(page) == ['"A"'], "what is finished can still be looked at"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=You have finished")
     page.goto(f"{odd.url}/work/2")
     assert chosen(page) == ['"B"']
 
@@ -610,10 +669,11 @@ def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], s
         fits(page)
         screenshot(page, f"consent-{look}")
         consent(page)
-    if page.locator("#instructions[open]").count():
+    if study == "stars":
+        page.wait_for_selector("#instructions[open]")
         no_violations(page, f"instructions, {look}")
         screenshot(page, f"instructions-{look}", full=False)
-        page.keyboard.press("Enter")
+    Browser.close_dialog(page)
     page.evaluate("document.activeElement.blur()")
     screenshot(page, f"{study}-{look}", full=False)
     no_violations(page, f"{study}, {look}")
@@ -626,13 +686,13 @@ def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], s
         visible(page, "label.choice").first.tap()
     else:
         visible(page, "label.choice").first.click()
-    page.click("[data-act=keys]")
-    page.wait_for_selector("#keys[open]")
-    no_violations(page, f"keys over {study}, {look}")
-    fits(page)
-    screenshot(page, f"keys-{look}", full=False)
-    page.keyboard.press("Escape")
-    page.keyboard.press("Control+Enter")
+    if study == "stars":
+        page.click("[data-act=keys]")
+        page.wait_for_selector("#keys[open]")
+        no_violations(page, f"keys, {look}")
+        fits(page)
+        screenshot(page, f"keys-{look}", full=False)
+        page.keyboard.press("Escape")
     page.click("[data-act=save]")
     screenshot(page, f"{study}-{look}-chosen", full=False)
     no_violations(page, f"{study} with an answer, {look}")

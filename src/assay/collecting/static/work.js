@@ -184,12 +184,20 @@ function setUp(form) {
   }
 }
 
-/** Put a form that came from the server in its place, instead of an older one of the same number. */
-function takeIn(html, number) {
+/** The server knows more of a page than this document and its queue do: it was opened again, or answered elsewhere. */
+function isNewer(form, old) {
+  const known = new Map(tasksOf(old).map((task) => [task.dataset.task, Number(task.dataset.revision)]));
+  const waits = queue().some((entry) => entry.page === numberOf(old));
+  return !waits && tasksOf(form).some((task) => Number(task.dataset.revision) > (known.get(task.dataset.task) ?? -1));
+}
+
+/** Put a form that came from the server in its place; where one of its number is there, that stays if it is as new. */
+function takeIn(html, number, { always = true } = {}) {
   const form = new DOMParser().parseFromString(html, "text/html").querySelector(`form.page[data-page="${number}"]`);
   if (!form) return null;
-  const old = formOf(form.dataset.page);
+  const old = formOf(number);
   if (old) {
+    if (!always && !isNewer(form, old)) return old;
     if (old === current) current = form;
     old.replaceWith(form);
   } else {
@@ -451,8 +459,8 @@ async function fetchMore({ anyway = false } = {}) {
     const found = await reply.json();
     fetchFailed = false;
     fetchTries = 0;
-    for (const { html, number } of found.pages) if (!isAtHand(number)) takeIn(html, number);
-    ended = end !== null && end.html !== found.end?.html;
+    for (const { html, number } of found.pages) takeIn(html, number, { always: false });
+    ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
     if (found.session) showSession(found.session);
     showProgress(found.progress);
@@ -467,12 +475,6 @@ async function fetchMore({ anyway = false } = {}) {
   if (!current && (openForms().length || (end && (ended || !byId("waiting").hidden)))) goOn();
   else if (!current && !fetchAgain) lookAgain();
   if (fetchAgain) fetchMore({ anyway });
-}
-
-/** A page is in the document, open or with an answer that still waits; otherwise the server's is the newer one. */
-function isAtHand(number) {
-  const form = formOf(number);
-  return Boolean(form) && (tasksOf(form).some(isOpen) || queue().some((entry) => entry.page === number));
 }
 
 let lookTimer = 0;
@@ -506,7 +508,7 @@ function progress(more = 0) {
 
 // -- saving -----------------------------------------------------------------------------------------
 
-const savedPages = []; // for undo: the numbers of the pages saved here, the last one last
+const savedPages = kept("saved") ?? []; // for undo: the numbers of the pages saved here, the last one last
 const replies = new Map(); // by key: who waits for the server's word on an answer
 
 /** Enter: on to the next open question of the page; save when there is none. */
@@ -542,6 +544,7 @@ async function save() {
     return;
   }
   savedPages.push(numberOf(form));
+  keep("saved", savedPages.slice(-50));
   hideAlert();
   progress();
   if (form.dataset.practice === undefined) {
@@ -1103,7 +1106,7 @@ function listen() {
 /** Instructions open by themselves for whoever has not read them as they are now. */
 function offerInstructions() {
   const text = byId("instructions-text").textContent;
-  if (byId("instructions").dataset.given === undefined || kept("instructions") === text) return;
+  if (!current || byId("instructions").dataset.given === undefined || kept("instructions") === text) return;
   keep("instructions", text);
   ask("instructions");
 }
@@ -1122,7 +1125,8 @@ function start() {
   if (first && known) show(first, { push: false, focus: false });
   else if (first || openForms().length) goOn();
   else if (!end) showWaiting();
-  else lookAgain();
+  else leavePage(shown.querySelector("h1"));
+  lookAgain();
   offerInstructions();
   send();
 }
