@@ -7,10 +7,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -40,6 +40,9 @@ FEWEST_ITEMS = 5
 
 AGREEMENT_EVERY = 15.0
 """Seconds between two computations of agreement, at least."""
+
+SHARE = 0.05
+"""Of the time, how much finding the median times may take at most."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,10 @@ class Watch:
 
     def __init__(self, design: Design) -> None:
         self.design, self.store = design, design.store
-        self._agreement = _AgreementSoFar(design)
+        self._agreement = _Kept[tuple[Agreed, ...]](
+            lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
+        )
+        self._minutes = _Kept[dict[str, float]](lambda db: _minutes(design, db), {}, lambda took: took / SHARE)
         self._drawing = threading.Lock()
         self._assigner = Assigner(design)
         self._pairs: Pairs | None = None
@@ -278,12 +284,13 @@ class Watch:
         with self.store.reading() as db:
             look = _Look(self.design, db, self.store.now(db))
             pairs = self._pairs_now(db) if self.design.drawn_from else None
+            newest = int(db.execute(sa.select(sa.func.coalesce(sa.func.max(schema.answers.c.id), 0))).scalar_one())
             short = tuple(look.short())
-            people = look.people()
+            people = look.people(self._minutes.now(db, newest))
             return Overview(
                 numbers=look.numbers(people, short, pairs),
                 people=people,
-                agreement=self._agreement.now(db),
+                agreement=self._agreement.now(db, newest),
                 remarks=look.remarks(),
                 short=short,
                 pairs=pairs,
@@ -306,6 +313,43 @@ class Watch:
         return sum(n * (n - 1) // 2 for n in pools if n > 2)
 
 
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """What takes long: found anew when answers have come since, and not more often than every so many seconds.
+
+    Parameters
+    ----------
+    find : function of a connection
+    first : value
+        For whoever comes while it is found for the first time.
+    every : function of seconds
+        By how long it took the last time, after how many seconds it is found again at the soonest.
+    """
+
+    def __init__(self, find: Callable[[sa.Connection], T], first: T, every: Callable[[float], float]) -> None:
+        self._find, self._every, self._value = find, every, first
+        self._lock = threading.Lock()
+        self._of: int | None = None
+        """The last answer that it rests on."""
+        self._at, self._took = -math.inf, 0.0
+
+    def now(self, db: sa.Connection, newest: int) -> T:
+        """What there is; whoever comes while it is found anew gets what was there before."""
+        if not self._lock.acquire(blocking=False):
+            return self._value
+        try:
+            began = time.monotonic()
+            if newest != self._of and began - self._at >= self._every(self._took):
+                self._value, self._of = self._find(db), newest
+                self._at = time.monotonic()
+                self._took = self._at - began
+            return self._value
+        finally:
+            self._lock.release()
+
+
 # -- one look ---------------------------------------------------------------------------------------
 
 
@@ -326,9 +370,9 @@ class _Look:
 
     # -- people -----------------------------------------------------------------------------------
 
-    def people(self) -> tuple[PersonRow, ...]:
+    def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
         """Everybody who was invited, in the order of their invitations."""
-        done, minutes, checks, flags = self._done, self._minutes(), self._checks(), self._flags()
+        done, checks, flags = self._done, self._checks(), self._flags()
         expected = self._expected()
         found = []
         for row in self.invited:
@@ -382,36 +426,6 @@ class _Look:
         if quota is not None:
             items = quota if design.drawn_from else min(quota, design.n_items)
         return None if items is None else self.design.expected(items) * len(self.sessions)
-
-    def _minutes(self) -> dict[str, float]:
-        """Median minutes on an item, by person.
-
-        All questions of a task are saved together with the same seconds; each save has those since the last.
-        """
-        a, s, i = schema.assignments.c, schema.answers.c, schema.items.c
-        joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(schema.items, i.item == a.item)
-        task = (a.annotator, a.item, a.condition, a.repeat)
-        saves = (
-            sa.select(*task, sa.func.max(s.seconds).label("seconds"))
-            .select_from(joined)
-            .where(a.recipe == RECIPE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
-            .where(a.question.in_([q.id for q in self.design.questions]))
-            .group_by(*task, s.revision)
-        ).subquery()
-        tasks = (
-            sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds")).group_by(
-                *(saves.c[c.name] for c in task)
-            )
-        ).subquery()
-        ranked = sa.select(
-            *(tasks.c.annotator, tasks.c.seconds),
-            sa.func.row_number().over(partition_by=tasks.c.annotator, order_by=tasks.c.seconds).label("place"),
-            sa.func.count().over(partition_by=tasks.c.annotator).label("of"),
-        ).subquery()
-        r = ranked.c
-        middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
-        query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
-        return {name: float(seconds) / 60 for name, seconds in self.db.execute(query)}
 
     def _checks(self) -> dict[str, list[bool]]:
         """By person, for each attention check that they answered, whether they failed it."""
@@ -581,6 +595,37 @@ class _Look:
         )
 
 
+def _minutes(design: Design, db: sa.Connection) -> dict[str, float]:
+    """Median minutes on an item, by person.
+
+    All questions of a task are saved together with the same seconds; each save has those since the last.
+    """
+    a, s, i = schema.assignments.c, schema.answers.c, schema.items.c
+    joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(schema.items, i.item == a.item)
+    task = (a.annotator, a.item, a.condition, a.repeat)
+    saves = (
+        sa.select(*task, sa.func.max(s.seconds).label("seconds"))
+        .select_from(joined)
+        .where(a.recipe == RECIPE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
+        .where(a.question.in_([q.id for q in design.questions]))
+        .group_by(*task, s.revision)
+    ).subquery()
+    tasks = (
+        sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds")).group_by(
+            *(saves.c[c.name] for c in task)
+        )
+    ).subquery()
+    ranked = sa.select(
+        *(tasks.c.annotator, tasks.c.seconds),
+        sa.func.row_number().over(partition_by=tasks.c.annotator, order_by=tasks.c.seconds).label("place"),
+        sa.func.count().over(partition_by=tasks.c.annotator).label("of"),
+    ).subquery()
+    r = ranked.c
+    middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
+    query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
+    return {name: float(seconds) / 60 for name, seconds in db.execute(query)}
+
+
 def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     """How many rows of a group fulfil all conditions."""
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
@@ -619,31 +664,6 @@ def is_wrong(label: Label, known: Label, given_on: Scale, known_on: Scale) -> bo
 
 
 # -- agreement so far -------------------------------------------------------------------------------
-
-
-@dataclass
-class _AgreementSoFar:
-    """Agreement, computed when answers have come since, and not more often than every few seconds."""
-
-    design: Design
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _found: tuple[Agreed, ...] = ()
-    _of: int | None = None
-    """The last answer that it rests on."""
-    _at: float = -math.inf
-
-    def now(self, db: sa.Connection) -> tuple[Agreed, ...]:
-        """What there is; whoever comes while it is computed gets what was there before."""
-        newest = int(db.execute(sa.select(sa.func.coalesce(sa.func.max(schema.answers.c.id), 0))).scalar_one())
-        if not self._lock.acquire(blocking=False):
-            return self._found
-        try:
-            if newest != self._of and time.monotonic() - self._at >= AGREEMENT_EVERY:
-                self._found = agreement_so_far(self.design, db)
-                self._of, self._at = newest, time.monotonic()
-            return self._found
-        finally:
-            self._lock.release()
 
 
 def agreement_so_far(design: Design, db: sa.Connection) -> tuple[Agreed, ...]:
