@@ -14,7 +14,9 @@ import pytest
 from browsing import Browser, Site, in_browser, in_thread, screenshot
 from studies import STUDIES, stars
 
+import assay.collecting
 from assay.collecting.invitations import set_state
+from assay.data.study import RESERVED_KEYS
 
 VENDOR = Path(__file__).parent / "vendor"
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -183,6 +185,10 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     page.keyboard.press("8")
     page.keyboard.press("Enter")
     visible(page, ".figure").first.fill("11")
+    visible(page, ".figure").last.fill("1,000")
+    visible(page, "textarea:visible").fill("x")
+    page.keyboard.press("Control+Enter")
+    assert "a thousand as 1000" in visible(page, ".wrong:visible").last.inner_text()
     visible(page, ".figure").last.fill("many")
     visible(page, "textarea:visible").fill("x")
     page.keyboard.press("Control+Enter")
@@ -696,6 +702,18 @@ def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], s
     page.click("[data-act=save]")
     screenshot(page, f"{study}-{look}-chosen", full=False)
     no_violations(page, f"{study} with an answer, {look}")
+
+
+def test_the_keys_of_the_page_are_those_that_studies_may_not_take() -> None:
+    folder = Path(assay.collecting.__file__).parent
+    reserved = {key.upper() for key in RESERVED_KEYS}
+    helped = set(re.findall(r"<kbd>(.)</kbd>", (folder / "templates" / "work.html").read_text(encoding="utf-8")))
+    letters = re.search(r"const LETTERS = \{(.*?)\}", (folder / "static" / "work.js").read_text(encoding="utf-8"))
+    assert letters is not None
+    acts = set(re.findall(r'"?([A-Z?])"?: "', letters[1]))
+    assert acts == {key for key in reserved if not key.isdigit()}
+    assert acts < helped
+    assert {"0", "1", "9"} < helped
 
 
 def test_axe_is_the_one_that_was_published() -> None:

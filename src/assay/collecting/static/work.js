@@ -129,6 +129,7 @@ function wrongWith(question) {
   const raw = rawOf(question);
   if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? "Choose an answer, or skip the item.");
   if (kind !== "number") return "";
+  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return "Write a thousand as 1000, one and a half as 1.5.";
   const value = asNumber(raw);
   const fits = Number.isFinite(value) && !(value < Number(low ?? -Infinity)) && !(value > Number(high ?? Infinity));
   return fits && (whole === undefined || Number.isInteger(value)) ? "" : `The answer must be ${allowed}.`;
@@ -440,6 +441,7 @@ let fetchAgain = false;
 let fetchFailed = false;
 let fetchTries = 0;
 let fetchTimer = 0;
+let settled = 0; // how many answers the server has spoken of
 
 /** Ask for further pages when few that are open are left. */
 async function fetchMore({ anyway = false } = {}) {
@@ -450,6 +452,7 @@ async function fetchMore({ anyway = false } = {}) {
   fetching = true;
   fetchAgain = false;
   let ended = false; // for another reason than before
+  const [before, quiet] = [settled, !queue().length];
   try {
     // With nothing left to do, pages before the last may have become open again.
     const after = current ? Math.max(...forms().map(numberOf)) : 0;
@@ -463,7 +466,9 @@ async function fetchMore({ anyway = false } = {}) {
     ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
     if (found.session) showSession(found.session);
-    showProgress(found.progress);
+    // While answers are under way nobody knows whether the server has counted them; this page has.
+    const counted = quiet && settled === before && !queue().length;
+    showProgress(counted ? found.progress : { ...found.progress, done: Number(byId("progress-words").dataset.done) });
   } catch {
     fetchFailed = true;
     fetchTimer = setTimeout(fetchMore, 1000 * WAITS[Math.min(fetchTries++, WAITS.length - 1)], { anyway });
@@ -557,11 +562,11 @@ async function save() {
   const waiting = Promise.all(entries.map((entry) => new Promise((done) => replies.set(entry.key, done))));
   send();
   const found = (await waiting).flatMap((reply) => reply?.feedback ?? []);
-  if (form.dataset.phase === "waiting") delete form.dataset.phase;
-  if (!form.isConnected) return;
-  if (found.length) showFeedback(form, entries, found);
-  else if (form === current && !tasksOf(form).some(isOpen)) goOn();
+  delete form.dataset.phase;
   showPhase();
+  if (!form.isConnected) return;
+  if (found.length) showFeedback(form, found);
+  else if (form === current && !tasksOf(form).some(isOpen)) goOn();
 }
 
 /** One entry of the queue for each task whose answer is new or changed. */
@@ -593,8 +598,9 @@ function makeEntries(form) {
 }
 
 /** What a practice item shows once it is answered: which labels were right, and why. */
-function showFeedback(form, entries, found) {
+function showFeedback(form, found) {
   form.dataset.phase = "feedback";
+  showPhase();
   for (const { question: name, right, expected, words } of found) {
     const question = questionsOf(form).find((one) => one.dataset.name === name);
     const place = question?.querySelector(".feedback");
@@ -609,6 +615,7 @@ function showFeedback(form, entries, found) {
 
 function showPhase() {
   const phase = current?.dataset.phase;
+  for (const question of current ? questionsOf(current) : []) question.disabled = phase !== undefined;
   byId("save-words").textContent = phase === "waiting" ? "Checking…" : phase === "feedback" ? "Go on" : "Save and go on";
 }
 
@@ -681,6 +688,7 @@ async function isSomebodyElse() {
 /** What the server said of an answer, here or in another tab: it leaves the queue, and the page follows. */
 function settle(entry, status, reply) {
   forget(nameInQueue(entry));
+  settled += 1;
   const task = taskOf(entry.task);
   const shows = task?.dataset.key === entry.key;
   if (shows) delete task.dataset.key;
