@@ -148,7 +148,9 @@ class _Saving:
         wrong: dict[str, str] = {}
         strange = set(self.sent.labels) - {str(one.id) for one in self.asked}
         if strange:
-            raise InvalidAnswerError({name[:20]: "This question is not asked here." for name in sorted(strange)[:5]})
+            raise InvalidAnswerError(
+                {clean(name)[:20]: "This question is not asked here." for name in sorted(strange)[:5]}
+            )
         for one in self.asked:
             raw = self.sent.labels.get(str(one.id))
             if raw is None or (isinstance(raw, str) and not raw.strip()):
@@ -172,6 +174,8 @@ class _Saving:
             return _WORDS.get(raw) if isinstance(raw, str) else None
         if one.scale.kind == "text":
             return clean(raw) if isinstance(raw, str) and len(raw) <= LONGEST_TEXT and clean(raw).strip() else None
+        if isinstance(raw, str) and raw != clean(raw):
+            return None
         if isinstance(raw, str) and one.scale.numeric:
             raw = raw.strip().replace(",", ".")  # 3,5 is how half of Europe writes 3.5
         if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) > 1e15:

@@ -14,7 +14,7 @@ from fastapi import Cookie, FastAPI, Form, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from assay._version import __version__
@@ -45,6 +45,12 @@ Token = Annotated[str | None, Cookie(alias=PERSON_COOKIE)]
 LeadToken = Annotated[str | None, Cookie(alias=LEAD_COOKIE)]
 Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 _Id = Annotated[int, Field(ge=1, le=_BIGGEST)]
+_Said = Annotated[
+    str,
+    BeforeValidator(lambda said: answers.clean(said) if isinstance(said, str) else said),
+    Field(max_length=LONGEST_WORDS),
+]
+"""Words of a person; a sign that a field's end cut in two does not keep the rest from being saved."""
 
 
 class _Body(BaseModel):
@@ -59,9 +65,9 @@ class AnswerBody(_Body):
     revision: int = Field(ge=0, le=_BIGGEST)
     labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
     """Any value: the question's scale says, in its own words, what is not an answer."""
-    skip: str | None = Field(None, max_length=LONGEST_WORDS)
-    comment: str = Field("", max_length=LONGEST_WORDS)
-    flag: str = Field("", max_length=LONGEST_WORDS)
+    skip: _Said | None = None
+    comment: _Said = ""
+    flag: _Said = ""
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
 
 

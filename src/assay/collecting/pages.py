@@ -48,8 +48,11 @@ def image_of(design: Design, person: Person, task: int, number: int) -> Path | N
     if not 0 <= number < len(columns):
         return None
     folder = design.study.folder.resolve()
-    path = (folder / str(found.fields[columns[number]])).resolve()
-    return path if path.is_relative_to(folder) and path.is_file() else None
+    try:
+        path = (folder / str(found.fields[columns[number]])).resolve()
+        return path if path.is_relative_to(folder) and path.is_file() else None
+    except (OSError, ValueError):  # not a name that a file can have
+        return None
 
 
 def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:

@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BIGGEST_BODY = 512 * 1024
+_TOO_LONG = "This is too long to be saved."
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -28,8 +31,11 @@ _HEADERS = (
 )
 
 
-class _TooLargeError(Exception):
-    pass
+class _TooLargeError(HTTPException):
+    """Of the kind that FastAPI hands on from where it reads a body; any other it calls a body it can not read."""
+
+    def __init__(self) -> None:
+        super().__init__(413, _TOO_LONG)
 
 
 class Protection:
@@ -55,7 +61,7 @@ class Protection:
             await _answer(send, 403, "This request did not come from the page.")
             return
         if int(headers[b"content-length"]) > BIGGEST_BODY if headers.get(b"content-length", "").isdigit() else False:
-            await _answer(send, 413, "This is too long to be saved.")
+            await _answer(send, 413, _TOO_LONG)
             return
         began, seen = False, 0
 
@@ -82,7 +88,7 @@ class Protection:
             await self.app(scope, sized, guarded)
         except _TooLargeError:
             if not began:
-                await _answer(send, 413, "This is too long to be saved.")
+                await _answer(send, 413, _TOO_LONG)
 
     def _from_here(self, headers: dict[bytes, str]) -> bool:
         """Whether a request that changes something was sent by a page of this server."""
@@ -98,6 +104,7 @@ class Protection:
 async def _answer(send: Send, status: int, words: str) -> None:
     body = words.encode()
     kinds = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    kinds.append((b"cache-control", b"no-store"))
     start = {"type": "http.response.start", "status": status, "headers": [*kinds, *_HEADERS]}
     await send(start)
     await send({"type": "http.response.body", "body": body})
