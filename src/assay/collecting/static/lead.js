@@ -148,7 +148,7 @@ async function send(form) {
     if (answer.type === "opaqueredirect" || answer.ok) {
       form.closest("details")?.removeAttribute("open");
       form.reset();
-      say(form.dataset.done ?? "Done.");
+      say(form.dataset.done);
     } else {
       say(await reasonIn(answer), true);
     }
