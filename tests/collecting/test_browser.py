@@ -622,6 +622,25 @@ def test_a_revoked_link_keeps_the_answers(browser: Browser, site: Callable[[str]
 
 
 @in_browser
+def test_two_people_in_one_browser_are_kept_apart(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    mine = stars.invite("one of two")
+    page = browser.visit(mine)
+    page.wait_for_timeout(300)
+    other = page.context.new_page()
+    other.goto(stars.invite("the other"))
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#alert:visible")
+    assert "Another person's link" in page.inner_text("#alert")
+    assert "1 answer is kept on this device" in page.inner_text("#alert")
+    page.goto(mine)
+    stars.wait_for("one of two", 1)
+    assert stars.labels("one of two") == [4]
+    assert stars.answers("the other") == []
+
+
+@in_browser
 def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("finisher"))

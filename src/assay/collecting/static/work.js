@@ -456,10 +456,11 @@ async function fetchMore({ anyway = false } = {}) {
   try {
     // With nothing left to do, pages before the last may have become open again.
     const after = current ? Math.max(...forms().map(numberOf)) : 0;
-    const reply = await fetch(`/pages?after=${after}`, { headers: { accept: "application/json" }, signal: AbortSignal.timeout(20000) });
+    const reply = await fetch(`/pages?after=${after}`, { signal: AbortSignal.timeout(20000) });
     if (reply.status === 401 || reply.status === 403) return refuse((await readJson(reply)).message);
     if (!reply.ok) throw new Error(`${reply.status}`);
     const found = await reply.json();
+    if ((found.person ?? settings.person) !== settings.person) return refuse(SOMEBODY_ELSE);
     fetchFailed = false;
     fetchTries = 0;
     for (const { html, number } of found.pages) takeIn(html, number, { always: false });
@@ -652,7 +653,7 @@ async function sendAll() {
     }
     tries = 0;
     if (status === 401 || status === 403) return refuse(reply.message);
-    if (status === 404 && (await isSomebodyElse())) return refuse("Another person's link was opened in this browser. Please open your own again.");
+    if (status === 404 && (await isSomebodyElse())) return refuse(SOMEBODY_ELSE);
     settle(entry, status, reply);
     tabs?.postMessage({ entry, status, reply });
   }
@@ -672,6 +673,8 @@ async function post(entry) {
     return [0, {}];
   }
 }
+
+const SOMEBODY_ELSE = "Another person's link was opened in this browser. Please open your own again.";
 
 const readJson = (reply) => reply.json().catch(() => ({}));
 
@@ -715,7 +718,9 @@ function settle(entry, status, reply) {
 /** A newer answer was given elsewhere: that one stands, and is shown. */
 function takeNewer(entry, reply) {
   dropDraft(entry.task);
+  const shown = current && numberOf(current) === entry.page;
   if (reply.html) takeIn(reply.html, entry.page);
+  if (shown) show(current, { push: false });
   progress();
   showAlert(`${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`, entry.page);
 }
