@@ -1,0 +1,154 @@
+"""The lead's page in a real browser: it renews itself, disturbs nobody who types, and can be read by all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
+from browsing import Browser, Site, in_browser, in_thread, screenshot
+
+VENDOR = Path(__file__).parent / "vendor"
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    try:
+        found = in_thread(Browser)
+    except Exception as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"needs Playwright and Chromium: {str(error).splitlines()[0][:200]}")
+    yield found
+    in_thread(found.close)
+    assert found.complaints == []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    people = {"overlap": {"nurse": 2, "doctor": 1}, "group": "role", "order": "fixed", "consent": "Please read."}
+    items = [{"item": f"i{n}", "text": f"Text {n}."} for n in range(12)]
+    study = {"name": "Stars", "items": {"file": "items.jsonl"}, "questions": [STARS], "people": people}
+    made = Site(tmp_path_factory.mktemp("lead") / "study", study, {"items.jsonl": items})
+    roles = {"Ana Lima": {"role": "nurse"}, "<b>Ben</b>": {"role": "nurse"}, "Chi": {"role": "doctor"}}
+    invite_people(made.study, made.store, roles)
+    for name in ("Ana Lima", "<b>Ben</b>"):
+        person = Annotator(Network(made.url), link_of(made.study, made.store, name))
+        person.join()
+        for n in range(8):
+            task = person.pages()[0][0]
+            said = {"comment": "Half of it is <i>missing</i>"} if n == 2 else {"flag": "odd"} if n == 3 else {}
+            assert person.answer(task, {task.questions[0].id: 1 + n % 5}, **said).status == 200
+        person.wire.close()
+    yield made
+    made.close()
+
+
+def lead(browser: Browser, site: Site, **options: Any) -> Any:
+    page = browser.visit(site.url + lead_path(site.study), **options)
+    page.wait_for_selector("#connection.is-live")
+    return page
+
+
+def row(page: Any, name: str) -> Any:
+    return page.locator(f".people tbody tr:has(bdi:text-is('{name}'))")
+
+
+@in_browser
+@pytest.mark.parametrize("look", LOOKS)
+def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
+    page = lead(browser, site, **LOOKS[look])
+    screenshot(page, f"lead-{look}")
+    for one in range(page.locator("details").count()):
+        page.locator("details").nth(one).evaluate("one => { one.open = true; }")
+    page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document).then(one => one.violations)")
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found] == []
+    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width[0] <= width[1]
+    browser.leave()
+
+
+@in_browser
+def test_it_renews_itself_and_leaves_alone_what_is_being_typed(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    row(page, "Ana Lima").locator("summary:has-text('Manage')").click()
+    page.fill(".add input[name=name]", "Half a na")
+    page.focus(".add input[name=attributes]")
+    page.keyboard.type("ro")
+    invite_people(site.study, site.store, {"From elsewhere": {"role": "doctor"}})
+    page.wait_for_selector(".people bdi:text-is('From elsewhere')")
+    page.keyboard.type("le=nurse")
+    assert page.input_value(".add input[name=attributes]") == "role=nurse"
+    assert page.input_value(".add input[name=name]") == "Half a na"
+    assert page.locator("details[open]").count() == 1
+    page.fill(".add input[name=name]", "A new one")
+    page.keyboard.press("Enter")
+    row(page, "A new one").wait_for()
+    assert page.input_value(".add input[name=name]") == ""
+    assert page.inner_text("#said").startswith("Added.")
+    browser.leave()
+
+
+@in_browser
+def test_what_is_refused_is_said_in_words(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    page.fill(".add input[name=name]", "Somebody")
+    page.fill(".add input[name=attributes]", "role=cook")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#wrong:not(:empty)")
+    assert "'cook' is not a group of the study" in page.inner_text("#wrong")
+    assert page.input_value(".add input[name=name]") == "Somebody"
+    browser.leave()
+
+
+@in_browser
+def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    mine = row(page, "Chi")
+    mine.locator("summary:has-text('Manage')").click()
+    field = mine.locator("input[data-link]")
+    first = field.input_value()
+    assert first.startswith(f"{site.url}/join/")
+    mine.locator("[data-copy]").click()
+    page.wait_for_selector("#said:not(:empty)")
+    mine.locator("summary:has-text('Make a new link')").click()
+    mine.locator("button:has-text('Make a new link')").click()
+    page.wait_for_selector("#said:has-text('There is a new link for Chi')")
+    until = 100
+    while field.input_value() == first and until:
+        page.wait_for_timeout(50)
+        until -= 1
+    assert field.input_value() != first
+    mine.locator("summary:has-text('End their link')").click()
+    mine.locator("button.danger").click()
+    mine.locator(".tag:text-is('ended')").wait_for()
+    assert mine.locator("input[data-link]").count() == 0
+    browser.leave()
+
+
+@in_browser
+def test_pause_open_and_a_server_that_is_away(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    page.click("text=Pause the study")
+    page.wait_for_selector("h2:text-is('The study is paused')")
+    screenshot(page, "lead-paused", full=False)
+    page.click("text=Open the study again")
+    page.wait_for_selector("h2:text-is('The study is open')")
+    page.context.set_offline(True)
+    page.wait_for_selector("#connection-words:text-is('Can not reach the server; trying again')")
+    page.context.set_offline(False)
+    page.wait_for_selector("#connection-words:text-is('Live')")
+    browser.leave()
