@@ -290,8 +290,9 @@ def test_agreement_is_that_of_assay_on_the_same_table(serve: Any, scale: Any, co
     assert (found.estimate, found.low, found.high) == (row["estimate"], row["low"], row["high"])
     assert (found.items, found.people, found.reason) == (8, 2, "")
     shown = page.lead().send("GET", "/lead").text
-    assert f"{row['estimate']:.2f}" in shown
-    assert f"{row['low']:.2f} to {row['high']:.2f}" in shown
+    estimate, low, high = (f"{row[name]:.2f}".replace("-", "−") for name in ("estimate", "low", "high"))
+    assert f"<strong>{estimate}</strong>" in shown
+    assert f"{low} to {high}" in shown
 
 
 def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
