@@ -96,6 +96,14 @@ class Scale(ABC):
         low, high = bounds
         return (values - low) / (high - low)
 
+    def moved(self, label: Label, to: Scale) -> Label:
+        """A label on another scale of numbers, at the same place between the ends; as it is where there are none."""
+        if self == to or self.bounds is None or to.bounds is None or isinstance(label, str):
+            return label
+        (low, high), (new_low, new_high) = self.bounds, to.bounds
+        value = new_low + (label - low) / (high - low) * (new_high - new_low)
+        return round(value) if to.kind == "ordinal" else round(value, 2)
+
 
 @dataclass(frozen=True)
 class Nominal(Scale):

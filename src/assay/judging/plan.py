@@ -176,7 +176,7 @@ class Plan:
         """What a few-shot judge is shown before an item: never the item, nor others of its document."""
         own = scale_of(question.definition.scale)
         return [
-            Demonstration(self._shown_items[name], _moved(label, own, scale))
+            Demonstration(self._shown_items[name], own.moved(label, scale))
             for name, label in self._demonstrations_kept(judge, question, item)
         ]
 
@@ -251,12 +251,3 @@ def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> 
         return round(label) if scale.kind == "ordinal" else round(float(label), 2)
     chosen: Label = label
     return chosen
-
-
-def _moved(label: Label, own: Scale, scale: Scale) -> Label:
-    """A label on the scale that is asked about, by its place between the ends."""
-    if own == scale or own.bounds is None or scale.bounds is None or isinstance(label, str):
-        return label
-    (low, high), (new_low, new_high) = own.bounds, scale.bounds
-    value = new_low + (label - low) / (high - low) * (new_high - new_low)
-    return round(value) if scale.kind == "ordinal" else round(value, 2)
