@@ -585,6 +585,15 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         assert third.store.annotations().labels["label"].to_list() == [5]
 
 
+def test_a_changed_file_of_checks_is_read_again(serve: Any) -> None:
+    checks = [{"item": "c1", "text": "Say four.", "stars": 4}]
+    page = serve(people={"checks": {"file": "checks.jsonl", "every": 2}}, tables={"checks.jsonl": checks})
+    assert page.store.known_items("check")["c1"]["labels"] == {"stars": 4}
+    (page.folder / "checks.jsonl").write_text(json.dumps({**checks[0], "stars": 5}) + "\n")
+    with page.again() as later:
+        assert later.store.known_items("check")["c1"]["labels"] == {"stars": 5}
+
+
 # -- links, consent, pauses -------------------------------------------------------------------------
 
 

@@ -855,7 +855,8 @@ def _digest_of_study(study: Study) -> str:
     """Of everything that take_in reads."""
     config = study.config
     whole = hashlib.sha256(canonical(config.model_dump(mode="json")).encode())
-    for name in (config.items.file, config.labels):
+    checks = config.people.checks
+    for name in (config.items.file, config.labels, config.people.warm_up, checks and checks.file):
         path = None if name is None else study.folder / name
         if path is not None and path.is_file():
             with path.open("rb") as file:
