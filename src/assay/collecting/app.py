@@ -163,6 +163,10 @@ class _Page:
             text = str(error) if token else "This page opens by the lead's link, which assay serve prints."
             raise Refused(403, "This link does not open the page", text, error="link") from None
 
+    def in_browser(self, person: Person) -> str:
+        """What the browser keeps a person's unsent answers under: theirs in this study, and it tells nothing."""
+        return hashlib.sha256(f"{self.secret}/{person.name}".encode()).hexdigest()[:16]
+
     # -- what goes back -------------------------------------------------------------------------
 
     def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -212,7 +216,7 @@ class _Page:
             settings={
                 "idle": people.idle,
                 "skip_reasons": list(people.skip_reasons),
-                "person": hashlib.sha256(f"{self.secret}/{person.name}".encode()).hexdigest()[:16],
+                "person": self.in_browser(person),
                 "ahead": people.ahead,
             },
         )
@@ -296,7 +300,10 @@ class _Page:
                 end = {"kind": end["kind"], "html": self.templates.get_template("end.html").render(end=end)}
             with self.store.reading() as db:
                 done = progress(self.design, db, person, held.session)
-            return JSONResponse({"pages": found, "end": end, "progress": done, "session": _session(held)})
+            return JSONResponse(
+                {"pages": found, "end": end, "progress": done, "session": _session(held)}
+                | {"person": self.in_browser(person)}
+            )
 
         @app.post("/answers")
         def answer(body: AnswerBody, assay: Token = None) -> Response:
