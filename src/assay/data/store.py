@@ -855,8 +855,8 @@ def _digest_of_study(study: Study) -> str:
     """Of everything that take_in reads."""
     config = study.config
     whole = hashlib.sha256(canonical(config.model_dump(mode="json")).encode())
-    checks = config.people.checks
-    for name in (config.items.file, config.labels, config.people.warm_up, checks and checks.file):
+    checks = None if config.people.checks is None else config.people.checks.file
+    for name in (config.items.file, config.labels, config.people.warm_up, checks):
         path = None if name is None else study.folder / name
         if path is not None and path.is_file():
             with path.open("rb") as file:
