@@ -154,7 +154,7 @@ def test_no_template_holds_a_script_a_style_or_unescaped_text() -> None:
         assert not re.search(r"\beval\(|new Function|document\.write", path.read_text(encoding="utf-8")), path.name
 
 
-def test_a_downloaded_table_holds_no_formula(serve: Any) -> None:
+def test_what_is_downloaded_is_a_file_and_no_page(serve: Any) -> None:
     page = serve(questions=[STARS, WHY])
     ana = page.annotator()
     task = ana.work()[0]
