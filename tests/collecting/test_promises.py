@@ -69,6 +69,15 @@ def test_kill_9_among_many_writers_loses_no_acknowledged_answer(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_kill_9_of_two_workers_loses_none_either(tmp_path: Path, url: str) -> None:
+    about = {"people": 10, "answers": 20, "think": 0.2, "kills": 3, "overlap": 4}
+    people, wrong, kills, _ = simulate(tmp_path / "study", **about, store=url, workers=2)
+    assert wrong == []
+    assert kills == 3
+    assert sum(len(person.saved) for person in people) == 200
+
+
+@pytest.mark.slow
 def test_fifty_people_a_hundred_answers_each_and_ten_kills(tmp_path: Path) -> None:
     people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=100, think=1.0, kills=10)
     assert wrong == []
