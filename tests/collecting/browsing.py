@@ -138,7 +138,7 @@ class Browser:
         """A page of a new visitor who follows their link."""
         options = {"viewport": {"width": 1200, "height": 850}, "reduced_motion": "reduce", **options}
         context = self._browser.new_context(**options)
-        context.set_default_timeout(8000)
+        context.set_default_timeout(20000)  # the machine may be busy
         self._contexts.append(context)
         context.on("page", self._watch)
         page = context.new_page()

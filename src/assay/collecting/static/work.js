@@ -194,7 +194,9 @@ function isNewer(form, old) {
 
 /** Put a form that came from the server in its place; where one of its number is there, that stays if it is as new. */
 function takeIn(html, number, { always = true } = {}) {
-  const form = new DOMParser().parseFromString(html, "text/html").querySelector(`form.page[data-page="${number}"]`);
+  const page = new DOMParser().parseFromString(html, "text/html");
+  if ((page.body.dataset.person ?? settings.person) !== settings.person) return refuse(SOMEBODY_ELSE);
+  const form = page.querySelector(`form.page[data-page="${number}"]`);
   if (!form) return null;
   const old = formOf(number);
   if (old) {
@@ -347,7 +349,7 @@ function show(form, { push = true, focus = true } = {}) {
 async function goTo(number, how = {}) {
   const form = formOf(number) ?? (await fetchPage(number));
   if (form) show(form, how);
-  else showAlert(`Page ${number} can not be fetched now. Please try again when the network is back.`);
+  else if (!refused) showAlert(`Page ${number} can not be fetched now. Please try again when the network is back.`);
 }
 
 async function fetchPage(number) {
