@@ -211,6 +211,18 @@ def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):
     assert sorted(made.work("ana")) == ["r00", "r01"]
 
 
+def test_an_item_is_shown_as_it_was_given_and_what_it_said_is_kept(site, tmp_path):
+    made = site("", items=1)
+    (task,) = made.tasks("ana", made.hold("ana").pages)
+    assert task.fields[0].text == "text 0"
+    (tmp_path / "study0" / "items.csv").write_text("item,review\nr00,another text\n")
+    made.store.take_in(load_study(tmp_path / "study0"))
+    (again,) = made.tasks("ana", [1])
+    assert again.fields[0].text == "text 0"
+    (new,) = made.tasks("ben", made.hold("ben").pages)
+    assert new.fields[0].text == "another text"
+
+
 def test_a_share_comes_again_with_others_between(site):
     made = site("retest: 0.25\nretest_gap: 3", items=12)
     order = made.work("ana")

@@ -13,8 +13,9 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, Annotator, Served
 
 import assay
-from assay.collecting import overview
-from assay.collecting.overview import Moment, Overview, Watch, is_wrong
+from assay.collecting import agreed, overview
+from assay.collecting.design import is_wrong
+from assay.collecting.overview import Moment, Overview, Watch
 from assay.data import schema
 from assay.data.scales import parse_scale
 
@@ -369,7 +370,7 @@ def test_an_error_in_agreement_leaves_the_page_standing(serve: Any, monkeypatch:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("never mind")
 
-    monkeypatch.setattr(overview, "_alpha", fails)
+    monkeypatch.setattr(agreed, "_alpha", fails)
     (found,) = look(page).agreement
     assert (found.estimate, found.reason) == (None, "it could not be computed; the server's log says why")
     assert page.lead().send("GET", "/lead").status == 200
@@ -427,15 +428,15 @@ def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
     assert "team: red" in html
     for name in ("ana", "ben"):
         assert f'Manage<span class="visually-hidden"> {name}</span>' in html
-    assert html.count('data-link="/join/') == 2
+    assert html.count('data-link="http://') == 2
     assert "Pause the study" in html
     assert lead.form("/lead/study", state="paused").status == 303
     assert "The study is paused" in lead.send("GET", "/lead/live").text
     assert lead.form("/lead/people/state", name="ben", state="revoked").status == 303
     html = lead.send("GET", "/lead/live").text
-    assert html.count('data-link="/join/') == 1  # an ended link is not handed out
+    assert html.count('data-link="http://') == 1  # an ended link is not handed out
     assert lead.form("/lead/people/link", name="ben").status == 303
-    assert lead.send("GET", "/lead/live").text.count('data-link="/join/') == 2
+    assert lead.send("GET", "/lead/live").text.count('data-link="http://') == 2
 
 
 def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:

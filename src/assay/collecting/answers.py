@@ -10,10 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.collecting.assignment import Assigner, parsed
-from assay.collecting.design import Asked
+from assay.collecting.design import Asked, is_wrong
 from assay.collecting.invitations import Person
 from assay.data import schema
 from assay.data.scales import Label
+from assay.data.study import scale_of
 
 RECIPE = "page"
 """What tells an answer on the page from a label in a file."""
@@ -245,13 +246,13 @@ class _Saving:
         for one in self.asked:
             name = one.definition.name
             if name in known["labels"]:
-                wanted = known["labels"][name]
+                wanted, own = known["labels"][name], scale_of(one.definition.scale)
                 order = self.task.shown["order"].get(str(one.id), [])
                 found.append(
                     {
                         "question": name,
-                        "right": labels.get(one.id) == wanted,
-                        "expected": _in_words(one, wanted, order),
+                        "right": not is_wrong(labels.get(one.id), wanted, one.scale, own),
+                        "expected": _in_words(one, own.moved(wanted, one.scale), order),
                         "words": "",
                     }
                 )

@@ -347,14 +347,14 @@ class _Page:
             return self._with_cookie(RedirectResponse("/lead", 303), LEAD_COOKIE, token)
 
         @app.get("/lead")
-        def lead_page(assay_lead: LeadToken = None) -> Response:
+        def lead_page(request: Request, assay_lead: LeadToken = None) -> Response:
             self.lead(assay_lead)
-            return self.render("lead.html", **self._lead_values())
+            return self.render("lead.html", **self._lead_values(request))
 
         @app.get("/lead/live")
-        def lead_live(assay_lead: LeadToken = None) -> Response:
+        def lead_live(request: Request, assay_lead: LeadToken = None) -> Response:
             self.lead(assay_lead)
-            return self.render("lead_live.html", **self._lead_values())
+            return self.render("lead_live.html", **self._lead_values(request))
 
         @app.post("/lead/people")
         def add(name: Words, attributes: Words = "", assay_lead: LeadToken = None) -> Response:
@@ -416,10 +416,10 @@ class _Page:
         )
         return response
 
-    def _lead_values(self) -> Mapping[str, Any]:
-        base = self.base_url or ""
+    def _lead_values(self, request: Request) -> Mapping[str, Any]:
+        base = self.base_url or str(request.base_url)
         links = {
-            person.name: f"{base}/join/{self.signer.person_token(person.name, person.link)}"
+            person.name: invitations.personal_link(self.signer, person, base)
             for person in invitations.everybody(self.store)
         }
         return {"view": self.watch.look(), "links": links, "paused": bool(self.store.setting(PAUSED))}

@@ -374,6 +374,9 @@ class _Giving:
     def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:
         page = max((t.page for t in self.mine), default=0) + 1
         place = max((t.place for t in self.mine), default=0)
+        i = schema.items.c
+        known = self.db.execute(sa.select(i.item, i.digest).where(i.item.in_(names)))
+        digests = {row.item: row.digest for row in known}
         rows = [
             {
                 "annotator": self.person.name,
@@ -389,7 +392,10 @@ class _Giving:
                 "state": "given",
                 "extra": False,
                 "form": self.design.form,
-                "shown": {"order": self.design.orders(self.person.name, name, session.condition, repeat)},
+                "shown": {
+                    "item": digests[name],
+                    "order": self.design.orders(self.person.name, name, session.condition, repeat),
+                },
                 "given_at": self.now,
                 "expires_at": self.now + self.people.reserve * 60,
             }
@@ -416,12 +422,8 @@ def progress(design: Design, db: sa.Connection, person: Person, session: Session
     )
     states = {state: int(number) for state, number in db.execute(mine.group_by(t.state))}
     done = states.get("answered", 0) + states.get("skipped", 0)
-    everything = design.overlap(design.party(person.attributes)) is None and design.drawn_from is None
-    quota = design.people.quota
-    items = design.n_items if everything else None
-    if quota is not None:
-        items = quota if design.drawn_from else min(quota, design.n_items)
-    return {"done": done, "total": None if items is None else max(design.expected(items), done)}
+    expected = design.expected(design.party(person.attributes))
+    return {"done": done, "total": None if expected is None else max(expected, done)}
 
 
 def parsed(text: str) -> Any:

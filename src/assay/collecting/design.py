@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Label, Scale, parse_scale
 from assay.data.store import AskedQuestion, Store, canonical, chance, digest_of
 from assay.data.study import Item, People, Study, scale_of
 from assay.errors import StudyError, listing
+
+NEAR = 0.1
+"""A number on a scale with fractions passes a check within this share of the scale's range."""
 
 REMOTE = ("http://", "https://", "//")
 
@@ -82,6 +85,9 @@ class Design:
             "instructions": self.people.instructions,
             "consent": self.people.consent,
             "questions": [{"id": q.id, "name": q.definition.name, "version": q.version} for q in self.questions],
+            "hidden": list(self.hidden),
+            "images": list(self.study.config.items.images),
+            "together": self.people.together,
         }
         return self.store.keep_form(digest_of(shown), shown)
 
@@ -165,8 +171,13 @@ class Design:
                 f"'{name}': '{value}' is not a group of the study; people.overlap names {listing(list(wanted))}"
             )
 
-    def expected(self, items: int) -> int:
-        """Tasks that so many items make, with the checks between them and the share that comes again."""
+    def expected(self, party: str) -> int | None:
+        """Tasks of one person of a group in each session: items, checks, those that come again; None where unknown."""
+        everything = self.overlap(party) is None and self.drawn_from is None
+        quota = self.people.quota
+        if quota is None and not everything:
+            return None
+        items = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
         checks = 0
         if self.people.checks is not None:
             checks = min(items // self.people.checks.every, len(self.store.known_items("check")))
@@ -210,3 +221,21 @@ class Design:
     def item_images(self, item: Item) -> tuple[str, ...]:
         """The columns of an item that hold an image."""
         return tuple(c for c in self.study.config.items.images if item.fields.get(c))
+
+
+def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale) -> bool:
+    """Whether an answer fails a check.
+
+    Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
+    the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
+    with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
+    the numbers must be the same.
+    """
+    near = given_on != known_on or given_on.kind == "interval"
+    if label is None or not (near and given_on.numeric and given_on.bounds and known_on.bounds):
+        return label != known
+    places = [
+        (float(value) - low) / (high - low)
+        for value, (low, high) in ((label, given_on.bounds), (known, known_on.bounds))
+    ]
+    return abs(places[0] - places[1]) > NEAR + 1e-9

@@ -157,10 +157,11 @@ def set_state(store: Store, name: str, state: State) -> None:
 
 
 def new_link(store: Store, name: str) -> Person:
-    """A new link for a person; those before it open nothing any more."""
+    """A new link for a person, who is let in again if theirs was ended; those before it open nothing any more."""
     with store.in_turn() as db:
         again = sa.update(schema.people).where(schema.people.c.annotator == name)
-        changed = db.execute(again.values(link=schema.people.c.link + 1, state="active"))
+        state = sa.case((schema.people.c.state == "revoked", "active"), else_=schema.people.c.state)
+        changed = db.execute(again.values(link=schema.people.c.link + 1, state=state))
     found = find(store, name)
     if changed.rowcount == 0 or found is None:
         raise StudyError(f"'{name}' is not invited")
@@ -206,6 +207,11 @@ def admitted(store: Store, signer: Signer, token: str) -> Person:
     if person.link != link:
         raise LinkRefusedError("There is a newer link for you; please use that one.")
     return person
+
+
+def personal_link(signer: Signer, person: Person, base_url: str) -> str:
+    """A person's own link."""
+    return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
 
 
 def read_attributes(text: str) -> dict[str, str]:

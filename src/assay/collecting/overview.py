@@ -8,20 +8,21 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
+from assay.collecting.agreed import Agreed, agreement_so_far
 from assay.collecting.answers import RECIPE
 from assay.collecting.assignment import Assigner
-from assay.collecting.design import Design
+from assay.collecting.design import Design, is_wrong
 from assay.data import schema
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Scale, parse_scale
 from assay.data.store import NOT_COUNTED
 from assay.data.study import scale_of
-from assay.errors import AssayError, listing
+from assay.errors import listing
 
 log = logging.getLogger("assay.collecting")
 
@@ -29,14 +30,8 @@ MOST_REMARKS = 200
 MOST_ITEMS = 50
 """Of the items that are short, so many are named."""
 
-NEAR = 0.1
-"""A number on a scale with fractions passes a check within this share of the scale's range."""
-
 BUSY = 600.0
 """Whoever answered within so many seconds is at work now."""
-
-FEWEST_ITEMS = 5
-"""With fewer items that two people answered, nothing is said of agreement: its interval would say nothing."""
 
 AGREEMENT_EVERY = 15.0
 """Seconds between two computations of agreement, at least."""
@@ -147,33 +142,6 @@ class PersonRow:
         if self.minutes is None:
             return ""
         return f"{60 * self.minutes:.0f} s" if self.minutes < 1.5 else f"{self.minutes:.1f} min"
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """How well people agree on one question so far.
-
-    Attributes
-    ----------
-    question, scale : str
-        The question's name; and its scale, where the study varies it.
-    title : str
-        Of the coefficient.
-    estimate, low, high : float, optional
-        With its 95% interval; None where there is none, and `reason` says why.
-    items, people : int
-        Items that two people or more answered, and people.
-    """
-
-    question: str
-    scale: str
-    title: str = ""
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    items: int = 0
-    people: int = 0
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -373,10 +341,11 @@ class _Look:
     def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
         """Everybody who was invited, in the order of their invitations."""
         done, checks, flags = self._done, self._checks(), self._flags()
-        expected = self._expected()
         found = []
         for row in self.invited:
             attributes = (row.definition or {}).get("attributes", {})
+            expected = self.design.expected(self.design.party(attributes))
+            expected = None if expected is None else expected * len(self.sessions)
             mine = done.get(row.annotator)
             last = mine and mine.last
             found.append(
@@ -417,15 +386,6 @@ class _Look:
             sa.func.max(t.closed_at).label("last"),
         )
         return {row.annotator: row for row in self.db.execute(query.group_by(t.annotator))}
-
-    def _expected(self) -> int | None:
-        """Tasks of one person in all sessions; None where it hangs on what the others do."""
-        design, quota = self.design, self.design.people.quota
-        everything = design.people.overlap is None and design.drawn_from is None
-        items = design.n_items if everything else None
-        if quota is not None:
-            items = quota if design.drawn_from else min(quota, design.n_items)
-        return None if items is None else self.design.expected(items) * len(self.sessions)
 
     def _checks(self) -> dict[str, list[bool]]:
         """By person, for each attention check that they answered, whether they failed it."""
@@ -642,100 +602,3 @@ def _group_words(design: Design) -> str:
     if group is None:
         return ""
     return f"{group} ({listing(list(wanted))})" if isinstance(wanted, dict) else group
-
-
-def is_wrong(label: Label, known: Label, given_on: Scale, known_on: Scale) -> bool:
-    """Whether an answer fails a check.
-
-    Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
-    the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
-    with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
-    the numbers must be the same.
-    """
-    numbers = isinstance(label, int | float) and isinstance(known, int | float)
-    near = given_on != known_on or given_on.kind == "interval"
-    if not (numbers and near and given_on.numeric and given_on.bounds and known_on.bounds):
-        return label != known
-    places = [
-        (float(value) - low) / (high - low)
-        for value, (low, high) in ((label, given_on.bounds), (known, known_on.bounds))
-    ]
-    return abs(places[0] - places[1]) > NEAR + 1e-9
-
-
-# -- agreement so far -------------------------------------------------------------------------------
-
-
-def agreement_so_far(design: Design, db: sa.Connection) -> tuple[Agreed, ...]:
-    """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
-    tables = _labels_of_people(design, db)
-    found = []
-    for question in design.questions:
-        one = question.definition
-        for spec in design.scales or (None,):
-            scale = parse_scale(spec) if spec else scale_of(one.scale)
-            found.append(_agreed(one.name, spec or "", scale, tables.get((question.id, spec), {})))
-    return tuple(found)
-
-
-def _labels_of_people(design: Design, db: sa.Connection) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
-    """By question and scale: the label by item and person, the first time that they were asked."""
-    a, s, i, n = (table.c for table in (schema.assignments, schema.answers, schema.items, schema.annotators))
-    joined = schema.assignments.join(schema.answers, s.id == a.answer).join(schema.items, i.item == a.item)
-    joined = joined.join(schema.annotators, n.annotator == a.annotator)
-    query = (
-        sa.select(a.question, a.condition, a.item, a.annotator, s.label)
-        .select_from(joined)
-        .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
-        .where(a.question.in_([q.id for q in design.questions]))
-        .order_by(a.repeat, a.id)
-    )
-    found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
-    for row in db.execute(query):
-        spec = json.loads(row.condition).get("scale") if design.scales else None
-        found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
-    return found
-
-
-def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]) -> Agreed:
-    """The coefficient that suits the scale, or why there is none."""
-    each: dict[str, int] = {}
-    for item, _ in labels:
-        each[item] = each.get(item, 0) + 1
-    items = sum(number > 1 for number in each.values())
-    people = len({person for _, person in labels})
-    so_far = Agreed(question, spec, items=items, people=people)
-    if scale.kind == "text":
-        return replace(so_far, reason="free text has no labels that could be the same; read the answers")
-    if people < 2:
-        who = "nobody has" if people == 0 else "only one person has"
-        return replace(so_far, reason=f"{who} answered so far; agreement needs two people on the same items")
-    if items < FEWEST_ITEMS:
-        have = "1 item has" if items == 1 else f"{items} items have"
-        return replace(so_far, reason=f"{have} answers of two people so far; it is computed from {FEWEST_ITEMS} on")
-    try:
-        return replace(so_far, **_alpha(scale, labels))
-    except AssayError as error:
-        return replace(so_far, reason=str(error))
-    except Exception:
-        log.exception("agreement on %s could not be computed", question)
-        return replace(so_far, reason="it could not be computed; the server's log says why")
-
-
-def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
-    import polars as pl
-
-    from assay.agreement.categorical import krippendorff_alpha
-    from assay.data.annotations import Annotations
-
-    values = list(labels.values())
-    column: Sequence[Any] = values
-    if any(isinstance(value, str) for value in values):
-        column = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
-    frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
-    level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
-    one = krippendorff_alpha(Annotations.from_frame(frame, scale=scale), level=level)  # type: ignore[arg-type]
-    estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
-    words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
-    return {"title": one.title, "estimate": estimate, "low": low, "high": high, "reason": words}

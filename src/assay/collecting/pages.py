@@ -28,10 +28,12 @@ def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[Pag
             row.task: {"revision": row.revision, "at": row.kept_at, "body": row.body}
             for row in db.execute(sa.select(schema.drafts).where(schema.drafts.c.task.in_([t.id for t in tasks])))
         }
-    items = design.store.items_named({task.item for task in tasks})
+    items = design.store.items_given((task.item, task.shown["item"]) for task in tasks)
     found: dict[int, list[TaskForm]] = {}
     for task in tasks:
-        form = _task_form(design, task, items[task.item], given.get(task.id, Given({})), drafts.get(task.id))
+        form = _task_form(
+            design, task, items[task.item, task.shown["item"]], given.get(task.id, Given({})), drafts.get(task.id)
+        )
         found.setdefault(task.page, []).append(form)
     return [_page(number, found[number]) for number in numbers if number in found]
 
@@ -40,10 +42,12 @@ def image_of(design: Design, person: Person, task: int, number: int) -> Path | N
     """The file of an image that a person is shown; None where there is none."""
     with design.store.reading() as db:
         t = schema.tasks.c
-        item = db.execute(sa.select(t.item).where(t.id == task, t.annotator == person.name)).scalar()
-    if item is None:
+        row = db.execute(
+            sa.select(t.item, schema.tasks.c.shown).where(t.id == task, t.annotator == person.name)
+        ).first()
+    if row is None:
         return None
-    found = design.store.items_named([str(item)])[str(item)]
+    (found,) = design.store.items_given([(row.item, row.shown["item"])]).values()
     columns = design.item_images(found)
     if not 0 <= number < len(columns):
         return None

@@ -152,6 +152,12 @@ def _items(db: sa.Connection) -> Rows:
         yield row | {"active": bool(row["active"])}
 
 
+def _contents(db: sa.Connection) -> Rows:
+    c = schema.contents.c
+    query = sa.select(c.item, c.digest, c.document, c.fields, c.kept_at)
+    yield from _rows(db, query.order_by(c.kept_at, c.item, c.digest))
+
+
 def _people(db: sa.Connection) -> Rows:
     p, n = schema.people.c, schema.annotators.c
     query = sa.select(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to)
@@ -167,6 +173,7 @@ _TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
     "questions": _questions,
     "forms": _forms,
     "items": _items,
+    "contents": _contents,
     "people": _people,
 }
 
@@ -236,7 +243,9 @@ forms.jsonl     what people read beside the items, whenever it changed
   id            as in tasks.jsonl
   digest        of all its words
   made_at       since when
-  definition    "instructions"; "consent"; "questions": id, name and version of those asked
+  definition    "instructions"; "consent"; "questions": id, name and version of those asked;
+                "hidden": columns never shown; "images": columns that hold images; "together": whether all items of
+                a document stood on one page
 
 items.jsonl     every item, those drawn, attention checks and practice among them
   item          its name, which nobody is shown
@@ -248,6 +257,13 @@ items.jsonl     every item, those drawn, attention checks and practice among the
   fields        its columns, as they are now. An image is a path beside study.yaml.
   known         of checks and practice, the known answers ("labels", by question) and the words said after them;
                 of a triplet, its three items ("members")
+
+contents.jsonl  what items said before they were changed
+  item          its name
+  digest        as in items.jsonl; "item" in "shown" of tasks.jsonl says which contents somebody saw
+  document      as it was
+  fields        as they were
+  kept_at       when they were changed
 
 people.jsonl    everybody who was invited, in that order
   annotator     their name

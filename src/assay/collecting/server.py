@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 from assay.collecting.app import make_app
-from assay.collecting.invitations import Person, Signer, everybody, secret_of
+from assay.collecting.invitations import Signer, everybody, personal_link, secret_of
 from assay.data.store import Store
 from assay.data.study import Study, load_study
 from assay.errors import StudyError
@@ -116,11 +116,6 @@ def _only_here(host: str) -> bool:
 def lead_link(signer: Signer, base_url: str) -> str:
     """The link of whoever leads the study."""
     return f"{base_url.rstrip('/')}/lead/join/{signer.lead_token()}"
-
-
-def personal_link(signer: Signer, person: Person, base_url: str) -> str:
-    """A person's own link."""
-    return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
 
 
 def links(

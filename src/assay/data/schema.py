@@ -43,6 +43,7 @@ tasks = _table(
     shown=_JSON,
     extra=sa.Boolean,
 )
+contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON)
 drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
-TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, drafts)
+TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, contents, drafts)

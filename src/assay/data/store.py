@@ -279,7 +279,28 @@ class Store:
             for position, item, role, known in items
         ]
         if rows:
+            self._keep_contents(db, {str(row["item"]): str(row["digest"]) for row in rows})
             db.execute(statement, rows)
+
+    def _keep_contents(self, db: sa.Connection, new: dict[str, str]) -> None:
+        """Keep what items have said so far, where that is about to change."""
+        i = schema.items.c
+        there = db.execute(sa.select(i.item, i.digest, i.document, i.fields).where(i.item.in_(new))).all()
+        now = self.now(db)
+        old = [{**row._mapping, "kept_at": now} for row in there if row.digest != new[row.item]]
+        if old:
+            db.execute(self.insert(schema.contents).on_conflict_do_nothing(), old)
+
+    def items_given(self, given: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Item]:
+        """Items by name and digest: as they were when they were given to somebody."""
+        wanted = set(given)
+        names = {name for name, _ in wanted}
+        found = {}
+        with self._read() as db:
+            for table in (schema.items, schema.contents):
+                for row in db.execute(sa.select(table).where(table.c.item.in_(names))):
+                    found[row.item, row.digest] = Item(row.item, row.document, row.fields)
+        return {key: found[key] for key in wanted}
 
     def _take_question(self, db: sa.Connection, question: Question) -> None:
         definition = question.model_dump(mode="json")

@@ -63,6 +63,14 @@ def upgrade() -> None:
     )
     op.create_index("tasks_of_item", "tasks", ["item", "questions", "condition"])
     op.create_table(
+        "contents",
+        sa.Column("item", sa.Text, sa.ForeignKey("items.item"), primary_key=True),
+        sa.Column("digest", sa.Text, primary_key=True),
+        sa.Column("document", sa.Text),
+        sa.Column("fields", _JSON, nullable=False),
+        sa.Column("kept_at", _SECONDS, nullable=False),
+    )
+    op.create_table(
         "drafts",
         sa.Column("task", _ID, sa.ForeignKey("tasks.id"), primary_key=True),
         sa.Column("revision", sa.Integer, nullable=False),
@@ -73,7 +81,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Remove what was added."""
-    for table in ("drafts", "tasks", "forms", "people"):
+    for table in ("drafts", "contents", "tasks", "forms", "people"):
         op.drop_table(table)
     for table, column in (("answers", "flag"), ("items", "known"), ("items", "role")):
         with op.batch_alter_table(table) as batch:
