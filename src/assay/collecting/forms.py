@@ -14,7 +14,7 @@ from assay.data.study import Item, Question
 
 Kind = Literal["choice", "preference", "odd-one-out", "number", "text"]
 
-MOST_CATEGORIES = 60
+MOST_CATEGORIES = 11
 """More labels than these are asked for as a number, where they are whole numbers."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 BIGGEST_BODY = 512 * 1024
 _TOO_LONG = "This is too long to be saved."
+_ELSEWHERE = (
+    "This request did not come from the address that the page is served at. Where a proxy stands before the server, "
+    "assay serve must be told the address that people see, with --base-url."
+)
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -58,10 +63,10 @@ class Protection:
             return
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not self._from_here(headers):
-            await _answer(send, 403, "This request did not come from the page.")
+            await _answer(send, headers, 403, _ELSEWHERE)
             return
         if int(headers[b"content-length"]) > BIGGEST_BODY if headers.get(b"content-length", "").isdigit() else False:
-            await _answer(send, 413, _TOO_LONG)
+            await _answer(send, headers, 413, _TOO_LONG)
             return
         began, seen = False, 0
 
@@ -88,7 +93,7 @@ class Protection:
             await self.app(scope, sized, guarded)
         except _TooLargeError:
             if not began:
-                await _answer(send, 413, _TOO_LONG)
+                await _answer(send, headers, 413, _TOO_LONG)
 
     def _from_here(self, headers: dict[bytes, str]) -> bool:
         """Whether a request that changes something was sent by a page of this server."""
@@ -101,10 +106,11 @@ class Protection:
         return urlsplit(origin).netloc.lower() in {headers.get(b"host", "").lower(), (self.host or "").lower()} - {""}
 
 
-async def _answer(send: Send, status: int, words: str) -> None:
-    body = words.encode()
-    kinds = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    kinds.append((b"cache-control", b"no-store"))
-    start = {"type": "http.response.start", "status": status, "headers": [*kinds, *_HEADERS]}
-    await send(start)
+async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str) -> None:
+    """Refuse in words: as JSON to the page's script, as text to anybody else."""
+    as_json = headers.get(b"content-type", "").startswith("application/json")
+    body = (json.dumps({"error": "refused", "message": words}) if as_json else words).encode()
+    kind = b"application/json" if as_json else b"text/plain; charset=utf-8"
+    own = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": [*own, *_HEADERS]})
     await send({"type": "http.response.body", "body": body})

@@ -603,7 +603,7 @@ def _contradictions(config: StudyFile, folder: Path) -> Iterator[tuple[tuple[Any
 
 
 RESERVED_KEYS = {
-    **{str(n): f"chooses the {n}th answer" for n in range(1, 10)},
+    **{str(n): f"chooses answer {n}" for n in range(1, 10)},
     "0": "chooses no preference",
     "s": "skips",
     "f": "flags",
