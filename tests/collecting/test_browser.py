@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from browsing import Browser, Site, in_browser, in_thread, screenshot
-from studies import STUDIES, stars
+from example_studies import STUDIES, stars
 
 import assay.collecting
 from assay.collecting.invitations import set_state
