@@ -1,7 +1,8 @@
-"""Studies that are served in this process, and a clock that can be put forward."""
+"""Studies that are served in this process, a clock that can be put forward, and a browser."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
 from annotating import Served, write_study
+from browsing import Browser, in_thread
 
 from assay.data.store import Store
 
@@ -45,3 +47,28 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Any:
+    """The one browser of all tests; without it they are skipped, but not where tests are meant to be complete."""
+    try:
+        browser = in_thread(Browser)
+    except Exception as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"needs Playwright and Chromium: {str(error).splitlines()[0][:200]}")
+    yield browser
+    in_thread(browser.close)
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Any:
+    """The browser, for one test: its visitors leave afterwards, and nothing was wrong in their consoles."""
+    chromium.complaints.clear()
+    chromium.hosts.clear()
+    yield chromium
+    in_thread(chromium.leave)
+    assert chromium.complaints == []
+    strangers = {host for host in chromium.hosts if not host.startswith("127.0.0.1:")} - {"data"}
+    assert not strangers, "nothing is fetched from elsewhere"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browser, Site, in_browser, in_thread, screenshot
+from browsing import Browser, Site, in_browser, screenshot
 from example_studies import STUDIES, stars
 
 import assay.collecting
@@ -21,31 +20,6 @@ from assay.data.study import RESERVED_KEYS
 VENDOR = Path(__file__).parent / "vendor"
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 SAVED = re.compile(r"^Saved \d\d:\d\d$")
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Any:
-    """The browser; without one the test is skipped, but not where tests are meant to be complete."""
-    try:
-        browser = in_thread(Browser)
-    except Exception as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"needs Playwright and Chromium: {str(error).splitlines()[0][:200]}")
-    yield browser
-    in_thread(browser.close)
-
-
-@pytest.fixture
-def browser(chromium: Browser) -> Any:
-    """The browser, for one test: its visitors leave afterwards, and nothing was wrong in their consoles."""
-    chromium.complaints.clear()
-    chromium.hosts.clear()
-    yield chromium
-    in_thread(chromium.leave)
-    assert chromium.complaints == []
-    strangers = {host for host in chromium.hosts if not host.startswith("127.0.0.1:")} - {"data"}
-    assert not strangers, "nothing is fetched from elsewhere"
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
 from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
-from browsing import Browser, Site, in_browser, in_thread, screenshot
+from browsing import Browser, Site, in_browser, screenshot
 
 VENDOR = Path(__file__).parent / "vendor"
 LOOKS: dict[str, dict[str, Any]] = {
@@ -21,19 +20,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"color_scheme": "dark"},
     "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        found = in_thread(Browser)
-    except Exception as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"needs Playwright and Chromium: {str(error).splitlines()[0][:200]}")
-    yield found
-    in_thread(found.close)
-    assert found.complaints == []
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +64,6 @@ def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found] == []
     width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert width[0] <= width[1]
-    browser.leave()
 
 
 @in_browser
@@ -99,7 +84,6 @@ def test_it_renews_itself_and_leaves_alone_what_is_being_typed(browser: Browser,
     row(page, "A new one").wait_for()
     assert page.input_value(".add input[name=name]") == ""
     assert page.inner_text("#said").startswith("Added.")
-    browser.leave()
 
 
 @in_browser
@@ -111,7 +95,6 @@ def test_what_is_refused_is_said_in_words(browser: Browser, site: Site) -> None:
     page.wait_for_selector("#wrong:not(:empty)")
     assert "'cook' is not a group of the study" in page.inner_text("#wrong")
     assert page.input_value(".add input[name=name]") == "Somebody"
-    browser.leave()
 
 
 @in_browser
@@ -136,7 +119,6 @@ def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -
     mine.locator("button.danger").click()
     mine.locator(".tag:text-is('ended')").wait_for()
     assert mine.locator("input[data-link]").count() == 0
-    browser.leave()
 
 
 @in_browser
@@ -151,4 +133,3 @@ def test_pause_open_and_a_server_that_is_away(browser: Browser, site: Site) -> N
     page.wait_for_selector("#connection-words:text-is('Can not reach the server; trying again')")
     page.context.set_offline(False)
     page.wait_for_selector("#connection-words:text-is('Live')")
-    browser.leave()
