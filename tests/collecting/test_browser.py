@@ -434,14 +434,21 @@ def test_the_older_of_two_tabs_is_told(browser: Browser, site: Callable[[str], S
     other.keyboard.press("1")
     other.keyboard.press("Enter")
     other.wait_for_selector("#alert:visible")
-    assert "newer answer" in other.inner_text("#alert")
+    other.keyboard.press("2")
+    other.keyboard.press("Enter")
+    wait_for_page(other, 3)
+    assert "newer answer" in other.inner_text("#alert"), "it stays, however fast one goes on"
     other.click("text=Show page 1")
     wait_for_page(other, 1)
     assert chosen(other) == ["5"]
+    other.click("text=Put mine back")
+    assert chosen(other) == ["1"], "what was not saved is not lost"
+    other.keyboard.press("u")
+    assert chosen(other) == ["5"]
     other.keyboard.press("3")  # having seen the newer one, they may still change it
     other.keyboard.press("Enter")
-    stars.wait_for("tabs", 2)
-    assert [(one["label"], one["revision"]) for one in stars.answers("tabs")] == [(5, 1), (3, 2)]
+    stars.wait_for("tabs", 3)
+    assert [(one["label"], one["revision"]) for one in stars.answers("tabs")] == [(5, 1), (2, 1), (3, 2)]
 
 
 @in_browser
@@ -704,7 +711,7 @@ def test_the_keys_of_the_page_are_those_that_studies_may_not_take() -> None:
     folder = Path(assay.collecting.__file__).parent
     reserved = {key.upper() for key in RESERVED_KEYS}
     helped = set(re.findall(r"<kbd>(.)</kbd>", (folder / "templates" / "work.html").read_text(encoding="utf-8")))
-    letters = re.search(r"const LETTERS = \{(.*?)\}", (folder / "static" / "work.js").read_text(encoding="utf-8"))
+    letters = re.search(r"const LETTERS = \{(.*?)\}", (folder / "static" / "keys.js").read_text(encoding="utf-8"))
     assert letters is not None
     acts = set(re.findall(r'"?([A-Z?])"?: "', letters[1]))
     assert acts == {key for key in reserved if not key.isdigit()}

@@ -402,7 +402,7 @@ def everything(person: Annotator, others: int, say: str) -> None:
         person.send("PUT", f"/drafts/{number}", {"revision": 0, "body": {}})
         person.send("POST", "/answers", person.body(number, {"1": 1}))
     for name in ("assay.css", "work.js", "nothing.js"):
-        person.send("GET", f"/static/{name}")
+        person.send("GET", f"/static/now/{name}")
 
 
 def test_no_response_holds_what_is_somebody_elses(tmp_path: Path) -> None:

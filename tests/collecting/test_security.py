@@ -242,8 +242,8 @@ def test_every_reply_has_its_headers(serve: Any) -> None:
     replies += [lead.send("GET", path) for path in ("/lead", "/lead/live", "/lead/labels.csv", "/lead/answers.zip")]
     replies += [visitor.send("GET", path) for path in ("/", "/work", "/lead", "/join/x", "/lead/join/x", "/health")]
     replies += [
-        visitor.send("GET", "/static/work.js"),
-        visitor.send("GET", "/static/x"),
+        visitor.send("GET", "/static/now/work.js"),
+        visitor.send("GET", "/static/now/x"),
         visitor.send("OPTIONS", "/work"),
     ]
     replies += [visitor.send("HEAD", "/work"), visitor.send("TRACE", "/work"), visitor.send("POST", "/work", b"")]
@@ -318,7 +318,7 @@ def test_images_come_from_the_study_alone(tmp_path: Path) -> None:
     ],
 )
 def test_static_files_are_those_and_no_others(serve: Any, path: str) -> None:
-    reply = serve().visitor().send("GET", f"/static/{path}")
+    reply = serve().visitor().send("GET", f"/static/now/{path}")
     assert reply.status in (404, 405), reply
     assert b"import" not in reply.body
     assert b"root:" not in reply.body
@@ -498,7 +498,7 @@ def test_bodies_that_no_browser_sends(serve: Any, url: str) -> None:
 
 ROUTES = (
     *("/", "/health", "/consent", "/work", "/work/{}", "/pages", "/pages?after={}", "/answers", "/drafts/{}", "/lead"),
-    *("/images/{}/{}", "/static/{}", "/join/{}", "/lead/join/{}", "/lead/live", "/lead/people", "/lead/people/state"),
+    *("/images/{}/{}", "/static/now/{}", "/join/{}", "/lead/join/{}", "/lead/live", "/lead/people", "/lead/people/state"),
     *("/lead/people/link", "/lead/study", "/lead/reopen", "/lead/labels.csv", "/lead/answers.zip", "/{}", "/lead/{}"),
 )
 _texts = st.one_of(

@@ -126,9 +126,9 @@ class _Page:
         )
         files = sorted(path for path in _STATIC.iterdir() if path.is_file())
         self.static = {path.name: path for path in files}
-        version = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+        self.version = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
         self.templates.globals.update(
-            version=version, study=design.study.config.name or design.study.folder.resolve().name
+            version=self.version, study=design.study.config.name or design.study.folder.resolve().name
         )
         self.app = FastAPI(title="assay", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
         self.app.add_middleware(Protection, host=base_url and urlsplit(base_url).netloc)
@@ -245,11 +245,13 @@ class _Page:
         def health() -> dict[str, bool]:
             return {"ok": True}
 
-        @app.get("/static/{name}")
-        def static(name: str) -> Response:
+        # The version stands in the path, so that the files that a script imports by their names have it too.
+        @app.get("/static/{version}/{name}")
+        def static(version: str, name: str) -> Response:
             if name not in self.static:
                 raise HTTPException(404, "No such file.")
-            return FileResponse(self.static[name], headers={"Cache-Control": "public, max-age=31536000, immutable"})
+            lasting = "public, max-age=31536000, immutable" if version == self.version else "no-store"
+            return FileResponse(self.static[name], headers={"Cache-Control": lasting})
 
         @app.get("/")
         def start(assay: Token = None) -> Response:

@@ -1,0 +1,57 @@
+// What is not saved yet: kept on the device at once, and on the server when the typing pauses.
+
+import { forget, keep, kept } from "./device.js";
+import { fillTask, isChanged, numberOf, readTask, revisionOf, tell } from "./form.js";
+import { refused } from "./sending.js";
+import { countFrom, secondsOn } from "./time.js";
+
+const DRAFT_AFTER = 800; // ms without typing until a draft goes to the server
+const draftTimers = new Map();
+const waitingDrafts = new Map(); // by task: what is to be sent
+
+/** Keep what stands at a task at once, and send it when the typing pauses. */
+export function keepDraft(task) {
+  const id = task.dataset.task;
+  const body = { ...readTask(task), revision: revisionOf(task), at: Date.now(), seconds: secondsOn(numberOf(task.closest("form"))) };
+  if (isChanged(task)) keep(`draft:${id}`, body);
+  else forget(`draft:${id}`);
+  clearTimeout(draftTimers.get(id));
+  draftTimers.set(id, setTimeout(sendDraft, DRAFT_AFTER, id));
+  waitingDrafts.set(id, body);
+}
+
+function sendDraft(id) {
+  const body = waitingDrafts.get(id);
+  clearTimeout(draftTimers.get(id));
+  waitingDrafts.delete(id);
+  if (!body || refused) return;
+  const options = { method: "PUT", headers: { "content-type": "application/json" } };
+  options.body = JSON.stringify({ revision: body.revision, body });
+  options.keepalive = options.body.length < 20000; // browsers carry no more than 64 KiB past the end of a page
+  fetch(`/drafts/${id}`, options).catch(() => {}); // it is kept here, and the next one is sent again
+}
+
+/** Send all that waits, before the page goes. */
+export function sendDrafts() {
+  for (const id of [...waitingDrafts.keys()]) sendDraft(id);
+}
+
+export function dropDraft(id) {
+  clearTimeout(draftTimers.get(id));
+  waitingDrafts.delete(id);
+  forget(`draft:${id}`);
+}
+
+export function restoreDraft(task) {
+  const id = task.dataset.task;
+  const local = kept(`draft:${id}`);
+  const served = task.dataset.draft ? JSON.parse(task.dataset.draft).body : null;
+  const revision = revisionOf(task);
+  const fitting = [local, served].filter((draft) => draft?.answers && draft.revision === revision);
+  if (local && local.revision < revision) forget(`draft:${id}`);
+  const draft = fitting.sort((a, b) => b.at - a.at)[0];
+  if (!draft) return;
+  fillTask(task, { answers: draft.answers, skip: draft.skip ?? "", flag: draft.flag ?? "", comment: draft.comment ?? "" });
+  countFrom(numberOf(task.closest("form")), draft.seconds ?? 0);
+  if (isChanged(task)) tell(task, "Restored what you had not saved yet.");
+}

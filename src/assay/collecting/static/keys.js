@@ -1,0 +1,164 @@
+// What keys, buttons and fields do.
+
+import { all, byId, grow, moveSlider, needsAnswer, questionsOf, readSlider, showWrong, tasksOf } from "./form.js";
+import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
+import { enter, save, undo } from "./saving.js";
+import { actOnAlert, ask, hideAlert, reasonIn } from "./words.js";
+
+async function skip(task) {
+  if (!task || !(await ask("skip"))) return;
+  task.dataset.skip = reasonIn(byId("skip"));
+  for (const question of questionsOf(task)) showWrong(question, "");
+  changed(task);
+  const next = questionsOf(current).find(needsAnswer);
+  if (next) focusQuestion(next);
+  else if (tasksOf(current).length === 1) save();
+  else document.querySelector("[data-act=save]").focus();
+}
+
+async function flag(task) {
+  if (!task) return;
+  if (task.dataset.flag) task.dataset.flag = "";
+  else if (await ask("flag")) task.dataset.flag = reasonIn(byId("flag"));
+  else return;
+  changed(task);
+}
+
+function comment(task) {
+  if (!task) return;
+  task.querySelector(".remark").hidden = false;
+  task.querySelector(".comment").focus();
+}
+
+function act(name, button) {
+  const task = button?.closest("[data-task]") ?? activeTask();
+  const acts = {
+    save,
+    undo,
+    previous,
+    skip: () => skip(task),
+    flag: () => flag(task),
+    comment: () => comment(task),
+    instructions: () => ask("instructions"),
+    keys: () => ask("keys"),
+    dismiss: hideAlert,
+    "alert-action": actOnAlert,
+    cancel: () => button.closest("dialog").close(),
+    unskip: () => {
+      task.dataset.skip = "";
+      changed(task);
+      focusQuestion(questionsOf(task)[0]);
+    },
+  };
+  acts[name]?.();
+}
+
+const LETTERS = { U: "undo", S: "skip", F: "flag", P: "previous", C: "comment", I: "instructions", "?": "keys" };
+
+/** Give a question the answer of a key; true where the key meant something to it. */
+function answerByKey(question, key) {
+  const { kind } = question.dataset;
+  if (kind === "text") return false;
+  if (kind === "number") {
+    if (!/^[0-9.,-]$/.test(key)) return false;
+    const box = question.querySelector(".figure");
+    box.value = key;
+    box.focus();
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    return true;
+  }
+  const radios = all("input[type=radio]", question);
+  const arrow = { ARROWLEFT: "←", ARROWRIGHT: "→" }[key];
+  if (arrow && kind !== "preference") return false;
+  let radio = radios.find((one) => one.dataset.key === (arrow ?? key));
+  if (!radio && /^[1-9]$/.test(key)) {
+    const places = kind === "preference" ? [radios[0], radios[2]] : radios.some((one) => /^[0-9]$/.test(one.dataset.key)) ? [] : radios;
+    radio = places[Number(key) - 1];
+  }
+  if (!radio) return false;
+  radio.checked = true;
+  radio.focus();
+  radio.dispatchEvent(new Event("input", { bubbles: true }));
+  return true;
+}
+
+const writes = (element) => element.matches("textarea, input:not([type=radio]):not([type=range]):not([type=checkbox])");
+
+export function onKey(event) {
+  if (event.defaultPrevented || event.isComposing || event.altKey) return;
+  const { target } = event;
+  const dialog = document.querySelector("dialog[open]");
+  if (dialog) return keyInDialog(event, dialog);
+  if (event.ctrlKey || event.metaKey) {
+    if (event.key === "Enter" && !event.repeat && current?.contains(target)) take(event, enter);
+    return;
+  }
+  if (writes(target)) {
+    if (event.key === "Enter" && target.matches(".figure") && !event.repeat) take(event, enter);
+    if (event.key === "Escape") take(event, () => leaveText(target));
+    return;
+  }
+  if (event.key === "Enter") {
+    if (!target.closest("button, a, summary") && !event.repeat && current) take(event, enter);
+    return;
+  }
+  const key = event.key.toUpperCase();
+  const question = activeQuestion();
+  if (event.key.startsWith("Arrow") && target.matches("[type=range]")) return;
+  if (question && current.dataset.phase === undefined && answerByKey(question, key)) event.preventDefault();
+  else if (LETTERS[key] && !event.repeat) take(event, () => act(LETTERS[key]));
+}
+
+function take(event, action) {
+  event.preventDefault();
+  action();
+}
+
+/** Out of a text field, so that keys answer again; the question stays the active one. */
+function leaveText(field) {
+  const place = field.closest("[data-question]") ?? field.closest("[data-task]") ?? current;
+  place.tabIndex = -1;
+  place.focus({ preventScroll: true });
+}
+
+function keyInDialog(event, dialog) {
+  if (writes(event.target) || event.ctrlKey || event.metaKey) return;
+  const radio = all("input[data-key]", dialog).find((one) => one.dataset.key === event.key);
+  if (!radio) return;
+  event.preventDefault();
+  radio.checked = true;
+  radio.focus();
+}
+
+export function onInput(event) {
+  const { target } = event;
+  const task = target.closest("[data-task]");
+  if (!task) return;
+  const question = target.closest("[data-question]");
+  if (target.matches(".slider")) readSlider(target);
+  if (target.matches(".figure")) moveSlider(question);
+  if (target.matches("textarea")) grow(target);
+  changed(task, question);
+}
+
+export function onClick(event) {
+  const button = event.target.closest("[data-act]");
+  if (button) {
+    if (event.detail > 1 && button.dataset.act === "save") return; // the second half of a double click
+    act(button.dataset.act, button);
+  } else if (event.target.matches(".slider.unset")) {
+    // A click on the very middle of a slider changes nothing, and yet chooses the middle.
+    event.target.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
+/** A dialog that asks for a reason closes only with one. */
+export function onSubmit(event) {
+  const { target } = event;
+  if (target.matches("form.page")) event.preventDefault();
+  const dialog = target.closest("#skip, #flag");
+  if (!dialog || event.submitter?.value !== "yes" || reasonIn(dialog)) return;
+  event.preventDefault();
+  dialog.querySelector(".wrong").hidden = false;
+  dialog.querySelector("input").focus();
+}

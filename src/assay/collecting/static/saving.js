@@ -1,0 +1,206 @@
+// Saving a page, and what follows from the server's word on it: practice, refusals, newer answers, undo.
+
+import { keep, kept, nameInQueue, newKey, queue } from "./device.js";
+import { dropDraft } from "./drafts.js";
+import {
+  fillTask, given, isAnswered, isChanged, isOpen, labelOf, needsAnswer, numberOf, questionsOf, readTask, revisionOf,
+  saved, showWrong, taskOf, tasksOf, tell, wrongNow,
+} from "./form.js";
+import {
+  activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isShown, progress, sayWaiting, show,
+  showAlertAbout, showPhase, takeIn,
+} from "./pages.js";
+import { send, showStatusOnce } from "./sending.js";
+import { endTime, secondsOn, signOfLife } from "./time.js";
+import { hideAlert, hidePassingAlert, showAlert } from "./words.js";
+
+const savedPages = kept("saved") ?? []; // for undo: the numbers of the pages saved here, the last one last
+const replies = new Map(); // by key: who waits for the server's word on an answer
+
+/** Enter: on to the next open question of the page; save when there is none. */
+export function enter() {
+  const question = activeQuestion();
+  const next = current && questionsOf(current).find((one) => one !== question && needsAnswer(one));
+  if (next && !needsAnswer(question) && !wrongNow(question)) focusQuestion(next);
+  else save();
+}
+
+/** Keep the answers of this page in the queue and go on; while practising, wait for what the server says. */
+export async function save() {
+  const form = current;
+  if (!form || form.dataset.phase === "waiting") return;
+  if (form.dataset.phase === "feedback") {
+    delete form.dataset.phase;
+    goOn();
+    return;
+  }
+  const wrong = questionsOf(form).filter(wrongNow);
+  for (const question of questionsOf(form)) showWrong(question, wrong.includes(question) ? wrongNow(question) : "");
+  if (wrong.length) {
+    focusQuestion(wrong[0]);
+    return;
+  }
+  const entries = makeEntries(form);
+  if (!entries.length) {
+    goOn();
+    return;
+  }
+  savedPages.push(numberOf(form));
+  keep("saved", savedPages.slice(-50));
+  hidePassingAlert();
+  progress();
+  if (form.dataset.practice === undefined) {
+    goOn();
+    send();
+    return;
+  }
+  form.dataset.phase = "waiting";
+  showPhase();
+  const waiting = Promise.all(entries.map((entry) => new Promise((done) => replies.set(entry.key, done))));
+  send();
+  const found = (await waiting).flatMap((reply) => reply?.feedback ?? []);
+  delete form.dataset.phase;
+  showPhase();
+  if (!form.isConnected) return;
+  if (found.length) showFeedback(form, found);
+  else if (form === current && !tasksOf(form).some(isOpen)) goOn();
+}
+
+/** One entry of the queue for each task whose answer is new or changed. */
+function makeEntries(form) {
+  signOfLife();
+  const tasks = tasksOf(form);
+  const seconds = Math.round((secondsOn(numberOf(form)) / tasks.length) * 10) / 10;
+  let turn = 1 + Math.max(0, ...queue().map((entry) => entry.turn));
+  const entries = tasks.filter((task) => isOpen(task) || isChanged(task)).map((task) => {
+    const state = readTask(task);
+    const answered = state.skip ? [] : questionsOf(task).filter(isAnswered);
+    const labels = Object.fromEntries(answered.map((question) => [question.dataset.question, labelOf(question)]));
+    const about = { task: Number(task.dataset.task), page: numberOf(form), revision: revisionOf(task) };
+    const entry = { key: newKey(), turn: turn++, ...about, labels, state, seconds };
+    entry.counts = isOpen(task) && task.dataset.practice === undefined;
+    keep(nameInQueue(entry), entry);
+    task.dataset.key = entry.key;
+    task.dataset.state = state.skip ? "skipped" : "answered";
+    saved.set(task.dataset.task, state);
+    dropDraft(task.dataset.task);
+    tell(task, "");
+    return entry;
+  });
+  if (entries.length) endTime(numberOf(form));
+  return entries;
+}
+
+/** What a practice item shows once it is answered: which labels were right, and why. */
+function showFeedback(form, found) {
+  form.dataset.phase = "feedback";
+  showPhase();
+  for (const { question: name, right, expected, words } of found) {
+    const question = questionsOf(form).find((one) => one.dataset.name === name);
+    const place = question?.querySelector(".feedback");
+    if (!place) continue;
+    const verdict = right ? "Right." : expected ? `Expected here: ${expected}.` : "Not what was expected.";
+    place.textContent = [verdict, words].filter(Boolean).join(" ");
+    place.className = `feedback ${right ? "right" : "not-right"}`;
+    place.hidden = false;
+  }
+  form.querySelector(".feedback:not([hidden])")?.focus();
+}
+
+/** What the page does once the server has spoken of an answer. */
+export function follow(entry, status, reply) {
+  const task = taskOf(entry.task);
+  const shows = task?.dataset.key === entry.key;
+  if (shows) delete task.dataset.key;
+  if (status === 200) {
+    if (shows) task.dataset.revision = reply.revision;
+    progress(entry.counts ? 1 : 0);
+  } else if (status === 409) {
+    takeNewer(entry, reply);
+  } else if (status === 422 || status === 400) {
+    giveBack(entry, reply);
+  } else {
+    const words = reply.message || `The server did not take an answer (${status}).`;
+    showAlertAbout(entry.page, `${words} It was not saved.`, { stays: true });
+  }
+  replies.get(entry.key)?.(reply);
+  replies.delete(entry.key);
+  if (current !== null) return;
+  sayWaiting();
+  if (!queue().length) fetchMore({ anyway: true });
+}
+
+/** A newer answer was given elsewhere: that one stands, and is shown. The one from here can be put back, unsaved. */
+function takeNewer(entry, reply) {
+  dropDraft(entry.task);
+  const shown = isShown(entry.page);
+  if (reply.html) takeIn(reply.html, entry.page);
+  if (shown) show(current, { push: false });
+  progress();
+  const words = `${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`;
+  const goThere = async () => isShown(entry.page) || (await goTo(entry.page)) || isShown(entry.page);
+  const putBack = async () => (await goThere()) && putInto([[taskOf(entry.task), entry.state]]);
+  const offer = () => {
+    const differs = JSON.stringify(readTask(taskOf(entry.task))) !== JSON.stringify(entry.state);
+    showAlert(words, differs ? { label: "Put mine back", action: putBack, stays: true } : {});
+  };
+  const lead = async () => (await goThere()) && offer();
+  if (shown) offer();
+  else showAlert(words, { label: `Show page ${entry.page}`, action: lead, stays: true });
+}
+
+/** Fill tasks with answers that were not saved. */
+function putInto(states) {
+  for (const [task, state] of states) {
+    fillTask(task, state);
+    changed(task);
+  }
+  hideAlert();
+}
+
+/** The server refused an answer: back to its page, with the words at the question. */
+function giveBack(entry, reply) {
+  for (const later of queue()) {
+    if (later.task === entry.task) keep(nameInQueue(later), { ...later, revision: later.revision - 1 });
+  }
+  keep(`draft:${entry.task}`, { ...entry.state, revision: entry.revision, at: Date.now(), seconds: entry.seconds });
+  progress();
+  const words = reply.message || "An answer was not taken.";
+  const task = taskOf(entry.task);
+  if (!task) {
+    showAlertAbout(entry.page, words, { stays: true });
+    return;
+  }
+  task.dataset.state = entry.revision === 0 ? "open" : task.dataset.state;
+  saved.set(task.dataset.task, given.get(task.dataset.task));
+  fillTask(task, entry.state);
+  const form = task.closest("form");
+  if (form !== current) show(form);
+  showAlert(words);
+  for (const [id, why] of Object.entries(reply.questions ?? {})) {
+    const question = questionsOf(task).find((one) => one.dataset.question === id);
+    if (question) showWrong(question, why);
+  }
+  const first = task.querySelector(".question.is-wrong");
+  if (first) focusQuestion(first);
+}
+
+/** Take back what is not saved on this page; where there is nothing, go to what was saved last. */
+export function undo() {
+  const form = current;
+  const unsaved = form ? tasksOf(form).filter(isChanged) : [];
+  if (!unsaved.length) {
+    while (savedPages.length && form && savedPages.at(-1) === numberOf(form)) savedPages.pop();
+    if (savedPages.length) goTo(savedPages.pop());
+    else if (form) showStatusOnce("Nothing to undo");
+    return;
+  }
+  const before = unsaved.map((task) => [task, readTask(task)]);
+  for (const task of unsaved) {
+    fillTask(task, saved.get(task.dataset.task));
+    for (const question of questionsOf(task)) showWrong(question, "");
+    changed(task);
+  }
+  showAlert("Taken back what was not saved.", { label: "Put it back", action: () => putInto(before) });
+  form.querySelector(".page-title").focus({ preventScroll: true });
+}

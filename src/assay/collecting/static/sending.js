@@ -1,0 +1,122 @@
+// Answers leave the queue of this device in order, one at a time, and each only once the server has spoken of it.
+
+import { forget, nameInQueue, PREFIX, queue, settings } from "./device.js";
+import { byId } from "./form.js";
+import { inWords, showAlert } from "./words.js";
+
+export const WAITS = [1, 2, 4, 8, 15]; // seconds between attempts
+let sending = false;
+export let refused = ""; // why the server takes nothing from this browser any more
+let tries = 0;
+let sendTimer = 0;
+let savedAt = null;
+export let settled = 0; // how many answers the server has spoken of
+let follow = () => {}; // what the page does then
+const tabs = "BroadcastChannel" in window ? new BroadcastChannel(PREFIX) : null;
+
+/** Begin to send; `action` is told what the server said of each answer, whichever tab sent it. */
+export function beginSending(action) {
+  follow = action;
+  tabs?.addEventListener("message", ({ data }) => settle(data.entry, data.status, data.reply));
+  send();
+}
+
+/** Send what is in the queue, in order; one tab at a time where the browser can see to it. */
+export async function send() {
+  clearTimeout(sendTimer);
+  if (sending || refused) return showStatus();
+  sending = true;
+  try {
+    await (navigator.locks ? navigator.locks.request(`${PREFIX}send`, sendAll) : sendAll());
+  } finally {
+    sending = false;
+    showStatus();
+  }
+  if (queue().length && !refused) sendTimer = setTimeout(send, tries ? 1000 * WAITS[Math.min(tries - 1, WAITS.length - 1)] : 0);
+}
+
+async function sendAll() {
+  for (let entry = queue()[0]; entry && !refused; entry = queue()[0]) {
+    showStatus();
+    const [status, reply] = await post(entry);
+    if (status === 0 || status === 408 || status === 425 || status === 429 || status >= 500) {
+      tries += 1;
+      return;
+    }
+    tries = 0;
+    if (status === 401 || status === 403) return refuse(reply.message);
+    if (status === 404 && (await isSomebodyElse())) return refuse(SOMEBODY_ELSE);
+    settle(entry, status, reply);
+    tabs?.postMessage({ entry, status, reply });
+  }
+}
+
+/** The server's status and words; 0 where none came. */
+async function post(entry) {
+  const { skip, comment, flag } = entry.state;
+  const { task, key, revision, labels, seconds } = entry;
+  const body = JSON.stringify({ task, key, revision, labels, skip: skip || null, comment, flag, seconds });
+  try {
+    const options = { method: "POST", headers: { "content-type": "application/json" }, body, signal: AbortSignal.timeout(30000) };
+    const reply = await fetch("/answers", options);
+    const words = await readJson(reply);
+    return reply.ok && !words.saved ? [0, {}] : [reply.status, words]; // a login page of some network is no receipt
+  } catch {
+    return [0, {}];
+  }
+}
+
+export const SOMEBODY_ELSE = "Another person's link was opened in this browser. Please open your own again.";
+
+export const readJson = (reply) => reply.json().catch(() => ({}));
+
+async function isSomebodyElse() {
+  try {
+    const page = new DOMParser().parseFromString(await (await fetch("/work")).text(), "text/html");
+    const { person } = page.body.dataset;
+    return person !== undefined && person !== settings.person;
+  } catch {
+    return false;
+  }
+}
+
+/** The server has spoken of an answer: it leaves the queue, and the page follows. */
+function settle(entry, status, reply) {
+  forget(nameInQueue(entry));
+  settled += 1;
+  if (status === 200) savedAt = new Date(reply.at * 1000);
+  follow(entry, status, reply);
+  showStatus();
+}
+
+/** The link is dead: nothing is sent any more, nothing is thrown away. */
+export function refuse(words) {
+  refused = words || "This link no longer works.";
+  const waiting = queue().length;
+  showAlert(waiting ? `${refused} ${inWords(waiting)} kept on this device.` : refused, { stays: true });
+  showStatus();
+}
+
+export function showStatus() {
+  const waiting = queue().length;
+  const answers = `${waiting} ${waiting === 1 ? "answer" : "answers"} kept on this device`;
+  let [kind, words] = ["", ""];
+  if (refused) [kind, words] = ["bad", waiting ? `Not saved, ${answers}` : "Link no longer works"];
+  else if (!navigator.onLine) [kind, words] = ["open", waiting ? `Offline, ${answers}` : "Offline"];
+  else if (waiting && tries) [kind, words] = ["open", waiting > 1 ? `Not saved, trying again (${answers})` : "Not saved, trying again"];
+  else if (waiting) [kind, words] = ["", "Saving…"];
+  else if (savedAt) [kind, words] = ["good", `Saved ${savedAt.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`];
+  const status = byId("status");
+  status.className = `status ${kind}`;
+  if (status.textContent !== words) status.textContent = words;
+}
+
+export function tryNow() {
+  tries = Math.min(tries, 1);
+  send();
+}
+
+export function showStatusOnce(words) {
+  byId("status").textContent = words;
+  setTimeout(showStatus, 2500);
+}
