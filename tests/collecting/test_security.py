@@ -498,8 +498,17 @@ def test_bodies_that_no_browser_sends(serve: Any, url: str) -> None:
 
 ROUTES = (
     *("/", "/health", "/consent", "/work", "/work/{}", "/pages", "/pages?after={}", "/answers", "/drafts/{}", "/lead"),
-    *("/images/{}/{}", "/static/now/{}", "/join/{}", "/lead/join/{}", "/lead/live", "/lead/people", "/lead/people/state"),
-    *("/lead/people/link", "/lead/study", "/lead/reopen", "/lead/labels.csv", "/lead/answers.zip", "/{}", "/lead/{}"),
+    *("/images/{}/{}", "/static/{}/{}", "/join/{}", "/lead/join/{}", "/lead/live", "/lead/people"),
+    *(
+        "/lead/people/state",
+        "/lead/people/link",
+        "/lead/study",
+        "/lead/reopen",
+        "/lead/labels.csv",
+        "/lead/answers.zip",
+        "/{}",
+        "/lead/{}",
+    ),
 )
 _texts = st.one_of(
     st.sampled_from(["ana", "1", "2", "yes", "active", "paused", "open", "first", "", *ODD_TEXTS]),
