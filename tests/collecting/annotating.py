@@ -569,20 +569,13 @@ class Served:
 # -- many at once -----------------------------------------------------------------------------------
 
 
-def quota_of(answers: int) -> int:
-    """A little more than is needed: who comes last may have had the very items that still lack answers."""
-    return answers + max(4, answers // 20)
-
-
 def prepared(folder: Path, people: int, answers: int, overlap: int, store: str | None) -> dict[str, str]:
-    """A study in which so many people have so many items each on average, every item ``overlap`` times; their links."""
+    """A study in which so many people have just so many items each, every item ``overlap`` times; their links."""
     items = people * answers // overlap
     rows = [
         {"item": f"i{n:05d}", "text": f"Text number {n}. " + "It is neither good nor bad. " * 20} for n in range(items)
     ]
-    write_study(
-        folder, items=rows, people={"overlap": overlap, "quota": quota_of(answers), "instructions": "Read all of it."}
-    )
+    write_study(folder, items=rows, people={"overlap": overlap, "quota": answers, "instructions": "Read all of it."})
     study = load_study(folder)
     with study.open_store(store) as opened:
         return invite_people(study, opened, [f"person {n:03d}" for n in range(people)])
@@ -683,5 +676,5 @@ def simulate(
         killer.join()
     seconds = time.perf_counter() - begun
     with load_study(folder).open_store(store) as opened:
-        wrong += verify(found, opened, overlap, quota_of(answers))
+        wrong += verify(found, opened, overlap, answers)
     return found, wrong, done[0], seconds

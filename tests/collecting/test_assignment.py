@@ -20,6 +20,7 @@ from assay.collecting import answers, invitations
 from assay.collecting.answers import Submission
 from assay.collecting.assignment import Assigner, progress
 from assay.collecting.design import Design
+from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
 from assay.collecting.triplets import PairCounts, Sampler
 from assay.data.store import Store
@@ -121,6 +122,67 @@ def test_overlap_is_exact_and_nobody_gets_an_item_twice(site):
     had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
     assert all(len(items) == len(set(items)) == 6 for items in had.values())
     assert set(Counter(itertools.chain(*had.values())).values()) == {3}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("people", "items", "overlap", "quota"), [(6, 20, 3, 10), (3, 18, 2, 12), (5, 15, 4, 12)])
+def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, overlap, quota, seed):
+    made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}", items=items)
+    chance = random.Random(seed)
+    weights = {f"p{number}": chance.random() ** 3 + 0.05 for number in range(people)}  # some are much faster
+    for name in weights:
+        made.person(name)
+    had: dict[str, list[str]] = {name: [] for name in weights}
+    while any(open_now := [name for name in weights if len(had[name]) < quota]):
+        (name,) = chance.choices(open_now, [weights[one] for one in open_now])
+        held = made.hold(name, most=chance.choice([1, 4]))
+        assert held.pages, f"nothing is left for {name} after {len(had[name])} of {quota}"
+        for task in made.tasks(name, held.pages):
+            made.answer(name, task)
+            had[name].append(made.item_of(task))
+    assert all(len(mine) == len(set(mine)) == quota for mine in had.values())
+    assert set(Counter(itertools.chain(*had.values())).values()) == {overlap}
+
+
+def most_filled(places: dict[str, int], room: dict[str, int], had: dict[str, set[str]]) -> int:
+    """The most places that can be filled, by augmenting paths from one place at a time."""
+    taken: dict[str, list[str]] = {name: [] for name in room}
+
+    def find(item: str, seen: set[str]) -> bool:
+        for name in room:
+            if name in seen or item in had[name] or item in taken[name]:
+                continue
+            seen.add(name)
+            if len(taken[name]) < room[name]:
+                taken[name].append(item)
+                return True
+            for other in list(taken[name]):
+                if find(other, seen):
+                    taken[name].remove(other)
+                    taken[name].append(item)
+                    return True
+        return False
+
+    return sum(find(item, set()) for item, number in places.items() for _ in range(number))
+
+
+@given(st.data())
+def test_what_is_safe_is_what_loses_no_place(data):
+    items, people = [f"i{n}" for n in range(data.draw(st.integers(1, 6)))], ["ana", "ben", "chi", "dan"]
+    places = {item: data.draw(st.integers(0, 3)) for item in items}
+    room = {name: data.draw(st.integers(0, 4)) for name in people}
+    had = {name: set(data.draw(st.lists(st.sampled_from(items), max_size=4))) for name in people}
+    before = most_filled(places, room, had)
+    for name in people:
+        safe = Rest(dict(places), dict(room), {k: set(v) for k, v in had.items()}).safe_for(name)
+        expected = set()
+        for item in items:
+            if places[item] and room[name] and item not in had[name]:
+                rest = Rest(dict(places), dict(room), {k: set(v) for k, v in had.items()})
+                rest.take(name, item)
+                if most_filled(rest.places, rest.room, rest.had) == before - 1:
+                    expected.add(item)
+        assert safe == expected
 
 
 def test_overlap_by_group(site):

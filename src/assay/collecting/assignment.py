@@ -8,7 +8,7 @@ happens in turn (`Store.in_turn`), so that no two people are given the last plac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -17,7 +17,8 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from assay.collecting.design import Design, Session
-from assay.collecting.invitations import Person
+from assay.collecting.invitations import Person, everybody
+from assay.collecting.lookahead import MOST_PAIRS, Rest
 from assay.collecting.triplets import Sampler, Triplet, name_of
 from assay.data import schema
 from assay.data.store import Role, chance
@@ -26,6 +27,8 @@ from assay.data.study import TRIPLET, TRIPLET_ITEMS, Item
 PAUSED = "paused"
 WINDOW = 400
 """So many items of a person's order are looked at together for the one that lacks most answers."""
+LOOK_EVERY = 10.0
+"""Seconds until it is counted again whether few enough places are left to look ahead."""
 
 Reason = Literal["done", "later", "paused", "empty"]
 
@@ -57,6 +60,7 @@ class Assigner:
         self.known = {role: list(self.store.known_items(role)) for role in _KNOWN}
         self._full: dict[tuple[str, str], set[str]] = {}
         self._full_since = 0.0
+        self._look_at: dict[tuple[str, str], float] = {}
         self._sampler: Sampler | None = None
         self._drawn_until = 0
 
@@ -102,15 +106,19 @@ class Assigner:
         party: str,
         now: float,
         taken: dict[str, int],
+        allowed: Collection[str] | None = None,
     ) -> list[str] | None:
         """The next items of an order (one, or those of a document) with places free; the least answered first.
 
         ``taken`` keeps what was counted for the next look in the same turn, as nobody else gives meanwhile.
+        With ``allowed``, no other items than those.
         """
         wanted = self.design.overlap(party)
         if wanted == 0:
             return None
         full = self._known_full(condition, party, now)
+        if allowed is not None:
+            order = ([name for name in group if name in allowed] for group in order)
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
@@ -146,6 +154,39 @@ class Assigner:
             .having(sa.func.count() >= wanted)
         )
         return list(db.execute(query).scalars())
+
+    def rest(self, db: sa.Connection, condition: str, party: str, now: float) -> Rest | None:
+        """What is left of a session for a group; None where any item will do for anybody.
+
+        Only where quotas bind and items come one by one; and only once there is little enough to look ahead.
+        """
+        wanted, quota = self.design.overlap(party), self.design.people.quota
+        if not wanted or quota is None or self.design.people.together or self.design.drawn_from is not None:
+            return None
+        if now < self._look_at.get((condition, party), 0.0):
+            return None
+        t = schema.tasks.c
+        about = (t.questions == self.design.asked_now, t.condition == condition, t.repeat == 1, t.role == "item")
+        counting = (t.party == party, sa.not_(t.extra), _taken(now))
+        full = sa.select(t.item).where(*about, *counting).group_by(t.item).having(sa.func.count() >= wanted)
+        places = dict.fromkeys(self.design.names, wanted)
+        for item in db.execute(full).scalars():
+            places.pop(item, None)
+        counted = sa.select(t.annotator, sa.func.count()).where(*about).group_by(t.annotator)
+        given = {str(name): int(number) for name, number in db.execute(counted)}
+        here = [one for one in everybody(self.store) if one.state != "revoked"]
+        names = [one.name for one in here if self.design.party(one.attributes) == party]
+        room = {name: quota - given.get(name, 0) for name in names if given.get(name, 0) < quota}
+        if len(places) * len(room) > MOST_PAIRS:
+            self._look_at[condition, party] = now + LOOK_EVERY
+            return None
+        had: dict[str, set[str]] = {}
+        counts = sa.case((sa.and_(*counting), 1), else_=0)
+        for name, item, number in db.execute(sa.select(t.annotator, t.item, counts).where(*about, t.item.not_in(full))):
+            had.setdefault(name, set()).add(item)
+            if item in places:
+                places[item] -= number
+        return Rest(places, room, had)
 
     def soonest_back(self, db: sa.Connection, person: str, condition: str, party: str, now: float) -> float | None:
         """When the first place that others hold, on an item that this person has not had, may come back."""
@@ -244,6 +285,7 @@ class _Giving:
         self.party = self.design.party(person.attributes)
         self.now = assigner.store.now(db)
         self._taken: dict[str, dict[str, int]] = {}
+        self._rest: dict[str, Rest | None] = {}
         t = schema.tasks.c
         mine = sa.select(
             *(t.id, t.item, t.questions, t.condition, t.repeat, t.role, t.party, t.session, t.page, t.place),
@@ -367,9 +409,17 @@ class _Giving:
     def _new(self, session: Session, seen: set[str]) -> list[str] | None:
         if self.design.drawn_from is not None:
             return self.assigner.triplet(self.db, self.person.name, seen, self.party, self.now)
+        about = (session.condition, self.party, self.now)
+        if session.condition not in self._rest:
+            self._rest[session.condition] = self.assigner.rest(self.db, *about)
+        rest = self._rest[session.condition]
+        safe = None if rest is None else rest.safe_for(self.person.name)
         order = self.design.pages(self.assigner.order(self.person.name, session.condition))
         taken = self._taken.setdefault(session.condition, {})
-        return self.assigner.free(self.db, order, seen, session.condition, self.party, self.now, taken)
+        names = self.assigner.free(self.db, order, seen, *about, taken, safe)
+        if rest is not None and names is not None:
+            rest.take(self.person.name, names[0])
+        return names
 
     def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:
         page = max((t.page for t in self.mine), default=0) + 1

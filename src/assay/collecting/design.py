@@ -129,6 +129,11 @@ class Design:
         yield from groups.values()
 
     @property
+    def names(self) -> Sequence[str]:
+        """The items as they are listed."""
+        return self._names
+
+    @property
     def n_items(self) -> int:
         """How many items there are."""
         return len(self._names)
