@@ -134,6 +134,7 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     page.keyboard.press("Space")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    page.wait_for_url("**/work*")  # loaded, the script with it
     page.wait_for_selector("form.page:visible")
     assert visible(page, "input:checked").count() == 0
     assert visible(page, ".slider.unset").count() == 1, "no slider stands anywhere before it is touched"
