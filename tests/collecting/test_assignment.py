@@ -124,10 +124,18 @@ def test_overlap_is_exact_and_nobody_gets_an_item_twice(site):
     assert set(Counter(itertools.chain(*had.values())).values()) == {3}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("people", "items", "overlap", "quota"), [(6, 20, 3, 10), (3, 18, 2, 12), (5, 15, 4, 12)])
-def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, overlap, quota, seed):
-    made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}", items=items)
+def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, overlap, quota, seed, together):
+    if together:  # three items of each document, on one page
+        quota *= 3
+        rows = "".join(f"r{n:03},d{n // 3},text {n}\n" for n in range(3 * items))
+        about = STARS + "items: {file: items.csv, document: document}\n"
+        words = f"overlap: {overlap}\nquota: {quota}\nseed: {seed}\ntogether: true"
+        made = site(words, questions=about, items="item,document,review\n" + rows)
+    else:
+        made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}", items=items)
     chance = random.Random(seed)
     weights = {f"p{number}": chance.random() ** 3 + 0.05 for number in range(people)}  # some are much faster
     for name in weights:

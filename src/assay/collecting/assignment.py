@@ -106,19 +106,19 @@ class Assigner:
         party: str,
         now: float,
         taken: dict[str, int],
-        allowed: Collection[str] | None = None,
+        safe: Collection[str] | None = None,
     ) -> list[str] | None:
         """The next items of an order (one, or those of a document) with places free; the least answered first.
 
         ``taken`` keeps what was counted for the next look in the same turn, as nobody else gives meanwhile.
-        With ``allowed``, no other items than those.
+        With ``safe``, no other pages than those.
         """
         wanted = self.design.overlap(party)
         if wanted == 0:
             return None
         full = self._known_full(condition, party, now)
-        if allowed is not None:
-            order = ([name for name in group if name in allowed] for group in order)
+        if safe is not None:
+            order = (group for group in order if self.design.page_of(group[0]) in safe)
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
@@ -158,10 +158,10 @@ class Assigner:
     def rest(self, db: sa.Connection, condition: str, party: str, now: float) -> Rest | None:
         """What is left of a session for a group; None where any item will do for anybody.
 
-        Only where quotas bind and items come one by one; and only once there is little enough to look ahead.
+        Only where quotas bind and pages are of one size; and only once there is little enough to look ahead.
         """
-        wanted, quota = self.design.overlap(party), self.design.people.quota
-        if not wanted or quota is None or self.design.people.together or self.design.drawn_from is not None:
+        wanted, quota, size = self.design.overlap(party), self.design.people.quota, self.design.page_size
+        if not wanted or quota is None or size is None or self.design.drawn_from is not None:
             return None
         if now < self._look_at.get((condition, party), 0.0):
             return None
@@ -169,23 +169,27 @@ class Assigner:
         about = (t.questions == self.design.asked_now, t.condition == condition, t.repeat == 1, t.role == "item")
         counting = (t.party == party, sa.not_(t.extra), _taken(now))
         full = sa.select(t.item).where(*about, *counting).group_by(t.item).having(sa.func.count() >= wanted)
-        places = dict.fromkeys(self.design.names, wanted)
+        lacking = dict.fromkeys(self.design.names, wanted)
         for item in db.execute(full).scalars():
-            places.pop(item, None)
+            lacking.pop(item, None)
         counted = sa.select(t.annotator, sa.func.count()).where(*about).group_by(t.annotator)
         given = {str(name): int(number) for name, number in db.execute(counted)}
         here = [one for one in everybody(self.store) if one.state != "revoked"]
         names = [one.name for one in here if self.design.party(one.attributes) == party]
-        room = {name: quota - given.get(name, 0) for name in names if given.get(name, 0) < quota}
-        if len(places) * len(room) > MOST_PAIRS:
+        room = {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
+        if len(lacking) // size * len(room) > MOST_PAIRS:
             self._look_at[condition, party] = now + LOOK_EVERY
             return None
         had: dict[str, set[str]] = {}
         counts = sa.case((sa.and_(*counting), 1), else_=0)
         for name, item, number in db.execute(sa.select(t.annotator, t.item, counts).where(*about, t.item.not_in(full))):
-            had.setdefault(name, set()).add(item)
-            if item in places:
-                places[item] -= number
+            had.setdefault(name, set()).add(self.design.page_of(item))
+            if item in lacking:
+                lacking[item] -= number
+        places: dict[str, int] = {}
+        for item, number in lacking.items():
+            page = self.design.page_of(item)
+            places[page] = max(number, places.get(page, 0))
         return Rest(places, room, had)
 
     def soonest_back(self, db: sa.Connection, person: str, condition: str, party: str, now: float) -> float | None:
@@ -418,7 +422,7 @@ class _Giving:
         taken = self._taken.setdefault(session.condition, {})
         names = self.assigner.free(self.db, order, seen, *about, taken, safe)
         if rest is not None and names is not None:
-            rest.take(self.person.name, names[0])
+            rest.take(self.person.name, self.design.page_of(names[0]))
         return names
 
     def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
@@ -118,6 +119,10 @@ class Design:
             chance(self.people.seed, "items", person, condition).shuffle(names)
         return names
 
+    def page_of(self, item: str) -> str:
+        """What stands on one page has one name: that of the item, or of its document where those stand together."""
+        return (self._document_of.get(item) or item) if self.people.together else item
+
     def pages(self, order: Sequence[str]) -> Iterator[list[str]]:
         """An order of items as pages: one by one, or a document at a time where it first comes up."""
         if not self.people.together:
@@ -125,8 +130,14 @@ class Design:
             return
         groups: dict[str, list[str]] = {}
         for name in order:
-            groups.setdefault(self._document_of.get(name) or name, []).append(name)
+            groups.setdefault(self.page_of(name), []).append(name)
         yield from groups.values()
+
+    @cached_property
+    def page_size(self) -> int | None:
+        """How many items each page has; None where documents have different numbers of items."""
+        sizes = set(Counter(self.page_of(name) for name in self._names).values()) if self.people.together else {1}
+        return sizes.pop() if len(sizes) == 1 else None
 
     @property
     def names(self) -> Sequence[str]:

@@ -22,7 +22,7 @@ wherever fewest answers are."""
 
 @dataclass
 class Rest:
-    """What is left of a study for one group of people.
+    """What is left of a study for one group of people; an item here may be a whole document on one page.
 
     Attributes
     ----------
