@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-MOST_PAIRS = 20_000
+MOST_PAIRS = 8_000
 """Open items times people with room, up to which one looks ahead. With more of both there is room enough to go
 wherever fewest answers are."""
 
