@@ -45,9 +45,13 @@ class Site:
         (folder / "study.yaml").write_text(text)
         self.study = load_study(folder)
         self.store = self.study.open_store(url)
-        self.store.take_in(self.study)
-        self.design = Design(self.study, self.store)
-        self.assigner = Assigner(self.design)
+        try:
+            self.store.take_in(self.study)
+            self.design = Design(self.study, self.store)
+            self.assigner = Assigner(self.design)
+        except StudyError:
+            self.store.close()
+            raise
 
     def person(self, name: str, **attributes: str) -> invitations.Person:
         return invitations.find(self.store, name) or invitations.invite(self.design, name, attributes)
