@@ -507,8 +507,12 @@ class Served:
         """Every reply to anybody but the lead."""
         self.study = load_study(folder)
         self.store = self.study.open_store(store)
-        self.links = invite_people(self.study, self.store, people)
-        self.app = make_app(self.study, self.store, SECRET)
+        try:
+            self.links = invite_people(self.study, self.store, people)
+            self.app = make_app(self.study, self.store, SECRET)
+        except BaseException:
+            self.store.close()
+            raise
 
     @property
     def design(self) -> Design:
