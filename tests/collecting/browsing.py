@@ -26,6 +26,8 @@ from assay.data.store import Store
 from assay.data.study import Study, load_study
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
+VENDOR = Path(__file__).parent / "vendor"
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browser")
 
 
@@ -177,3 +179,17 @@ def screenshot(page: Any, name: str, *, full: bool = True) -> None:
     """Keep how a page looks."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=full)
+
+
+def no_violations(page: Any, where: str) -> None:
+    """Nothing that axe knows stands in the way of anybody."""
+    page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document).then(one => one.violations)")
+    said = [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found]
+    assert not said, f"{where}: {said}"
+
+
+def fits(page: Any) -> None:
+    """Nothing is wider than the screen."""
+    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert max(width) <= page.viewport_size["width"]

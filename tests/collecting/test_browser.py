@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browser, Site, in_browser, screenshot
+from browsing import PHONE, VENDOR, Browser, Site, fits, in_browser, no_violations, screenshot
 from example_studies import STUDIES, stars
 
 import assay.collecting
 from assay.collecting.invitations import set_state
 from assay.data.study import RESERVED_KEYS
 
-VENDOR = Path(__file__).parent / "vendor"
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 SAVED = re.compile(r"^Saved \d\d:\d\d$")
 
 
@@ -442,6 +440,7 @@ def test_the_older_of_two_tabs_is_told(browser: Browser, site: Callable[[str], S
     other.click("text=Show page 1")
     wait_for_page(other, 1)
     assert chosen(other) == ["5"]
+    screenshot(other, "a-newer-answer", full=False)
     other.click("text=Put mine back")
     assert chosen(other) == ["1"], "what was not saved is not lost"
     other.keyboard.press("u")
@@ -651,20 +650,6 @@ def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
 
 
 # -- for every eye, hand and screen ---------------------------------------------------------------------
-
-
-def no_violations(page: Any, where: str) -> None:
-    """Nothing that axe knows stands in the way of anybody."""
-    page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document).then(one => one.violations)")
-    said = [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found]
-    assert not said, f"{where}: {said}"
-
-
-def fits(page: Any) -> None:
-    """Nothing is wider than the screen."""
-    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert max(width) <= page.viewport_size["width"]
 
 
 @in_browser

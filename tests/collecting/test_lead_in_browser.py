@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +11,12 @@ pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
 from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
-from browsing import Browser, Site, in_browser, screenshot
+from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
 
-VENDOR = Path(__file__).parent / "vendor"
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {},
     "dark": {"color_scheme": "dark"},
-    "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+    "phone": PHONE,
 }
 
 
@@ -59,11 +57,8 @@ def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
     screenshot(page, f"lead-{look}")
     for one in range(page.locator("details").count()):
         page.locator("details").nth(one).evaluate("one => { one.open = true; }")
-    page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document).then(one => one.violations)")
-    assert [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found] == []
-    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert width[0] <= width[1]
+    no_violations(page, f"the lead's page, {look}")
+    fits(page)
 
 
 @in_browser

@@ -224,6 +224,11 @@ class _Page:
     # -- routes ---------------------------------------------------------------------------------
 
     def _routes(self) -> None:
+        self._errors()
+        self._routes_of_people()
+        self._routes_of_lead()
+
+    def _errors(self) -> None:
         app = self.app
 
         @app.exception_handler(Refused)
@@ -240,6 +245,9 @@ class _Page:
             where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
             text = f"This request can not be read: {', '.join(sorted(where)[:5]) or 'its body'}."
             return self._say(request, 422, "This can not be read", text, "malformed")
+
+    def _routes_of_people(self) -> None:
+        app = self.app
 
         @app.get("/health")
         def health() -> dict[str, bool]:
@@ -341,7 +349,8 @@ class _Page:
             # The file's own name stays here: it may tell who made the image.
             return Response(path.read_bytes(), media_type=_IMAGES[path.suffix.lower()])
 
-        # -- whoever leads the study ------------------------------------------------------------
+    def _routes_of_lead(self) -> None:
+        app = self.app
 
         @app.get("/lead/join/{token}")
         def lead_join(token: str) -> Response:

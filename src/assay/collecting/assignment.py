@@ -74,15 +74,17 @@ class Assigner:
 
     # -- what the items still need --------------------------------------------------------------
 
+    def _that_count(self, condition: str, party: str) -> tuple[sa.ColumnElement[bool], ...]:
+        """The tasks of a session and group that may count toward their items' overlap."""
+        t = schema.tasks.c
+        asked = (t.questions == self.design.asked_now, t.condition == condition, t.party == party)
+        return (*asked, t.repeat == 1, sa.not_(t.extra))
+
     def live(self, db: sa.Connection, items: Sequence[str], condition: str, party: str, now: float) -> dict[str, int]:
         """How many places of each item are taken: answered, or given and not yet run out."""
         t = schema.tasks.c
-        query = (
-            sa.select(t.item, sa.func.count())
-            .where(t.item.in_(items), t.questions == self.design.asked_now, t.condition == condition)
-            .where(t.party == party, t.repeat == 1, sa.not_(t.extra), _taken(now))
-            .group_by(t.item)
-        )
+        which = (t.item.in_(items), *self._that_count(condition, party), _taken(now))
+        query = sa.select(t.item, sa.func.count()).where(*which).group_by(t.item)
         return {item: int(number) for item, number in db.execute(query)}
 
     def has_place(self, db: sa.Connection, task: Any, now: float) -> bool:
@@ -146,13 +148,8 @@ class Assigner:
         self, db: sa.Connection, items: Sequence[str], condition: str, party: str, wanted: int
     ) -> list[str]:
         t = schema.tasks.c
-        query = (
-            sa.select(t.item)
-            .where(t.item.in_(items), t.questions == self.design.asked_now, t.condition == condition)
-            .where(t.party == party, t.repeat == 1, sa.not_(t.extra), t.state == "answered")
-            .group_by(t.item)
-            .having(sa.func.count() >= wanted)
-        )
+        which = (t.item.in_(items), *self._that_count(condition, party), t.state == "answered")
+        query = sa.select(t.item).where(*which).group_by(t.item).having(sa.func.count() >= wanted)
         return list(db.execute(query).scalars())
 
     def rest(self, db: sa.Connection, condition: str, party: str, now: float) -> Rest | None:
@@ -167,7 +164,7 @@ class Assigner:
             return None
         t = schema.tasks.c
         about = (t.questions == self.design.asked_now, t.condition == condition, t.repeat == 1, t.role == "item")
-        counting = (t.party == party, sa.not_(t.extra), _taken(now))
+        counting = (*self._that_count(condition, party), _taken(now))
         full = sa.select(t.item).where(*about, *counting).group_by(t.item).having(sa.func.count() >= wanted)
         lacking = dict.fromkeys(self.design.names, wanted)
         for item in db.execute(full).scalars():
@@ -197,9 +194,9 @@ class Assigner:
         t = schema.tasks.c
         mine = sa.select(t.item).where(t.annotator == person, t.condition == condition)
         query = sa.select(sa.func.min(t.expires_at)).where(
-            *(t.questions == self.design.asked_now, t.condition == condition, t.party == party),
+            *self._that_count(condition, party),
             *(t.state == "given", t.expires_at > now, t.annotator != person, t.item.not_in(mine)),
-            *(t.role.in_(("item", "triplet")), t.repeat == 1, sa.not_(t.extra)),
+            t.role.in_(("item", "triplet")),
         )
         found = db.execute(query).scalar()
         return None if found is None else float(found)

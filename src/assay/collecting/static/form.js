@@ -78,7 +78,9 @@ export function fillTask(task, state) {
   showMarks(task);
 }
 
-export const isChanged = (task) => JSON.stringify(readTask(task)) !== JSON.stringify(saved.get(task.dataset.task));
+/** Whether a task holds just what stands in a state. */
+export const holds = (task, state) => JSON.stringify(readTask(task)) === JSON.stringify(state);
+export const isChanged = (task) => !holds(task, saved.get(task.dataset.task));
 
 /** What the server says was given, in the shape of readTask. */
 export function givenIn(task) {

@@ -3,7 +3,7 @@
 import { keep, kept, nameInQueue, newKey, queue } from "./device.js";
 import { dropDraft } from "./drafts.js";
 import {
-  fillTask, given, isAnswered, isChanged, isOpen, labelOf, needsAnswer, numberOf, questionsOf, readTask, revisionOf,
+  fillTask, given, holds, isAnswered, isChanged, isOpen, labelOf, needsAnswer, numberOf, questionsOf, readTask, revisionOf,
   saved, showWrong, taskOf, tasksOf, tell, wrongNow,
 } from "./form.js";
 import {
@@ -138,11 +138,14 @@ function takeNewer(entry, reply) {
   if (shown) show(current, { push: false });
   progress();
   const words = `${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`;
-  const goThere = async () => isShown(entry.page) || (await goTo(entry.page)) || isShown(entry.page);
+  const goThere = async () => {
+    if (!isShown(entry.page)) await goTo(entry.page);
+    return isShown(entry.page);
+  };
   const putBack = async () => (await goThere()) && putInto([[taskOf(entry.task), entry.state]]);
   const offer = () => {
-    const differs = JSON.stringify(readTask(taskOf(entry.task))) !== JSON.stringify(entry.state);
-    showAlert(words, differs ? { label: "Put mine back", action: putBack, stays: true } : {});
+    const same = holds(taskOf(entry.task), entry.state);
+    showAlert(words, same ? {} : { label: "Put mine back", action: putBack, stays: true });
   };
   const lead = async () => (await goThere()) && offer();
   if (shown) offer();
