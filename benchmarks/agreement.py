@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from assay.agreement.categorical import (
+from assay.concordance.categorical import (
     cohen_kappa,
     exact_agreement,
     fleiss_kappa,
@@ -27,8 +27,8 @@ from assay.agreement.categorical import (
     krippendorff_alpha,
     scott_pi,
 )
-from assay.agreement.icc import icc
-from assay.agreement.numerical import bias, correlation, mae, nmae, rmse
+from assay.concordance.icc import icc
+from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
 from assay.data.annotations import Annotations
 from assay.data.chunks import scan
 from assay.data.scales import Ordinal

@@ -148,7 +148,7 @@ def start_up() -> None:
     for what, command in (
         ("import assay", [sys.executable, "-c", "import assay"]),
         ("import assay and read, alt_test", [sys.executable, "-c", "import assay; assay.read, assay.alt_test"]),
-        ("assay --help", [sys.executable, "-m", "assay.cli", "--help"]),
+        ("assay --help", [sys.executable, "-m", "assay", "--help"]),
     ):
 
         def run(command: list[str] = command) -> None:

@@ -90,8 +90,8 @@ limits: {{concurrency: {AT_ONCE}}}
 
 def requests_of(folder: Path, questions: int) -> list[Request]:
     """The requests that the run will make."""
-    from assay.data.study import load_study
     from assay.judging.plan import Plan
+    from assay.study.study import load_study
 
     study = load_study(folder)
     with study.open_store(str(folder / "bare.db")) as store:
@@ -152,8 +152,8 @@ def raw(url: str, folder: Path, questions: int) -> float:
 
 def judged(url: str, folder: Path, questions: int) -> float:
     """A judging run, from its first claim to its last answer."""
-    from assay.data.study import load_study
     from assay.judging.run import judge_study
+    from assay.study.study import load_study
 
     (folder / "study.db").unlink(missing_ok=True)
     done = judge_study(load_study(folder))

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import assay
-from assay.reporting import plots
+from assay.replacement import pictures
+from assay.verdict import labels
 
 FOLDER = Path(__file__).parent / "pictures"
 labels = assay.read(
@@ -13,9 +14,9 @@ judges = assay.compare_judges(labels, annotators="crowd")
 tests = list(judges.tests.values())
 found = {
     "forest": judges.tests["gpt-4o"].plot(),
-    "epsilon": plots.epsilon_curves(tests),
-    "size": plots.size_curves(tests),
-    "labels": plots.label_shares(labels),
+    "epsilon": pictures.epsilon_curves(tests),
+    "size": pictures.size_curves(tests),
+    "labels": labels.label_shares(table),
 }
 for name, ax in found.items():
     ax.figure.set_facecolor("white")

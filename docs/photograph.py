@@ -20,7 +20,7 @@ from assay.collecting import answers, invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
 from assay.collecting.pages import pages_of
-from assay.data.study import load_study
+from assay.study.study import load_study
 
 FOLDER = Path(__file__).parent / "pictures"
 PORT = 8499

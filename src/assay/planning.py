@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay import figures
 from assay.data.annotations import Annotations
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
@@ -24,6 +23,7 @@ from assay.estimation import Result, json_safe, signature
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import EPSILON, Expertise, Settings, TestTable
+from assay.reporting import pictures as figures
 from assay.simulation import CATEGORIES, NOISE, Source, simulate
 
 if TYPE_CHECKING:

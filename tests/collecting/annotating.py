@@ -34,9 +34,9 @@ from fastapi.testclient import TestClient
 from assay.collecting.app import make_app
 from assay.collecting.design import Design
 from assay.collecting.invitations import Signer, find, invite
-from assay.data import schema
-from assay.data.store import Store
-from assay.data.study import Study, load_study
+from assay.study import schema
+from assay.study.store import Store
+from assay.study.study import Study, load_study
 
 SECRET = "a secret for tests alone, 32 signs"
 STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
@@ -112,7 +112,7 @@ class Server:
 
     def start(self, wait: float = 60) -> None:
         """Start it, and wait until it answers."""
-        program = "from assay.cli import main; main()"
+        program = "from assay.cli.app import main; main()"
         command = [sys.executable, "-c", program, "serve", str(self.folder), "--port", str(self.port)]
         command += ["--store", self.store] if self.store else []
         command += ["--workers", str(self.workers)] if self.workers > 1 else []

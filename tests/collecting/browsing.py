@@ -21,9 +21,9 @@ import sqlalchemy as sa
 import yaml
 from annotating import Server, invite_people
 
-from assay.data import schema
-from assay.data.store import Store
-from assay.data.study import Study, load_study
+from assay.study import schema
+from assay.study.store import Store
+from assay.study.study import Study, load_study
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
 VENDOR = Path(__file__).parent / "vendor"

@@ -23,9 +23,9 @@ from assay.collecting.design import Design
 from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
 from assay.collecting.triplets import PairCounts, Sampler
-from assay.data.store import Store
-from assay.data.study import load_study
 from assay.errors import StudyError
+from assay.study.store import Store
+from assay.study.study import load_study
 
 DAY = 86400.0
 STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
@@ -78,7 +78,7 @@ class Site:
 
     def item_of(self, task) -> str:
         with self.store.reading() as db:
-            from assay.data import schema
+            from assay.study import schema
 
             t = schema.tasks.c
             import sqlalchemy as sa

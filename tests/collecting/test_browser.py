@@ -15,7 +15,7 @@ from example_studies import STUDIES, stars
 
 import assay.collecting
 from assay.collecting.invitations import set_state
-from assay.data.study import RESERVED_KEYS
+from assay.study.study import RESERVED_KEYS
 
 SAVED = re.compile(r"^Saved \d\d:\d\d$")
 

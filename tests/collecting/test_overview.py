@@ -16,8 +16,8 @@ import assay
 from assay.collecting import agreed, overview
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
-from assay.data import schema
 from assay.data.scales import parse_scale
+from assay.study import schema
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
 FIXED = {"order": "fixed", "ahead": 1}

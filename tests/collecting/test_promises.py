@@ -32,9 +32,9 @@ from annotating import (
 
 from assay import cli
 from assay.collecting.invitations import Signer, invite, new_link, set_state
-from assay.data import schema
-from assay.data.study import load_study
 from assay.errors import StudyError
+from assay.study import schema
+from assay.study.study import load_study
 
 KINDS: tuple[dict[str, Any], ...] = (
     STARS,

@@ -21,9 +21,9 @@ from assay.collecting import invitations
 from assay.collecting.forms import PageForm
 from assay.collecting.pages import pages_of
 from assay.collecting.records import README, archive, labels_csv
-from assay.data import schema
-from assay.data.study import scale_of
 from assay.errors import StudyError
+from assay.study import schema
+from assay.study.study import scale_of
 
 FILES = ("answers", "tasks", "questions", "forms", "items", "contents", "people")
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import assay.collecting
-from assay.data import schema
+from assay.study import schema
 
 MARKUP = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'><b>bold</b>&amp;</textarea></title>{{ 7*7 }}"
 SQL = "x'); DROP TABLE answers; --\" OR 1=1 /* $1 %s %(a)s ? :a \\"

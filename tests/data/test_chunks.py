@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.agreement import sheet as sheets
-from assay.agreement.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
-from assay.agreement.icc import icc
-from assay.agreement.numerical import correlation, mae
+from assay.concordance import sheet as sheets
+from assay.concordance.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
+from assay.concordance.icc import icc
+from assay.concordance.numerical import correlation, mae
 from assay.data.annotations import Annotations
 from assay.data.chunks import scan
 from assay.data.scales import Interval, Nominal, Ordinal

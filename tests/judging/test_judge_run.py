@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 from chat_server import ChatServer, Say, faults, item_of
 
-from assay.data.study import load_study
 from assay.errors import JudgeError, StudyError
 from assay.judging import run as run_module
 from assay.judging.run import estimate_study, judge_study
+from assay.study.study import load_study
 
 QUICK = {"first_wait": 0.005}
 PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
@@ -289,7 +289,7 @@ def test_two_runs_at_once_never_ask_the_same_question(make_study):
 
 RUN = """
 import sys
-from assay.data.study import load_study
+from assay.study.study import load_study
 from assay.judging.run import judge_study
 judge_study(load_study(sys.argv[1]))
 """

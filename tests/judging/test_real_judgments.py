@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from assay import alt_test
-from assay.data.reading import read
-from assay.data.study import load_study
 from assay.judging.run import judge_study
+from assay.reading import read
+from assay.study.study import load_study
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "alt_test"
 SCALES = {"wax": None, "cebab_stars": "1-5"}

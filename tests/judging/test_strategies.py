@@ -9,12 +9,12 @@ import re
 import pytest
 from chat_server import ChatServer, Say, item_of
 
-from assay.data.ensembles import combined
-from assay.data.study import Judge
 from assay.errors import StudyError
 from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
 from assay.judging.run import judge_study
+from assay.study.ensembles import combined
+from assay.study.study import Judge
 
 
 def people(study, n):

@@ -195,8 +195,8 @@ def test_a_study_s_own_answers(tmp_path):
     pytest.importorskip("aiohttp")
     import json
 
-    from assay.data.study import load_study
     from assay.judging.run import judge_study
+    from assay.study.study import load_study
 
     (tmp_path / "items.csv").write_text("item,a,b\np1,x,y\np2,x,y\n")
     (tmp_path / "study.yaml").write_text(

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from panels import columns, random_study, table
 
 from assay.data.annotations import Annotations
-from assay.data.reading import read
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
+from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
 from assay.replacement.panel import EPSILON, Settings, TestTable

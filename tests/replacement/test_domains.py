@@ -12,9 +12,9 @@ from panels import columns, random_study, table
 from statsmodels.stats.multitest import multipletests
 
 from assay.data.annotations import Annotations
-from assay.data.reading import read
 from assay.data.scales import Ordinal
 from assay.errors import DataError, DesignError
+from assay.reading import read
 from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.domains import alt_test_by, alt_test_paired

@@ -12,11 +12,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.collecting.design import Design
-from assay.data import schema
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import NOT_COUNTED
-from assay.data.study import scale_of
 from assay.errors import AssayError
+from assay.study import schema
+from assay.study.store import NOT_COUNTED
+from assay.study.study import scale_of
 
 log = logging.getLogger("assay.collecting")
 
@@ -110,7 +110,7 @@ def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, s
 def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
     import polars as pl
 
-    from assay.agreement.categorical import krippendorff_alpha
+    from assay.concordance.categorical import krippendorff_alpha
     from assay.data.annotations import Annotations
 
     values = list(labels.values())

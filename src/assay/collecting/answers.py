@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from assay.collecting.assignment import Assigner, parsed
 from assay.collecting.design import Asked, is_wrong
 from assay.collecting.invitations import Person
-from assay.data import schema
 from assay.data.scales import Label
-from assay.data.study import scale_of
+from assay.study import schema
+from assay.study.study import scale_of
 
 RECIPE = "page"
 """What tells an answer on the page from a label in a file."""

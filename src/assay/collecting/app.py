@@ -31,9 +31,9 @@ from assay.collecting.design import Design
 from assay.collecting.invitations import LinkRefusedError, Person, Signer
 from assay.collecting.pages import image_of, pages_of
 from assay.collecting.protection import Protection
-from assay.data.store import Store
-from assay.data.study import Study
 from assay.errors import AssayError, StudyError
+from assay.study.store import Store
+from assay.study.study import Study
 
 log = logging.getLogger("assay.collecting")
 

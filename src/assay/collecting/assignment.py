@@ -20,9 +20,9 @@ from assay.collecting.design import Design, Session
 from assay.collecting.invitations import Person, everybody
 from assay.collecting.lookahead import MOST_PAIRS, Rest
 from assay.collecting.triplets import Sampler, Triplet, name_of
-from assay.data import schema
-from assay.data.store import Role, chance
-from assay.data.study import TRIPLET, TRIPLET_ITEMS, Item
+from assay.study import schema
+from assay.study.store import Role, chance
+from assay.study.study import TRIPLET, TRIPLET_ITEMS, Item
 
 PAUSED = "paused"
 WINDOW = 400

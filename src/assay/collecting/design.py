@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import AskedQuestion, Store, canonical, chance, digest_of
-from assay.data.study import Item, People, Study, scale_of
 from assay.errors import StudyError, listing
+from assay.study.store import AskedQuestion, Store, canonical, chance, digest_of
+from assay.study.study import Item, People, Study, scale_of
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from assay.collecting.design import Asked
 from assay.data.scales import Label
-from assay.data.store import canonical
-from assay.data.study import Item, Question
+from assay.study.store import canonical
+from assay.study.study import Item, Question
 
 Kind = Literal["choice", "preference", "odd-one-out", "number", "text"]
 

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from assay.collecting.design import Design
-from assay.data import schema
-from assay.data.store import Store
-from assay.data.study import Study
 from assay.errors import StudyError
+from assay.study import schema
+from assay.study.store import Store
+from assay.study.study import Study
 
 State = Literal["active", "paused", "revoked"]
 

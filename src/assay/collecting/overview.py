@@ -18,11 +18,11 @@ from assay.collecting.agreed import Agreed, agreement_so_far
 from assay.collecting.answers import RECIPE
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design, is_wrong
-from assay.data import schema
 from assay.data.scales import Scale, parse_scale
-from assay.data.store import NOT_COUNTED
-from assay.data.study import scale_of
 from assay.errors import listing
+from assay.study import schema
+from assay.study.store import NOT_COUNTED
+from assay.study.study import scale_of
 
 log = logging.getLogger("assay.collecting")
 

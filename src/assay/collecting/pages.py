@@ -13,8 +13,8 @@ from assay.collecting.assignment import parsed
 from assay.collecting.design import Design
 from assay.collecting.forms import Field, Given, PageForm, TaskForm, item_fields, question_form
 from assay.collecting.invitations import Person
-from assay.data import schema
-from assay.data.study import Item
+from assay.study import schema
+from assay.study.study import Item
 
 
 def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[PageForm]:

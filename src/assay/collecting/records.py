@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from assay._version import __version__
 from assay.collecting.answers import RECIPE
-from assay.data import schema
 from assay.data.annotations import Annotations
-from assay.data.store import Store
+from assay.study import schema
+from assay.study.store import Store
 
 Rows = Iterable[dict[str, Any]]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from assay.collecting.app import make_app
 from assay.collecting.invitations import Signer, everybody, personal_link, secret_of
-from assay.data.store import Store
-from assay.data.study import Study, load_study
 from assay.errors import StudyError
+from assay.study.store import Store
+from assay.study.study import Study, load_study
 
 _SETTINGS = "ASSAY_SERVE"
 """How worker processes learn what they serve; the secret among it, so it is in no argument list."""

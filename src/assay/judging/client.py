@@ -10,9 +10,9 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from assay.data.store import canonical
-from assay.data.study import Judge, Limits
 from assay.judging.providers import CallFailed, Completion, Provider, Request
+from assay.study.store import canonical
+from assay.study.study import Judge, Limits
 
 log = logging.getLogger("assay.judging")
 

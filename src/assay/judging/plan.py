@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from assay.data.ensembles import combined
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, chance, digest_of
-from assay.data.study import Item, Judge, Study, scale_of
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
 from assay.judging.providers import Request
+from assay.study.ensembles import combined
+from assay.study.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, chance, digest_of
+from assay.study.study import Item, Judge, Study, scale_of
 
 _RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
 """What makes two answers of a judge different answers; where it runs and what it costs do not."""

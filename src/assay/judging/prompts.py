@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.scales import Label, Scale
-from assay.data.store import canonical
-from assay.data.study import Item, Judge, Question
 from assay.errors import StudyError
+from assay.study.store import canonical
+from assay.study.study import Item, Judge, Question
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""

@@ -17,10 +17,10 @@ from time import time
 from typing import Any, Literal, Protocol
 from urllib.request import getproxies
 
-from assay.data.store import canonical
-from assay.data.study import Judge
 from assay.errors import JudgeError, StudyError, require
 from assay.judging.prompts import Message
+from assay.study.store import canonical
+from assay.study.study import Judge
 
 OPENAI_URL = "https://api.openai.com/v1"
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from assay.data.store import Answer, Claim, Store
-from assay.data.study import Judge, Study
 from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
 from assay.judging.plan import Plan
@@ -26,6 +24,8 @@ from assay.judging.prompts import fingerprint
 from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
 from assay.judging.replies import Reply, read_reply
 from assay.judging.storing import Claims, StoreThread
+from assay.study.store import Answer, Claim, Store
+from assay.study.study import Judge, Study
 
 log = logging.getLogger("assay.judging")
 
@@ -205,7 +205,7 @@ def judge_study(
     Parameters
     ----------
     study : Study
-        See `assay.data.study.load_study`.
+        See `assay.study.study.load_study`.
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
     judges : list of str, optional

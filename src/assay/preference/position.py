@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay import figures
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation import Estimate, Floats, Mean, Method, Part, Result, estimate_units, shown, signature, sum_by_unit
+from assay.reporting import pictures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

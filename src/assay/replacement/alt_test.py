@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay import figures
 from assay.data.annotations import Annotations, Repeats
 from assay.errors import counted
 from assay.estimation import Estimate, Interval, Method, Result, estimate_units, shown, signature
@@ -23,6 +22,7 @@ from assay.replacement import decision
 from assay.replacement.alignment import Floats, Ints, Score
 from assay.replacement.decision import Test, Verdict
 from assay.replacement.panel import Comparisons, Expertise, LeftOut, Normalise, Settings, TestTable, Ties
+from assay.reporting import pictures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay import figures
 from assay.data.annotations import Annotations
 from assay.errors import DesignError
 from assay.estimation import Estimate, Interval, Result, estimate_units, shown, signature
 from assay.replacement.alignment import Accuracy, Floats, NegRMSE, PairwiseScore, majority_share
 from assay.replacement.alt_test import AdvantageProbability, AltTest, Prepared, conclude, test_judge
 from assay.replacement.panel import Settings, TestTable
+from assay.reporting import pictures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay import figures
 from assay.errors import DesignError
 from assay.estimation import Result, json_safe, signature
 from assay.replacement import decision
 from assay.replacement.alignment import DENSE_CELLS, Floats, Ints, Panel
+from assay.reporting import pictures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

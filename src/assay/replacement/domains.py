@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from assay import figures
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation import Interval, Result, estimate_units, shown, signature
@@ -18,6 +17,7 @@ from assay.replacement import decision
 from assay.replacement.alignment import Floats, Ints
 from assay.replacement.alt_test import AdvantageProbability, AltTest, test_judge
 from assay.replacement.panel import LeftOut, Settings, TestTable
+from assay.reporting import pictures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,17 +6,25 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from assay import figures
 from assay._version import __version__
 from assay.estimation import Part
+from assay.reporting import pictures as figures
 from assay.reporting import tables
-from assay.reporting.sentences import Card
 from assay.reporting.tables import Table
 
-if TYPE_CHECKING:
-    pass
+
+@dataclass(frozen=True)
+class Card:
+    """One judge's verdict: a sentence, what it rests on, and what to do."""
+
+    judge: str
+    domain: str | None
+    tone: str
+    """``good``, ``bad`` or ``open``."""
+    headline: str
+    evidence: str
+    advice: str
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.reporting.sentences import interval, number
+from assay.reporting.words import interval, number
 
 TITLES: Mapping[str, str] = {
     "judge": "judge",

@@ -1,0 +1,5 @@
+"""``python -m assay``: the commands."""
+
+from assay.cli.app import main
+
+main()

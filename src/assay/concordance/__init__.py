@@ -1,0 +1,1 @@
+"""Do annotators agree, and on which scale best?"""

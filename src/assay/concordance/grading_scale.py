@@ -1,0 +1,624 @@
+"""On which grading scale do judge and people agree best?
+
+The same items are judged on several numeric ranges. Labels are mapped to 0-1, so that scales can be compared;
+all intervals take the items as the sample, and scales are compared under the same resamples.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.concordance.sheet import How, Units, cluster_codes
+from assay.data.annotations import Annotations, Answers, Repeats, natural
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.estimation import Estimate, Floats, Result, Together, Transform, adjust_p, signature, sum_by_unit
+from assay.statistics.base import Ints, PanelStatistic
+from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
+from assay.statistics.variance import Components, Form, IntraclassCorrelation, TwoWay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POOLED = "all"
+"""What the rows over all benchmarks say in the column of the benchmark."""
+
+COLUMNS = ("estimate", "low", "high", "n")
+
+
+@dataclass(frozen=True, eq=False)
+class GradingScaleStudy(Result):
+    """What the choice of the grading scale changes.
+
+    Every table has ``estimate``, ``low``, ``high`` and ``n`` (items). Tables name those of Li et al., "Grading
+    scale impact on LLM-as-a-judge".
+
+    Attributes
+    ----------
+    best : str
+        The scale with the highest pooled ICC(A,1) of the people's mean with the judges' mean.
+    alignment : polars.DataFrame
+        That agreement by ``scale`` and ``benchmark`` ("all" first): ``measure`` is ``icc`` (A,1), ``nmae`` or
+        ``pearson``; ``judge`` is "judges' mean" or one judge (tables 2, 4a, 4b).
+    differences : polars.DataFrame
+        ICC of each scale less that of another, paired, with p-values adjusted (Holm) over the pairs of scales
+        of a benchmark and judge; ``shown`` says whether it differs from 0.
+    reliability : polars.DataFrame
+        ICC(A,k) and ICC(A,1) of the people and of the judges as panels, and ``humans - judges`` (tables 2, 3, 14, 15).
+    consistency : polars.DataFrame
+        ICC(A,1) of each judge with itself across scales: all jointly and each two; "average" is the mean over
+        judges (table 1).
+    groups, conditions : polars.DataFrame or None
+        By a column of the annotators (table 5), and by what was varied besides the scale (table 6).
+    items : polars.DataFrame
+        Each item on each scale: both means on 0-1, their distance ``nmae``, ``aligned`` (at most `threshold`),
+        and what the item table knows of it (App. G).
+    """
+
+    best: str
+    scales: tuple[str, ...]
+    ranges: dict[str, tuple[float, float]]
+    alignment: pl.DataFrame
+    differences: pl.DataFrame
+    reliability: pl.DataFrame
+    consistency: pl.DataFrame
+    groups: pl.DataFrame | None
+    conditions: pl.DataFrame | None
+    items: pl.DataFrame = field(repr=False)
+    humans: tuple[str, ...]
+    judges: tuple[str, ...]
+    by: str | None
+    threshold: float
+    n_items: int
+    n_labels: int
+    repeats: str
+    interval: str
+    confidence: float
+    seed: int
+    left_out: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    data: str
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Pooled and by benchmark, one row a scale: the panels, their agreement and the error (tables 2 to 4a)."""
+        panels = self.reliability.filter(pl.col("form") == "ICC(A,k)").select(
+            "scale", "benchmark", pl.col("panel").alias("what"), *COLUMNS
+        )
+        both = self.alignment.filter(pl.col("judge") == JUDGES_MEAN).select(
+            "scale", "benchmark", pl.col("measure").alias("what"), *COLUMNS
+        )
+        return pl.concat([panels, both])
+
+    @property
+    def signature(self) -> str:
+        """One line to cite."""
+        return signature(
+            "grading-scales",
+            scales=list(self.scales),
+            items=self.n_items,
+            humans=len(self.humans),
+            judges=len(self.judges),
+            labels=self.n_labels,
+            by=self.by,
+            repeats=self.repeats if self.repeats != "error" else None,
+            level=self.confidence,
+            data=self.data,
+        )
+
+    def illusion(self) -> pl.DataFrame:
+        """Where the pooled figure flatters: benchmarks whose agreement on the best scale lies below the pooled one.
+
+        Pooling adds the differences between benchmarks to the variance of items, which an ICC counts as
+        agreement. ``shown``: the interval of the benchmark ends below the pooled figure.
+        """
+        rows = self.alignment.filter(
+            (pl.col("scale") == self.best) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
+        )
+        pooled = rows.filter(pl.col("benchmark") == POOLED)["estimate"][0]
+        below = rows.filter((pl.col("benchmark") != POOLED) & (pl.col("estimate") < pooled)).sort("estimate")
+        return below.select(
+            "benchmark",
+            *COLUMNS,
+            flatters_by=pooled - pl.col("estimate"),
+            shown=(pl.col("high") < pooled).fill_null(False),
+        )
+
+    def summary(self) -> str:
+        """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
+        whole = self.alignment.filter((pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN))
+        icc = {r["scale"]: r for r in whole.filter(pl.col("measure") == "icc").iter_rows(named=True)}
+        lines = [f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._against()}."]
+        others = [f"{s} {_words(icc[s])}" for s in self.scales if s != self.best]
+        lines.append(f"The other scales: {'; '.join(others)}.")
+        lines.append(self._whether_pooling_flatters())
+        poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
+        every = self.items.filter(pl.col("scale") == self.best).height
+        lines.append(f"On {self.best}, {poor} of {every} items are further apart than {self.threshold:g} of the range.")
+        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
+        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return "\n".join([*lines, f"{self.interval}.", self.signature])
+
+    def _whether_pooling_flatters(self) -> str:
+        if self.by is None:
+            return "This is a pooled figure; name a column with by=... to see whether it flatters."
+        by_value = self.alignment.filter(pl.col("benchmark") != POOLED)["benchmark"].n_unique()
+        below = self.illusion().filter("shown")
+        if not below.height:
+            return f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
+        worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in below.iter_rows(named=True))
+        return (
+            f"Reliability illusion: {below.height} of {by_value} values of '{self.by}' lie below the pooled figure "
+            f"({worst})."
+        )
+
+    def _against(self) -> str:
+        rows = self.differences.filter(
+            (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("scale") == self.best)
+        )
+        parts = []
+        for r in rows.iter_rows(named=True):
+            verb = "better than" if r["shown"] else "not shown to be better than"
+            parts.append(f"{verb} {r['other']} (by {r['estimate']:.3f} [{_end(r['low'])}, {_end(r['high'])}])")
+        return ", " + ", ".join(parts) if parts else ""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Agreement by scale and benchmark as bars with intervals."""
+        from assay.concordance.pictures import bars
+
+        return bars(self, ax)
+
+    def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
+        """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
+        from assay.concordance.pictures import icc_against_nmae
+
+        return icc_against_nmae(self, ax, scale=scale)
+
+    def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
+        """The judges' mean against the people's mean, one point an item (figure 2)."""
+        from assay.concordance.pictures import consensus_points
+
+        return consensus_points(self, ax, benchmark=benchmark, scale=scale)
+
+
+JUDGES_MEAN = "judges' mean"
+
+
+def grading_scale_study(
+    labels: Annotations,
+    scale: str = "scale",
+    *,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    by: str | None = None,
+    group: str | None = None,
+    condition: str | None = None,
+    baseline: Any = None,
+    threshold: float = 0.1,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> GradingScaleStudy:
+    """On which of several numeric ranges should people and judges be asked?
+
+    The design of Li et al., "Grading scale impact on LLM-as-a-judge": each annotator labels each item once on each
+    scale. Labels are mapped linearly to 0-1; a consensus is the mean of those who answered.
+
+    Parameters
+    ----------
+    labels : Annotations
+        One criterion, people and judges, with the scale of each answer in a column that is a condition.
+    scale : str
+        That column; its values name ranges (``0-5``, ``0-100``).
+    ranges : mapping, optional
+        Lowest and highest number of each value of ``scale``, where its name does not say.
+    by : str, optional
+        A column of the items (benchmark): every figure is computed for each value, beside the pooled one.
+    group : str, optional
+        A column of the annotators (gender, expertise): people with each value against the judges.
+    condition, baseline : optional
+        Another column that was varied for judges (temperature), and its value in the main analysis.
+    threshold : float
+        Distance on 0-1 up to which an item counts as well aligned; the paper's is 0.1.
+    repeats, clusters, **how
+        See `exact_agreement`.
+
+    Returns
+    -------
+    GradingScaleStudy
+        Tables, ``summary()`` with the scale to ask on, ``plot()``, ``plot_icc_nmae()``, ``plot_consensus()``.
+
+    Raises
+    ------
+    DataError
+        For a column that is not there, a range that can not be read, labels outside their range.
+    DesignError
+        For fewer than two scales, no people or no judges, repeats, a condition without a baseline.
+    """
+    study = _Study(labels, scale, ranges, by, condition, baseline, repeats, clusters, how)
+    alignment, differences = study.alignment()
+    pooled = alignment.filter(
+        (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
+    ).sort("estimate", descending=True, nulls_last=True)
+    return GradingScaleStudy(
+        best=pooled["scale"][0],
+        scales=study.scales,
+        ranges=study.ranges,
+        alignment=alignment,
+        differences=differences,
+        reliability=study.reliability(),
+        consistency=study.consistency(),
+        groups=None if group is None else study.groups(group),
+        conditions=None if condition is None else study.conditions(),
+        items=study.item_table(threshold),
+        humans=study.humans,
+        judges=study.judges,
+        by=by,
+        threshold=threshold,
+        n_items=len(study.items),
+        n_labels=study.n_labels,
+        repeats=repeats if labels.has_repeats else "error",
+        interval=study.interval,
+        confidence=how.get("confidence", 0.95),
+        seed=how.get("seed", 0),
+        left_out=tuple(study.left_out),
+        notes=tuple(study.notes),
+        data=labels.fingerprint,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One number to estimate: labels as (items, columns), and the statistic of them."""
+
+    cells: Floats
+    statistic: PanelStatistic
+
+    def moments(self) -> Floats:
+        item, column = np.nonzero(~np.isnan(self.cells))
+        names = tuple(map(str, range(self.cells.shape[1])))
+        items = tuple(map(str, range(len(self.cells))))
+        return self.statistic.moments(Answers(item, column, self.cells[item, column], items, names))
+
+
+class _Study:
+    """Labels on 0-1 as one matrix a scale, and the tables made from them."""
+
+    def __init__(
+        self,
+        labels: Annotations,
+        scale: str,
+        ranges: Mapping[str, tuple[float, float]] | None,
+        by: str | None,
+        condition: str | None,
+        baseline: Any,
+        repeats: Repeats,
+        clusters: str | None,
+        how: How,
+    ) -> None:
+        if len(labels.criteria) > 1:
+            raise DesignError(
+                f"the table has {len(labels.criteria)} criteria; choose one with labels.where(criterion=...)"
+            )
+        for name in (scale, condition):
+            if name is not None and name not in labels.labels.columns:
+                raise DataError(unknown("column", name, labels.labels.columns))
+        if by is not None and by not in labels.items.columns:
+            raise DataError(unknown("item column", by, labels.items.columns, "the table of items"))
+        repeated = labels.has_repeats
+        labels = labels.resolve_repeats(repeats)
+        self.labels, self.how, self.by, self.condition = labels, how, by, condition
+        self.humans, self.judges = labels.humans, labels.judges
+        if not self.humans or not self.judges:
+            raise DesignError("a study of grading scales compares people with judges; the table has only one of them")
+        self.items = labels.items["item"].to_list()
+        self.names = (*self.humans, *self.judges)
+        self.clusters: Ints | None = None if clusters is None else cluster_codes(labels, clusters)
+        self.left_out: list[tuple[str, int]] = []
+        self.notes = [f"repeated answers: {repeats}"] if repeated else []
+        frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
+        found = natural(frame["_scale"].drop_nulls().unique().to_list())
+        if len(found) < 2:
+            raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales needs two or more")
+        self.ranges = {name: _range(name, ranges) for name in found}
+        self.scales = tuple(sorted(found, key=lambda name: self.ranges[name][1] - self.ranges[name][0]))
+        frame = self._to_unit(frame)
+        self.n_labels = frame.height
+        self.varied = () if condition is None else labels.where(kind="judge").values_of(condition)
+        self.baseline = self._baseline(baseline)
+        self.cells = {s: self._matrix(frame, s, self.baseline) for s in self.scales}
+        self.unit_frame = frame
+        self.interval = "no interval"
+        if any(np.isnan(c).any() for c in self.cells.values()):
+            self.notes.append("some annotators did not answer some items; a consensus is the mean of those who did")
+
+    # -- the labels -----------------------------------------------------------------------------------
+
+    def _to_unit(self, frame: pl.DataFrame) -> pl.DataFrame:
+        low = pl.col("_scale").replace_strict(
+            {s: r[0] for s, r in self.ranges.items()}, default=None, return_dtype=pl.Float64
+        )
+        high = pl.col("_scale").replace_strict(
+            {s: r[1] for s, r in self.ranges.items()}, default=None, return_dtype=pl.Float64
+        )
+        if not frame["label"].dtype.is_numeric():
+            raise DesignError("grading scales are numeric; these labels are not numbers")
+        unscaled = frame.filter(pl.col("_scale").is_null()).height
+        if unscaled:
+            self.left_out.append(("labels without a scale", unscaled))
+        frame = frame.filter(pl.col("_scale").is_not_null()).with_columns(
+            unit=(pl.col("label").cast(pl.Float64) - low) / (high - low)
+        )
+        off = frame.filter(~pl.col("unit").is_between(-1e-9, 1 + 1e-9))
+        if off.height:
+            shown = [
+                f"item '{i}', scale {s}: {v:g}" for i, s, v in off.head(5).select("item", "_scale", "label").iter_rows()
+            ]
+            raise DataError(f"{off.height} labels are outside the range of their scale ({listing(shown)})")
+        return frame
+
+    def _baseline(self, baseline: Any) -> Any:
+        if len(self.varied) <= 1:
+            return self.varied[0] if self.varied else None
+        if baseline is None:
+            raise DesignError(
+                f"judges answered under several values of '{self.condition}' ({listing(self.varied)}); "
+                "say which one the main tables take with baseline=..."
+            )
+        if baseline not in self.varied:
+            raise DataError(unknown(str(self.condition), baseline, self.varied))
+        self.notes.append(f"judges' answers are those with {self.condition} {baseline} unless a table says otherwise")
+        return baseline
+
+    def _matrix(self, frame: pl.DataFrame, scale: str, value: Any) -> Floats:
+        """(items, annotators) on one scale, people whatever the condition, judges under one value of it."""
+        part = frame.filter(pl.col("_scale") == scale)
+        if self.condition is not None:
+            part = part.filter(pl.col("annotator").is_in(self.humans) | (pl.col(self.condition) == value))
+        if part.select("item", "annotator").is_duplicated().any():
+            raise DesignError(
+                f"annotators answered items more than once on scale {scale}; name what was varied with condition=..., "
+                "or choose with labels.where(...)"
+            )
+        cells = np.full((len(self.items), len(self.names)), np.nan)
+        row = part["item"].replace_strict(pl.Series(self.items), pl.Series(range(len(self.items))))
+        column = part["annotator"].replace_strict(pl.Series(self.names), pl.Series(range(len(self.names))))
+        cells[row.to_numpy(), column.to_numpy()] = part["unit"].to_numpy()
+        return cells
+
+    def _columns(self, names: Sequence[str]) -> list[int]:
+        return [self.names.index(name) for name in names]
+
+    def _mean(self, scale: str, names: Sequence[str]) -> Floats:
+        return row_means(self.cells[scale][:, self._columns(names)])
+
+    def benchmarks(self) -> Iterator[tuple[str, Ints]]:
+        """All items, then those of each value of ``by``."""
+        yield POOLED, np.arange(len(self.items))
+        if self.by is not None:
+            column = self.labels.items[self.by].cast(pl.String).fill_null("(none)")
+            for value in natural(column.unique().to_list()):
+                yield value, np.flatnonzero((column == value).to_numpy())
+
+    # -- the tables -----------------------------------------------------------------------------------
+
+    def alignment(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """People's mean with judges': each scale, benchmark and judge; and scales less each other."""
+        rows, differences = [], []
+        for benchmark, items in self.benchmarks():
+            for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
+                pairs = {s: np.stack([self._mean(s, self.humans), self._mean(s, names)], axis=1) for s in self.scales}
+                for measure, statistic, transform in _TWO_COLUMNS:
+                    found, n = self._estimate([_Part(pairs[s], statistic) for s in self.scales], items, transform)
+                    place = {"benchmark": benchmark, "judge": judge}
+                    for s, interval, count in zip(self.scales, found, n, strict=True):
+                        rows.append({"scale": s, **place, "measure": measure, **interval.row(), "n": count})
+                    if measure == "icc":
+                        differences += [{**place, **row} for row in self._compare(found, min(n))]
+        order = ["scale", "benchmark", "judge", "measure", *COLUMNS]
+        frame = pl.DataFrame(differences).select(
+            "benchmark", "judge", "scale", "other", *COLUMNS, "p", "p_adjusted", "shown"
+        )
+        return _frame(rows).select(order), frame.with_columns(pl.col("low", "high", "p", "p_adjusted").fill_nan(None))
+
+    def _compare(self, found: Estimate, n: int) -> list[dict[str, Any]]:
+        """Each scale less each other, under the same resamples."""
+        from scipy.special import stdtr
+
+        pairs = list(itertools.permutations(range(len(self.scales)), 2))
+        if self.how.get("method") == "none":
+            return []
+        weights = np.zeros((len(pairs), len(self.scales)))
+        for row, (a, b) in enumerate(pairs):
+            weights[row, a], weights[row, b] = 1.0, -1.0
+        difference = found.contrast(weights)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = np.abs(difference.value) / difference.standard_error
+        p = np.asarray(2 * stdtr(max(difference.n_units - 1, 1), -t))
+        # A difference and its mirror image are one hypothesis.
+        single = np.array([a < b for a, b in pairs])
+        adjusted = np.full(len(p), np.nan)
+        adjusted[single] = adjust_p(p[single], "holm")
+        position = {pair: i for i, pair in enumerate(pairs)}
+        rows = []
+        for i, (a, b) in enumerate(pairs):
+            q = adjusted[position[(min(a, b), max(a, b))]]
+            shown = bool(q <= 1 - difference.confidence)
+            names = {"scale": self.scales[a], "other": self.scales[b]}
+            rows.append({**names, **difference[i].row(), "n": n, "p": p[i], "p_adjusted": q, "shown": shown})
+        return rows
+
+    def reliability(self) -> pl.DataFrame:
+        """The people and the judges as panels."""
+        rows = []
+        panels = {"humans": self.humans, "judges": self.judges}
+        for scale in self.scales:
+            for benchmark, items in self.benchmarks():
+                for form in ("A,k", "A,1"):
+                    cells = [self.cells[scale][:, self._columns(names)] for names in panels.values()]
+                    parts = [_Part(c, panel_icc(c[items], form)) for c in cells if c.shape[1] > 1]
+                    if not parts:
+                        continue
+                    found, n = self._estimate(parts, items, "fisher")
+                    named = [(p, len(x)) for p, x in panels.items() if len(x) > 1]
+                    place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
+                    for (panel, k), interval, count in zip(named, found, n, strict=True):
+                        rows.append({**place, "panel": panel, "k": k, **interval.row(), "n": count})
+                    if len(parts) == 2 and self.how.get("method") != "none":
+                        less = found.contrast(np.array([[1.0, -1.0]]))[0]
+                        rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
+        schema = {"scale": pl.String, "benchmark": pl.String, "form": pl.String, "panel": pl.String, "k": pl.Int64}
+        return _frame(rows, schema)
+
+    def consistency(self) -> pl.DataFrame:
+        """Each judge with itself across scales, all of them and each two."""
+        rows = []
+        sets = [self.scales, *itertools.combinations(self.scales, 2)] if len(self.scales) > 2 else [self.scales]
+        for benchmark, items in self.benchmarks():
+            for scales in sets:
+                words = ", ".join(scales) if len(scales) > 2 else " vs ".join(scales)
+                parts = []
+                for judge in self.judges:
+                    column = self.names.index(judge)
+                    cells = np.stack([self.cells[s][:, column] for s in scales], axis=1)
+                    parts.append(_Part(cells, IntraclassCorrelation(TwoWay(0.5, len(scales)), ("A,1",), len(scales))))
+                found, n = self._estimate(parts, items, "fisher")
+                place = {"benchmark": benchmark, "scales": words}
+                for judge, interval, count in zip(self.judges, found, n, strict=True):
+                    rows.append({**place, "judge": judge, **interval.row(), "n": count})
+                if len(self.judges) > 1 and self.how.get("method") != "none":
+                    mean = found.contrast(np.full((1, len(self.judges)), 1 / len(self.judges)))[0]
+                    rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
+        return _frame(rows)
+
+    def groups(self, column: str) -> pl.DataFrame:
+        """People with each value of a column of the annotators: with the judges, and among each other."""
+        about = self.labels.annotators
+        if column not in about.columns:
+            raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
+        people = about.filter(pl.col("kind") == "human")
+        rows = []
+        for value in natural(people[column].drop_nulls().cast(pl.String).unique().to_list()):
+            names = people.filter(pl.col(column).cast(pl.String) == value)["annotator"].to_list()
+            for scale in self.scales:
+                pair = np.stack([self._mean(scale, names), self._mean(scale, self.judges)], axis=1)
+                panel = self.cells[scale][:, self._columns(names)]
+                wanted = [(m, _Part(pair, s), t) for m, s, t in _TWO_COLUMNS if m != "pearson"]
+                if len(names) > 1:
+                    wanted.append(("icc within group", _Part(panel, panel_icc(panel, "A,k")), "fisher"))
+                for measure, part, transform in wanted:
+                    found, n = self._estimate([part], np.arange(len(self.items)), transform)
+                    place = {"group": value, "scale": scale, "measure": measure, "annotators": len(names)}
+                    rows.append({**place, **found[0].row(), "n": n[0]})
+        return _frame(rows)
+
+    def conditions(self) -> pl.DataFrame:
+        """Each judge under each value of the condition, with the people."""
+        rows = []
+        for value in self.varied:
+            for scale in self.scales:
+                cells = self._matrix(self.unit_frame, scale, value)
+                for judge in self.judges:
+                    answers = cells[:, self.names.index(judge)]
+                    if np.isnan(answers).all():
+                        continue
+                    pair = np.stack([self._mean(scale, self.humans), answers], axis=1)
+                    for measure, statistic, transform in _TWO_COLUMNS[:2]:
+                        found, n = self._estimate([_Part(pair, statistic)], np.arange(len(self.items)), transform)
+                        place = {"judge": judge, "scale": scale, str(self.condition): value, "measure": measure}
+                        rows.append({**place, **found[0].row(), "n": n[0]})
+        return _frame(rows)
+
+    def item_table(self, threshold: float) -> pl.DataFrame:
+        """Items with both means and their distance, worst first."""
+        parts = []
+        for scale in self.scales:
+            humans, judges = self._mean(scale, self.humans), self._mean(scale, self.judges)
+            part = pl.DataFrame({"item": self.items, "humans": humans, "judges": judges}).with_columns(
+                scale=pl.lit(scale), nmae=(pl.col("humans") - pl.col("judges")).abs()
+            )
+            parts.append(part.filter(pl.col("nmae").is_not_nan()))
+        frame = pl.concat(parts).with_columns(aligned=pl.col("nmae") <= threshold)
+        frame = frame.join(self.labels.items, on="item", how="left").sort("nmae", descending=True, maintain_order=True)
+        return frame.select(
+            "item",
+            "scale",
+            "humans",
+            "judges",
+            "nmae",
+            "aligned",
+            pl.exclude("item", "scale", "humans", "judges", "nmae", "aligned"),
+        )
+
+    def _estimate(self, parts: Sequence[_Part], items: Ints, transform: Transform) -> tuple[Estimate, list[int]]:
+        """Several numbers of the same items under the same resamples, and the items behind each."""
+        moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
+        counts = [int((m != 0).any(axis=1).sum()) for m in moments]
+        joint: Together[Answers] = Together(tuple(p.statistic for p in parts), tuple(m.shape[1] for m in moments))
+        clusters = None if self.clusters is None else self.clusters[items]
+        sums = sum_by_unit(np.concatenate(moments, axis=1), clusters)
+        name = "clusters" if clusters is not None else "items" if len(sums) == len(items) else "blocks"
+        found = Units(joint, sums, tuple(counts), name).estimate(transform, **self.how)
+        if self.interval == "no interval":
+            self.interval = found.describe_interval()
+        return found, counts
+
+
+_FIRST, _SECOND = np.array([0]), np.array([1])
+_TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (
+    ("icc", IntraclassCorrelation(TwoWay(0.5, 2), ("A,1",), 2), "fisher"),
+    ("nmae", MeanOfPairs(Distance("mae"), _FIRST, _SECOND), "log"),
+    ("pearson", MeanOfPairs(Moments2(0.5, "pearson"), _FIRST, _SECOND), "fisher"),
+)
+"""What is computed of two columns on 0-1: people and judges."""
+
+
+def panel_icc(cells: Floats, form: Form) -> PanelStatistic:
+    """The ICC of a panel on 0-1: analysis of variance, or variance components where labels are missing."""
+    k = cells.shape[1]
+    missing = bool(np.isnan(cells).any())
+    return IntraclassCorrelation(Components(0.5, k) if missing else TwoWay(0.5, k), (form,), k)
+
+
+def row_means(cells: Floats) -> Floats:
+    """The mean of what is there in each row; NaN where nothing is."""
+    there = ~np.isnan(cells)
+    number = there.sum(axis=1)
+    return np.asarray(np.where(number > 0, np.where(there, cells, 0.0).sum(axis=1) / np.maximum(number, 1), np.nan))
+
+
+def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
+    if ranges is not None and name in ranges:
+        low, high = ranges[name]
+    else:
+        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*", name)
+        if ends is None:
+            raise DataError(f"'{name}' does not say its range; name it with ranges={{'{name}': (lowest, highest)}}")
+        low, high = float(ends[1]), float(ends[2])
+    if not low < high:
+        raise DataError(f"the range of scale '{name}' must rise; got {low:g} to {high:g}")
+    return float(low), float(high)
+
+
+def _frame(rows: Iterable[dict[str, Any]], schema: dict[str, Any] | None = None) -> pl.DataFrame:
+    numbers = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
+    listed = list(rows)
+    if schema is not None:
+        return pl.DataFrame(listed, schema={**schema, **numbers}).with_columns(pl.col(*COLUMNS[:3]).fill_nan(None))
+    frame = pl.DataFrame(listed, schema_overrides=numbers, infer_schema_length=None)
+    return frame.with_columns(pl.col(*COLUMNS[:3]).fill_nan(None))
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    if row["estimate"] is None:
+        return "undefined"
+    return f"{row['estimate']:.3f} [{_end(row['low'])}, {_end(row['high'])}]"
+
+
+def _end(value: float | None) -> str:
+    return "?" if value is None or not np.isfinite(value) else f"{value:.3f}"

@@ -1,0 +1,591 @@
+"""Intraclass correlations: which share of the variance of labels is the items'?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.concordance.coefficient import Coefficient, Measure, interval_name, wrap
+from assay.concordance.sheet import How, Sheet, in_order
+from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.chunks import Chunks
+from assay.errors import DataError, DesignError, unknown
+from assay.estimation import Floats, Result, estimate, signature
+from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Estimator = Literal["anova", "components"]
+Model = Literal["random", "mixed"]
+
+FORMS: dict[Form, tuple[str, str]] = {
+    "1": ("ICC(1)", "ICC(1,1)"),
+    "k": ("ICC(1,k)", "ICC(1,k)"),
+    "C,1": ("ICC(C,1)", "ICC(3,1)"),
+    "C,k": ("ICC(C,k)", "ICC(3,k)"),
+    "A,1": ("ICC(A,1)", "ICC(2,1)"),
+    "A,k": ("ICC(A,k)", "ICC(2,k)"),
+}
+"""Our name (McGraw & Wong 1996; they write ICC(k) for ICC(1,k)) and that of Shrout & Fleiss (1979)."""
+
+TEN: tuple[tuple[str, Form, str], ...] = (
+    ("one-way random", "1", "case 1"),
+    ("one-way random", "k", "case 1"),
+    *(("two-way random", form, "case 2") for form in ("C,1", "C,k", "A,1", "A,k")),
+    *(("two-way mixed", form, "case 3") for form in ("C,1", "C,k", "A,1", "A,k")),
+)
+"""The ten of McGraw & Wong (1996, table 4). Cases 2 and 3 have one formula; they differ in what it speaks for."""
+
+
+MOST_ALONE = 10
+"""With fewer items of several labels than this beside as many of one, there is no ICC."""
+
+
+@dataclass(frozen=True)
+class FTest:
+    """The F test of no variance between items, and the interval that comes from F distributions."""
+
+    low: float
+    high: float
+    f: float
+    df1: float
+    df2: float
+    p: float
+    exact: bool
+    """False for absolute agreement, whose interval uses Satterthwaite's degrees of freedom."""
+
+
+@dataclass(frozen=True, eq=False)
+class ICC(Coefficient):
+    """An intraclass correlation with its interval.
+
+    Attributes
+    ----------
+    form, alias : str
+        ``ICC(A,1)`` and, in Shrout & Fleiss's count, ``ICC(2,1)``.
+    model : str
+        One-way random, two-way random or two-way mixed.
+    k : float
+        Labels that are averaged in the forms for means.
+    variance_items, variance_annotators, variance_error : float
+        The components; those of annotators are 0 in the one-way model. May come out below 0 by chance.
+    estimator : {"anova", "components"}
+        How they were computed.
+    f_test : FTest or None
+        For complete tables that were analysed by ANOVA.
+    """
+
+    form: str
+    alias: str
+    model: str
+    k: float
+    variance_items: float
+    variance_annotators: float
+    variance_error: float
+    estimator: Estimator
+    f_test: FTest | None
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The interval of the one estimator and, where it can be had, the one from F distributions."""
+        row = {"coefficient": self.form, "estimate": self.estimate}
+        rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.interval}]
+        if self.f_test is not None:
+            words = "exact F" if self.f_test.exact else "F with Satterthwaite's degrees of freedom"
+            rows.append({**row, "low": self.f_test.low, "high": self.f_test.high, "n": self.n_items, "interval": words})
+        return pl.DataFrame(rows)
+
+    def summary(self) -> str:
+        """Value, both intervals, the variance behind it."""
+        lines = super().summary().splitlines()
+        if self.f_test is not None:
+            f = self.f_test
+            lines.insert(
+                2,
+                f"For annotators drawn from many: [{f.low:.3f}, {f.high:.3f}] from F distributions; "
+                f"F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, p = {f.p:.2g}.",
+            )
+        parts = {"items": self.variance_items, "annotators": self.variance_annotators, "rest": self.variance_error}
+        shares = ", ".join(f"{name} {variance:.4g}" for name, variance in parts.items())
+        lines.insert(-1, f"Variance: {shares} ({self.model}, {self.estimator}, k = {self.k:g}).")
+        return "\n".join(lines)
+
+
+def icc(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    form: str = "ICC(A,1)",
+    model: Model = "random",
+    estimator: Estimator | None = None,
+    k: float | None = None,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> ICC:
+    """Which share of the variance of a label, or of the mean of k labels, is that of the items?
+
+    McGraw & Wong (1996, table 4), Shrout & Fleiss (1979). ``A`` absolute agreement: labels should be the same
+    number. ``C`` consistency: an annotator may be more severe than another. ``1`` for a single label, ``k`` for
+    the mean of k. ``ICC(1)`` and ``ICC(1,k)`` do not ask who gave which label. Up to 1; below 0 where items vary
+    less than chance.
+
+    Parameters
+    ----------
+    labels : Annotations or Chunks
+        One criterion, labels that are numbers.
+    annotators : list of str, optional
+        Whose labels count; all when not given.
+    form : str
+        ``ICC(1)``, ``ICC(1,k)``, ``ICC(C,1)``, ``ICC(C,k)``, ``ICC(A,1)``, ``ICC(A,k)``, or the aliases
+        ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(2,k)``, ``ICC(3,k)``, ``ICC(k)``.
+    model : {"random", "mixed"}
+        Whether the annotators are a sample of many or the only ones of interest: one number, two meanings.
+    estimator : {"anova", "components"}, optional
+        ``anova`` needs every label; items with a missing one are left out and counted. ``components`` takes
+        incomplete tables whole (Henderson 1953, method 1). When not given: ``anova`` for complete tables.
+    k : float, optional
+        Labels that are averaged, for the forms with k: the number of annotators when not given, in an incomplete
+        table the harmonic mean of the numbers of labels of an item.
+    repeats, clusters, **how
+        See `exact_agreement`.
+
+    Returns
+    -------
+    ICC
+        ``low`` and ``high`` take the annotators as they are and items as a sample; ``f_test`` has the interval from F
+        distributions, which takes annotators as a sample too (forms A) and labels as normal.
+
+    Raises
+    ------
+    DesignError
+        For an unknown form, labels that are not numbers, repeats, several criteria, one annotator.
+
+    Notes
+    -----
+    With few annotators drawn from many, the interval of ICC(A,·) over items is too narrow for the ICC of the
+    population of annotators, whatever the number of items; take ``f_test`` for that question.
+    """
+    named = parse_form(form)
+    sheet = Sheet.of(labels, annotators, repeats=repeats, clusters=clusters)
+    intraclass(named).check(sheet)
+    return _icc(sheet, named, model, estimator, k, **how)
+
+
+@dataclass(frozen=True, eq=False)
+class ICCTable(Result):
+    """The ten intraclass correlations of McGraw & Wong side by side."""
+
+    rows: tuple[ICC, ...]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a correlation."""
+        return pl.DataFrame(
+            [
+                {
+                    "coefficient": r.form,
+                    "alias": r.alias,
+                    "model": r.model,
+                    "case": case,
+                    "estimate": r.estimate,
+                    "low": r.low,
+                    "high": r.high,
+                    "f_low": None if r.f_test is None else r.f_test.low,
+                    "f_high": None if r.f_test is None else r.f_test.high,
+                    "f": None if r.f_test is None else r.f_test.f,
+                    "df1": None if r.f_test is None else r.f_test.df1,
+                    "df2": None if r.f_test is None else r.f_test.df2,
+                    "p": None if r.f_test is None else r.f_test.p,
+                    "n": r.n_items,
+                }
+                for r, (_, _, case) in zip(self.rows, TEN, strict=True)
+            ],
+            infer_schema_length=None,
+        )
+
+    @property
+    def signature(self) -> str:
+        """One line to cite."""
+        one = self.rows[0]
+        return signature(
+            "icc-table", items=one.n_items, annotators=len(one.annotators), k=one.k, level=one.found.confidence,
+            interval=interval_name(one.found), data=one.data,
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """A line for each."""
+        lines = [f"{r.form:9s} {r.model:15s} {r.estimate:6.3f} [{r.low:.3f}, {r.high:.3f}]" for r in self.rows]
+        return "\n".join([*lines, self.signature])
+
+
+def icc_table(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    estimator: Estimator | None = None,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> ICCTable:
+    """All ten intraclass correlations of McGraw & Wong (1996); parameters as in `icc`."""
+    sheet = Sheet.of(labels, annotators, repeats=repeats, clusters=clusters)
+    intraclass("A,1").check(sheet)
+    found: dict[Form, ICC] = {form: _icc(sheet, form, "random", estimator, None, **how) for form in FORMS}
+    return ICCTable(tuple(replace(found[form], model=model) for model, form, _ in TEN))
+
+
+def parse_form(form: str) -> Form:
+    """The form that a name means, in any of the field's spellings."""
+    asked = re.sub(r"[\s\[\]()]|icc", "", form.lower())
+    names: dict[str, Form] = {
+        re.sub(r"[\s()]|icc", "", name.lower()): key for key, both in FORMS.items() for name in both
+    }
+    names["k"] = "k"
+    if asked not in names:
+        raise DesignError(unknown("form", form, sorted({n for both in FORMS.values() for n in both}), "the ICCs"))
+    return names[asked]
+
+
+def intraclass(form: Form) -> Measure:
+    """An ICC as a row of `agreement`."""
+    return Measure(
+        FORMS[form][0].lower(),
+        FORMS[form][0],
+        "numbers",
+        panel=lambda s: intraclass_statistic(s, (form,), default_estimator(s), labels_per_item(s)),
+        takes_means=True,
+    )
+
+
+def default_estimator(sheet: Sheet) -> Estimator:
+    """ANOVA where it loses nothing."""
+    return "anova" if sheet.complete else "components"
+
+
+def intraclass_statistic(
+    sheet: Sheet, forms: tuple[Form, ...], estimator: Estimator, k: float
+) -> IntraclassCorrelation:
+    """The statistic of one or more forms of one model.
+
+    Raises
+    ------
+    DesignError
+        Where nearly every item has one label only: the few others would decide alone what an error is.
+    """
+    m = len(sheet.annotators)
+    if not isinstance(sheet.labels, Chunks):
+        number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
+        single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
+        if several < MOST_ALONE <= single:
+            raise DesignError(
+                f"an ICC tells items from error by items with two labels or more; {several} of {single + several} have "
+                "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
+            )
+    if forms[0] in ("1", "k"):
+        return IntraclassCorrelation(OneWay(sheet.centre), forms, k)
+    components = TwoWay(sheet.centre, m) if estimator == "anova" else Components(sheet.centre, m)
+    return IntraclassCorrelation(components, forms, k)
+
+
+def labels_per_item(sheet: Sheet) -> float:
+    """The harmonic mean over items: the number of annotators where all answered. In chunks the plain mean."""
+    if isinstance(sheet.labels, Chunks):
+        return sheet.n_labels / sheet.n_items
+    if sheet.complete:
+        return len(sheet.annotators)
+    number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
+    return float(1 / np.mean(1 / number[number > 0]))
+
+
+def _icc(
+    sheet: Sheet, form: Form, model: Model, estimator: Estimator | None, k: float | None, **how: Unpack[How]
+) -> ICC:
+    if estimator not in ("anova", "components", None):
+        raise DesignError(f"estimator must be anova or components; got {estimator!r}")
+    one_way = form in ("1", "k")
+    estimator = estimator or default_estimator(sheet)
+    averaged = labels_per_item(sheet) if k is None else k
+    if estimator == "anova" and not one_way and k is None:
+        averaged = len(sheet.annotators)
+    statistic = intraclass_statistic(sheet, (form,), estimator, averaged)
+    units = sheet.units(statistic)
+    found = units.estimate("fisher", **how)
+    left_out = []
+    n_items = units.n_items[0]
+    if n_items < sheet.n_items:
+        left_out.append(("items with a missing label", sheet.n_items - n_items))
+    components = statistic.components.value(units.sums.sum(axis=0))
+    items, annotators, error = (float(v) for v in components)
+    base = wrap(intraclass(form), sheet, found, (), left_out, {"estimator": estimator, "k": averaged})
+    name, alias = FORMS[form]
+    balanced = sheet.complete or (estimator == "anova" and not one_way)
+    return ICC(
+        **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
+        form=name,
+        alias=alias,
+        model="one-way random" if one_way else f"two-way {model}",
+        k=averaged,
+        variance_items=items,
+        variance_annotators=annotators,
+        variance_error=error,
+        estimator=estimator,
+        f_test=_f_test(form, components, n_items, len(sheet.annotators), averaged, found.confidence)
+        if balanced
+        else None,
+    )
+
+
+def _f_test(form: Form, components: Floats, n: int, m: int, k: float, confidence: float) -> FTest | None:
+    """The interval of McGraw & Wong (1996, table 7), for single labels and carried over to means of k."""
+    from scipy.special import fdtrc, fdtri
+
+    of_items, of_annotators, error = (float(v) for v in components)
+    item, annotator = m * of_items + error, n * of_annotators + error
+    one_way = form in ("1", "k")
+    df1, df2 = n - 1, n * (m - 1) if one_way else (n - 1) * (m - 1)
+    if not error > 0 or df1 < 1:
+        return None
+    f = item / error
+    upper = (1 + confidence) / 2
+    if form.startswith("A"):
+        r = float((item - error) / (item + (m - 1) * error + m * (annotator - error) / n))
+        a, b = m * r / (n * (1 - r)), 1 + m * r * (n - 1) / (n * (1 - r))
+        v = (a * annotator + b * error) ** 2 / ((a * annotator) ** 2 / (m - 1) + (b * error) ** 2 / ((n - 1) * (m - 1)))
+        down, up = fdtri(df1, v, upper), fdtri(v, df1, upper)
+        rest = m * annotator + (m * n - m - n) * error
+        low = n * (item - down * error) / (down * rest + n * item)
+        high = n * (up * item - error) / (rest + n * up * item)
+    else:
+        f_low, f_high = f / fdtri(df1, df2, upper), f * fdtri(df2, df1, upper)
+        low, high = (f_low - 1) / (f_low + m - 1), (f_high - 1) / (f_high + m - 1)
+    if form.endswith("k"):
+        low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
+    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), not form.startswith("A"))
+
+
+# -- nested -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NestedICC(Result):
+    """How much of the variance of lessons is that of their teachers.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        ICC of one lesson.
+    adjusted, adjusted_low, adjusted_high : float
+        ICC of the mean of ``n`` lessons.
+    n : float
+        Lessons averaged in the adjusted ICC.
+    variance_within, variance_between : float
+        Between lessons of a teacher, and between teachers.
+    n_groups, n_units, n_labels : int
+        Teachers, lessons, labels.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    adjusted: float
+    adjusted_low: float
+    adjusted_high: float
+    n: float
+    variance_between: float
+    variance_within: float
+    n_groups: int
+    n_units: int
+    n_labels: int
+    within: str
+    unit: str
+    interval: str
+    f_low: float
+    f_high: float
+    reason: str | None
+    notes: tuple[str, ...]
+    data: str
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The ICC and the adjusted ICC."""
+        rows = [
+            ("ICC", 1.0, self.estimate, self.low, self.high, self.n_groups),
+            ("adjusted ICC", float(self.n), self.adjusted, self.adjusted_low, self.adjusted_high, self.n_groups),
+        ]
+        return pl.DataFrame(rows, schema=["coefficient", "averaged", "estimate", "low", "high", "n"], orient="row")
+
+    @property
+    def signature(self) -> str:
+        """One line to cite."""
+        return signature(
+            "nested-icc", within=self.within, unit=self.unit, groups=self.n_groups, units=self.n_units, n=self.n,
+            data=self.data,
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Both, and what they rest on."""
+        lines = [
+            f"ICC of one {self.unit} within {self.within}: {self.estimate:.3f} [{self.low:.3f}, {self.high:.3f}]; "
+            f"from F distributions [{self.f_low:.3f}, {self.f_high:.3f}].",
+            f"Adjusted ICC of the mean of {self.n:g}: {self.adjusted:.3f} "
+            f"[{self.adjusted_low:.3f}, {self.adjusted_high:.3f}].",
+            f"{self.n_units:,} units of {self.n_groups:,} groups; {self.interval}.",
+            *(f"{note[0].upper()}{note[1:]}." for note in self.notes),
+        ]
+        return "\n".join([*lines, self.signature])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Both as a forest plot."""
+        from assay.reporting import pictures as figures
+
+        ax = figures.axes(ax, height=1.6)
+        columns = (self.table[c].to_list() for c in ("estimate", "low", "high"))
+        figures.forest(ax, [f"one {self.unit}", f"mean of {self.n:g}"], *columns)
+        ax.set_xlabel("ICC")
+        return ax
+
+
+def nested_icc(
+    labels: Annotations,
+    within: str,
+    *,
+    unit: str | None = None,
+    n: float = 6,
+    annotators: Sequence[str] | None = None,
+    repeats: Repeats = "error",
+    **how: Unpack[How],
+) -> NestedICC:
+    """How much does a lesson tell about its teacher, and how much do n lessons?
+
+    The model of Hardy, "All that glitters", appendix F (eq. 9-10): score of a lesson = mean + teacher + rest,
+    ``ICC = var(teacher) / (var(teacher) + var(rest) / n)`` with n = 1, and adjusted with ``n`` lessons.
+    Variances by the analysis of variance of unbalanced data (Searle, Casella & McCulloch 1992, section 3.6).
+
+    Parameters
+    ----------
+    labels : Annotations
+        One criterion, labels that are numbers.
+    within : str
+        The column of the items that lessons are nested in (the teacher).
+    unit : str, optional
+        The column of the items that says which lesson an item (a segment) is part of; its score is the mean
+        of its labels, and the result says so. When not given, every item is a unit.
+    n : float
+        Lessons that are averaged in the adjusted ICC; the paper's is 6.
+    annotators, repeats, **how
+        See `icc`. The groups are what is resampled.
+
+    Raises
+    ------
+    DataError
+        For a column that the items do not have, or a unit in two groups.
+    DesignError
+        Where no group has two units.
+    """
+    sheet = Sheet.of(labels, annotators, repeats=repeats, least=1)
+    intraclass("1").check(sheet)
+    answers = sheet.answers
+    about = labels.items.filter(pl.col("item").is_in(answers.items))
+    for name in (within, unit):
+        if name is not None and name not in about.columns:
+            raise DataError(unknown("item column", name, about.columns, "the table of items"))
+    nested = _unit_scores(answers, about, within, unit)
+    if len(nested) == len(nested.items):
+        raise DesignError(f"no {within} has two of {unit or 'its items'}, so they can not be told apart")
+    statistic = _Nested(OneWay(sheet.centre), n)
+    found = estimate(statistic, nested, transform="fisher", **{"method": "jackknife", **how})  # type: ignore[arg-type]
+    between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))
+    f_low, f_high = _unweighted_f(nested, rest, found.confidence)
+    averaged = len(answers) - len(nested)
+    notes = [f"a {unit or 'item'}'s score is the mean of its labels ({len(answers):,} of them)"] if averaged else []
+    return NestedICC(
+        estimate=found[0].estimate,
+        low=found[0].low,
+        high=found[0].high,
+        adjusted=found[1].estimate,
+        adjusted_low=found[1].low,
+        adjusted_high=found[1].high,
+        n=n,
+        variance_between=between,
+        variance_within=rest,
+        n_groups=len(nested.items),
+        n_units=len(nested),
+        n_labels=len(answers),
+        within=within,
+        unit=unit or "item",
+        interval=found.describe_interval().replace("items", f"groups ({within})"),
+        f_low=f_low,
+        f_high=f_high,
+        reason=found[0].reason,
+        notes=(*sheet.notes, *notes),
+        data=sheet.fingerprint,
+    )
+
+
+@dataclass(frozen=True)
+class _Nested:
+    """Equation 10 for one unit and for n."""
+
+    components: OneWay
+    n: float
+
+    def moments(self, data: Answers) -> Floats:
+        return self.components.moments(data)
+
+    def value(self, sums: Floats) -> Floats:
+        between, _, rest = np.moveaxis(self.components.value(sums), -1, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.stack([between / (between + rest / n) for n in (1, self.n)], axis=-1)
+
+
+def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str | None) -> Answers:
+    """The mean label of each unit, as an answer about its group."""
+    name = unit or "item"
+    if about[within].null_count() or about[name].null_count():
+        raise DataError(f"some items have no '{within}' or no '{name}'; fill them, or drop the items")
+    number = np.bincount(answers.item, minlength=len(answers.items))
+    sums = pl.DataFrame(
+        {
+            "item": answers.items,
+            "total": np.bincount(answers.item, weights=answers.value, minlength=len(answers.items)),
+            "number": number,
+        }
+    )
+    units = (
+        about.select("item", pl.col(within).alias("_group"), pl.col(name).alias("_unit"))
+        .join(sums, on="item", validate="1:1")
+        .group_by("_unit", maintain_order=True)
+        .agg(pl.col("_group").n_unique().alias("groups"), pl.col("_group").first(), pl.col("total", "number").sum())
+    )
+    split = units.filter(pl.col("groups") > 1)
+    if split.height:
+        raise DataError(f"{name} '{split['_unit'][0]}' belongs to several of '{within}'")
+    units = units.sort("_group", "_unit", maintain_order=True)
+    group = units["_group"].rank("dense").to_numpy().astype(np.int64) - 1
+    names = tuple(str(g) for g in units["_group"].unique(maintain_order=True).to_list())
+    value = (units["total"] / units["number"]).to_numpy()
+    return in_order(Answers(group, np.arange(len(group)), value, names, ()))
+
+
+def _unweighted_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
+    """The F interval for groups of unequal size of Thomas & Hultquist (1978); exact when they are equal."""
+    from scipy.special import fdtri
+
+    number = np.bincount(nested.item)
+    means = np.bincount(nested.item, weights=nested.value) / number
+    groups, units = len(number), len(nested)
+    harmonic = 1 / np.mean(1 / number)
+    if within <= 0 or units == groups:
+        return np.nan, np.nan
+    f = harmonic * means.var(ddof=1) / within
+    upper = (1 + confidence) / 2
+    ends = f / fdtri(groups - 1, units - groups, upper), f * fdtri(units - groups, groups - 1, upper)
+    low, high = ((e - 1) / (e - 1 + harmonic) for e in ends)
+    return float(low), float(high)

@@ -1,0 +1,159 @@
+"""Agreement on numbers: correlations, and how far labels are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Unpack
+
+from assay.concordance.coefficient import Coefficient, Measure, coefficient, unit_range
+from assay.concordance.sheet import MOST_VALUES, How
+from assay.data.annotations import Annotations, Repeats
+from assay.data.chunks import Chunks
+from assay.errors import DesignError
+from assay.statistics.pairs import Distance, Moments2, RankTable
+
+Kind = Literal["pearson", "spearman", "kendall"]
+
+
+def correlation(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    kind: Kind = "spearman",
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Coefficient:
+    """Do two annotators put the items in the same order, whatever numbers they use?
+
+    Parameters
+    ----------
+    labels : Annotations or Chunks
+        One criterion. Items count that both labelled; nothing is filled in.
+    annotators : list of str, optional
+        Two of them; of more (30 at most), or of all when not given, the mean over pairs, with each in the table.
+    kind : {"pearson", "spearman", "kendall"}
+        Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which
+        corrects for ties; the last two need an order only. -1 to 1.
+    repeats, clusters, **how
+        See `exact_agreement`.
+
+    Raises
+    ------
+    DesignError
+        For labels without order, fewer than two annotators or no items in common, criteria, repeats.
+
+    Notes
+    -----
+    Up to 32 different labels ρ and τ-b are functions of the cross table, which sums over items. Beyond that every
+    resample (or jackknifed item) weighs the ranks anew up to 3,000 items; above, the interval comes
+    from 100 random batches of items. The result says which.
+    """
+    return coefficient(correlating(kind), labels, annotators, repeats=repeats, clusters=clusters, **how)
+
+
+def mae(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Coefficient:
+    """How far are two labels of an item apart on average, in units of the scale?
+
+    Mean absolute error, 0 and up; over pairs of annotators where there are more than two. Parameters and
+    errors: see `correlation`.
+    """
+    return coefficient(distance("mae"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+
+
+def nmae(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Coefficient:
+    """How far are two labels of an item apart on average, as a share of the scale?
+
+    Mean absolute error over the range of the scale, 0 to 1 (Li et al., "Grading scale impact on
+    LLM-as-a-judge", eq. 5). Needs a scale with ends. Parameters and errors: see `correlation`.
+    """
+    return coefficient(distance("nmae"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+
+
+def rmse(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str] | None = None,
+    *,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Coefficient:
+    """How far are two labels of an item apart, large distances weighing more?
+
+    Root mean squared error in units of the scale, 0 and up. Parameters and errors: see `correlation`.
+    """
+    return coefficient(distance("rmse"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+
+
+def bias(
+    labels: Annotations | Chunks,
+    annotators: Sequence[str],
+    *,
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Coefficient:
+    """By how much does the second annotator label higher than the first?
+
+    Mean signed difference, second minus first, in units of the scale; 0 is no bias. ``annotators`` names the
+    two in order. Other parameters and errors: see `correlation`.
+    """
+    if len(annotators) != 2:
+        raise DesignError(f"bias compares two annotators, second minus first; got {len(annotators)}")
+    return coefficient(distance("bias"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+
+
+# -- the measures -----------------------------------------------------------------------------------
+
+
+def correlating(kind: Kind) -> Measure:
+    """A correlation."""
+    if kind == "pearson":
+        return Measure(
+            "pearson", "Pearson's r", "numbers", pair=lambda s: Moments2(s.centre, "pearson"), takes_means=True
+        )
+    if kind not in ("spearman", "kendall"):
+        raise DesignError(f"kind must be pearson, spearman or kendall; got {kind!r}")
+    return Measure(
+        kind,
+        "Spearman's ρ" if kind == "spearman" else "Kendall's τ-b",
+        "order",
+        pair=lambda s: RankTable(s.values, kind) if len(s.values) <= MOST_VALUES else None,
+        ranks=kind,
+        takes_means=True,
+    )
+
+
+def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
+    """An error."""
+    titles = {
+        "mae": "Mean absolute error",
+        "nmae": "Normalised mean absolute error",
+        "rmse": "Root mean squared error",
+        "bias": "Mean signed difference",
+    }
+    return Measure(
+        kind,
+        titles[kind],
+        "range" if kind == "nmae" else "numbers",
+        pair=lambda s: Distance("mae", unit_range(s)) if kind == "nmae" else Distance(kind),
+        transform="none" if kind == "bias" else "log",
+        zero=kind == "bias",
+        lower_is_better=kind != "bias",
+        directed=kind == "bias",
+        takes_means=True,
+    )

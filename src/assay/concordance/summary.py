@@ -1,0 +1,569 @@
+"""Do the annotators agree, and is the judge as close to the people as they are to each other?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.concordance.categorical import alpha, exact, fleiss, gwet, kappa, scott, within
+from assay.concordance.coefficient import MOST_IN_PAIRS, Measure, bounded, pairs_of, why_undefined
+from assay.concordance.comparisons import WHO, Comparison, Drawing, Who, comparisons
+from assay.concordance.icc import FORMS, intraclass
+from assay.concordance.numerical import correlating, distance
+from assay.concordance.sheet import How, Sheet
+from assay.data.annotations import Annotations, Repeats
+from assay.errors import DesignError, listing, unknown
+from assay.estimation import (
+    Adjustment,
+    Estimate,
+    Floats,
+    Interval,
+    Result,
+    Together,
+    Transform,
+    adjust_p,
+    signature,
+)
+from assay.statistics.base import PanelStatistic
+from assay.statistics.pairs import WithinItems, label_pairs
+from assay.statistics.ranks import AlphaRanks, PairRanks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_ONE_BY_ONE = 100
+"""Annotators up to which each is compared by itself."""
+
+MOST_DRAWN = 2**33
+"""Draws times pairs of labels times moments up to which 'drawn human' is computed: some seconds an annotator."""
+
+SCHEMA = {
+    "criterion": pl.String,
+    "group": pl.String,
+    "who": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "coefficient": pl.String,
+    "title": pl.String,
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "p": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "interval": pl.String,
+    "reason": pl.String,
+}
+
+
+def all_measures() -> dict[str, Measure]:
+    """Every coefficient that can be a row of `agreement`, by name."""
+    measures = [
+        exact(),
+        within(1),
+        kappa("none"),
+        kappa("linear"),
+        kappa("quadratic"),
+        scott(),
+        fleiss(),
+        gwet("none"),
+        gwet("quadratic"),
+        *(alpha(level) for level in ("nominal", "ordinal", "interval", "ratio")),
+        *(correlating(kind) for kind in ("pearson", "spearman", "kendall")),
+        *(intraclass(form) for form in FORMS),
+        *(distance(kind) for kind in ("mae", "nmae", "rmse", "bias")),
+    ]
+    return {measure.name: measure for measure in measures}
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement(Result):
+    """Who agrees with whom, by every coefficient that the scale allows.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row a coefficient of a comparison: ``criterion``, ``group`` (a value of ``by``; empty for all),
+        ``who`` (humans, judges, pairs, consensus, rest, any human, drawn human), ``first``, ``second``,
+        ``coefficient``, ``title``, ``estimate``, ``low``, ``high``, ``n`` (items), ``p`` (of no agreement beyond
+        chance), ``p_adjusted``, ``interval``, ``reason``.
+    differences : polars.DataFrame
+        For each judge and coefficient: its agreement with any human less that of any human with another,
+        under the same resamples; ``closer`` says "yes", "no" or "not shown" by the adjusted p-value.
+    headline : str
+        The coefficient that the summary and the picture show.
+    left_out : tuple of (reason, count)
+        Comparisons that could not be made.
+    """
+
+    rows: pl.DataFrame = field(metadata={"json": False})
+    differences: pl.DataFrame
+    headline: str
+    humans: tuple[str, ...]
+    judges: tuple[str, ...]
+    criteria: tuple[str, ...]
+    by: str | None
+    scale: str
+    n_items: int
+    n_labels: int
+    repeats: str
+    adjustment: Adjustment
+    interval: str
+    confidence: float
+    seed: int
+    left_out: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    data: str
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a coefficient of a comparison."""
+        return self.rows
+
+    @property
+    def signature(self) -> str:
+        """One line to cite."""
+        return signature(
+            "agreement",
+            items=self.n_items,
+            humans=len(self.humans),
+            judges=len(self.judges) or None,
+            labels=self.n_labels,
+            scale=self.scale,
+            by=self.by,
+            repeats=self.repeats if self.repeats != "error" else None,
+            interval=self.interval.split(" over")[0].replace(" ", "-"),
+            adjust=self.adjustment,
+            data=self.data,
+        )
+
+    def shown(self, *who: Who, coefficient: str | None = None) -> pl.DataFrame:
+        """The rows of one coefficient (the headline when not given), of some kinds of comparison."""
+        rows = self.rows.filter(pl.col("coefficient") == (coefficient or self.headline))
+        return rows.filter(pl.col("who").is_in(who)) if who else rows
+
+    def summary(self) -> str:
+        """The headline coefficient of the panels and of each judge, and whether the judge is closer."""
+        lines = [
+            f"{len(self.humans)} humans and {len(self.judges)} judges on {self.n_items:,} items "
+            f"({self.n_labels:,} labels, scale {self.scale})."
+        ]
+        many = self.shown("humans", "judges", "consensus")
+        shown = many if many.height else self.shown()
+        for row in shown.head(24).iter_rows(named=True):
+            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
+            who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
+            lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+        lines += self.comparisons()
+        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
+        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return "\n".join([*lines, self.how(), self.signature])
+
+    def comparisons(self) -> list[str]:
+        """Whether each judge is closer to the people than they are to each other, a sentence each."""
+        lines = []
+        for row in self.differences.filter(pl.col("coefficient") == self.headline).head(12).iter_rows(named=True):
+            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
+            words = {
+                "yes": "is closer to the people than they are to each other",
+                "no": "is further from the people than they are from each other",
+                "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
+            }
+            lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
+        return lines
+
+    def how(self) -> str:
+        """How intervals and p-values were made."""
+        family = "over the rows of a coefficient and kind of comparison"
+        tests = "not adjusted" if self.adjustment == "none" else f"adjusted {family} ({self.adjustment})"
+        return f"{self.interval}; p-values {tests}."
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The headline coefficient of panels, of judges with the consensus and with any human: a forest plot."""
+        from assay.concordance.pictures import forest
+
+        return forest(self, ax)
+
+    def heat_map(self, ax: Axes | None = None, *, coefficient: str | None = None, criterion: str | None = None) -> Axes:
+        """Agreement of each two annotators as a grid of colours."""
+        from assay.concordance.pictures import heat_map
+
+        return heat_map(self, ax, coefficient=coefficient, criterion=criterion)
+
+
+def agreement(
+    labels: Annotations,
+    *,
+    coefficients: Iterable[str] | None = None,
+    who: Iterable[Who] | None = None,
+    by: str | None = None,
+    draws: int = 1000,
+    adjust: Adjustment = "holm",
+    repeats: Repeats = "error",
+    clusters: str | None = None,
+    **how: Unpack[How],
+) -> Agreement:
+    """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
+
+    Parameters
+    ----------
+    labels : Annotations
+        One or more criteria, each analysed by itself.
+    coefficients : list of str, optional
+        Names from `all_measures`; when not given, every one that the scale allows.
+    who : list of str, optional
+        Kinds of comparison; all when not given. ``humans`` and ``judges``: all of them as a panel. ``pairs``: each
+        two annotators. ``consensus``: the people's consensus with each judge and with the judges' consensus;
+        the mean for coefficients of numbers, the majority for those of categories (an item without one has no
+        consensus). ``rest``: each annotator with the consensus of the others of its kind. ``any human``: each
+        judge with all people, and people with each other, over the pairs of labels of an item, each item
+        counting once. ``drawn human``: each annotator with one person drawn anew for each item, ``draws`` times
+        (Hardy, "All that glitters", figure 1); the estimate is the mean over draws, and the interval takes
+        draws with items resampled.
+    by : str, optional
+        A column: of the items (benchmark, language) or the single answer, to analyse each of its values beside
+        all; or of the annotators (gender, expertise), to analyse the people with each of its values, with
+        all judges.
+    draws : int
+        For ``drawn human``; the paper's number is 1,000.
+    adjust : {"holm", "by", "bh", "none"}
+        How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
+    repeats : {"error", "first", "last", "mean", "majority", "each"}
+        What several answers of one annotator to one item stand for; there is no default.
+    clusters : str, optional
+        A column of the items whose items are resampled together.
+    **how
+        ``method``, ``n_resamples``, ``confidence``, ``seed``: see `How`.
+
+    Returns
+    -------
+    Agreement
+        ``table``, ``differences``, ``summary()``, ``plot()``, ``heat_map()``.
+
+    Raises
+    ------
+    DataError
+        For a column or name that is not there.
+    DesignError
+        For fewer than two annotators, repeats that nobody decided about, text labels.
+
+    Notes
+    -----
+    P-values test a coefficient of 0, no agreement beyond chance, with the standard error and the scale of its
+    interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
+    adjustments that allow any dependence (``holm``, ``by``) are safe.
+    """
+    kinds = _chosen(who)
+    measures = _measures(coefficients)
+    whole = labels
+    labels = labels.resolve_repeats(repeats)
+    rows: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    lost: dict[str, int] = {}
+    for criterion in labels.criteria or (None,):
+        one = labels if criterion is None else labels.where(criterion=criterion)
+        for group, part in _groups(one, by):
+            block = _Block(part, measures, draws, clusters, how, lost)
+            place = {"criterion": criterion, "group": None if group is None else str(group)}
+            rows += [place | row for row in block.rows(kinds)]
+            differences += [place | row for row in block.differences()] if "any human" in kinds else []
+    if not rows:
+        raise DesignError(
+            f"there is nothing to compare: {listing([f'{what} ({n})' for what, n in lost.items()]) or 'no annotators'}"
+        )
+    table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)
+    headline = _headline(labels, table["coefficient"].unique().to_list())
+    return Agreement(
+        rows=table.select(*SCHEMA),
+        differences=_difference_frame(differences, adjust, 1 - how.get("confidence", 0.95)),
+        headline=headline,
+        humans=labels.humans,
+        judges=labels.judges,
+        criteria=labels.criteria,
+        by=by,
+        scale=", ".join(sorted({s.spec for s in labels.scales.values()})),
+        n_items=labels.n_items,
+        n_labels=len(labels),
+        repeats=repeats if whole.has_repeats else "error",
+        adjustment=adjust,
+        interval=table.filter(pl.col("coefficient") == headline)["interval"][0],
+        confidence=how.get("confidence", 0.95),
+        seed=how.get("seed", 0),
+        left_out=tuple(lost.items()),
+        notes=(f"repeated answers: {repeats}",) if whole.has_repeats else (),
+        data=whole.fingerprint,
+    )
+
+
+class _Block:
+    """One criterion of one group: every comparison under the same resamples."""
+
+    def __init__(
+        self,
+        labels: Annotations,
+        measures: Sequence[Measure],
+        draws: int,
+        clusters: str | None,
+        how: How,
+        lost: dict[str, int],
+    ) -> None:
+        self.sheet = Sheet.of(labels, clusters=clusters)
+        self.humans, self.judges = labels.humans, labels.judges
+        self.measures = [m for m in measures if m.applies(self.sheet)]
+        self.draws, self.how, self.lost = draws, how, lost
+        self.intervals: list[str] = []
+
+    def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
+        """A row for each comparison and coefficient."""
+        most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "drawn human": MOST_ONE_BY_ONE}
+        for kind, limit in most.items():
+            if kind in kinds and len(self.sheet.annotators) > limit:
+                self._lose(f"'{kind}' with more than {limit} annotators", 1)
+                kinds = tuple(k for k in kinds if k != kind)
+        for comparison in comparisons(self.sheet, self.humans, self.judges, kinds):
+            ready = list(self._ready(comparison))
+            for measure, interval, n, p in (
+                self._drawn(comparison, ready) if comparison.who == "drawn human" else self._estimated(ready)
+            ):
+                yield {
+                    "who": comparison.who,
+                    "first": comparison.first,
+                    "second": comparison.second,
+                    "coefficient": measure.name,
+                    "title": measure.title,
+                    "estimate": interval.estimate,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "n": n,
+                    "p": p,
+                    "interval": self.intervals[-1],
+                    "reason": interval.reason,
+                }
+
+    def differences(self) -> Iterator[dict[str, Any]]:
+        """Each judge with any human, less any human with another."""
+        pairs = comparisons(self.sheet, self.humans, self.judges, ("any human",))
+        among = [c for c in pairs if c.second == "any human"]
+        if self.how.get("method") == "none":
+            return
+        for judge in pairs:
+            if judge in among or not among:
+                continue
+            people = {m.name: s for m, _, s in self._ready(among[0])}
+            for measure, sheet, statistic in self._ready(judge):
+                if measure.directed or measure.name not in people or not isinstance(statistic, WithinItems):
+                    continue
+                other = people[measure.name]
+                assert isinstance(other, WithinItems)
+                units = sheet.units(statistic, other)
+                found = units.estimate(measure.transform, **self.how).contrast(np.array([[1.0, -1.0]]))
+                yield {
+                    "judge": judge.second,
+                    "coefficient": measure.name,
+                    "title": measure.title,
+                    **found[0].row(),
+                    "n": min(units.n_items),
+                    "p": _p(found[0], "none", found.n_units),
+                    "better": -1.0 if measure.lower_is_better else 1.0,
+                    "reason": found[0].reason,
+                }
+
+    def _ready(
+        self, comparison: Comparison
+    ) -> Iterator[tuple[Measure, Sheet, PanelStatistic | PairRanks | AlphaRanks]]:
+        """The coefficients that this comparison can have, with their labels and statistics."""
+        for measure in self.measures:
+            sheet = comparison.sheet(measure)
+            try:
+                if comparison.masks is None:
+                    measure.check(sheet)
+                    ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
+                    yield measure, sheet, measure.statistic(sheet, *ends)
+                    continue
+                two = _as_two(sheet)
+                inner = measure.statistic(two, np.array([0]), np.array([1]))
+            except DesignError as refusal:
+                if not (measure.directed and comparison.second is None):
+                    self._lose(str(refusal).split(";")[0], 1)
+                continue
+            if isinstance(inner, PairRanks | AlphaRanks):
+                self._lose(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
+                continue
+            yield measure, sheet, WithinItems(inner, *comparison.masks)
+
+    def _estimated(
+        self, ready: Sequence[tuple[Measure, Sheet, PanelStatistic | PairRanks | AlphaRanks]]
+    ) -> Iterator[tuple[Measure, Interval, int, float | None]]:
+        """Coefficients of the same labels that are made on the same scale are estimated together."""
+        groups: dict[tuple[int, Transform], list[tuple[Measure, Sheet, PanelStatistic]]] = {}
+        for measure, sheet, statistic in ready:
+            if isinstance(statistic, PairRanks | AlphaRanks):
+                found = sheet.estimate(statistic, measure.transform, **self.how)
+                yield self._finished(measure, sheet, found, 0, found.n_items)
+            else:
+                groups.setdefault((id(sheet), measure.transform), []).append((measure, sheet, statistic))
+        for members in groups.values():
+            sheet, transform = members[0][1], members[0][0].transform
+            units = sheet.units(*(statistic for _, _, statistic in members))
+            for chosen, part in units.apart():
+                found = part.estimate(transform, **self.how)
+                total, edge, place = part.sums.sum(axis=0), 0, 0
+                for measure, _, statistic in (members[i] for i in chosen):
+                    yield self._finished(measure, sheet, found, place, found.n_items)
+                    # A coefficient of pairs gives each pair's value after their mean, which is the one that counts.
+                    place += len(statistic.value(total[edge : edge + statistic.width]))
+                    edge += statistic.width
+
+    def _finished(
+        self, measure: Measure, sheet: Sheet, found: Estimate, at: int, n: int
+    ) -> tuple[Measure, Interval, int, float | None]:
+        interval, words = bounded(measure, found, found[at])
+        self.intervals.append(words)
+        if np.isnan(interval.estimate):
+            interval = Interval(np.nan, np.nan, np.nan, np.nan, why_undefined(sheet))
+        return measure, interval, n, _p(interval, found.transform, found.n_units) if measure.zero else None
+
+    def _drawn(
+        self, comparison: Comparison, ready: Sequence[tuple[Measure, Sheet, PanelStatistic | PairRanks | AlphaRanks]]
+    ) -> Iterator[tuple[Measure, Interval, int, float | None]]:
+        """The published procedure: a person drawn for each item, over and over."""
+        assert comparison.masks is not None
+        item, pairs = label_pairs(self.sheet.answers, *comparison.masks)
+        if not len(pairs):
+            return
+        inner = [s.statistic for _, _, s in ready if isinstance(s, WithinItems)]
+        if self.draws * len(pairs) * sum(s.width for s in inner) > MOST_DRAWN:
+            self._lose("'drawn human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
+            return
+        seed, level = self.how.get("seed", 0), self.how.get("confidence", 0.95)
+        joint, moments = Together.of(pairs, *inner)
+        drawing = Drawing(item, moments, self.sheet.n_items)
+        fixed = drawing.values(joint.value, self.draws, seed, items=False)
+        moving = drawing.values(joint.value, self.draws, seed, items=True)
+        n = len(np.unique(item))
+        self.intervals.append(f"{100 * level:g}% percentile interval, {self.draws:,} draws with items resampled")
+        for i, (measure, _, _) in enumerate(ready):
+            yield measure, _of_draws(fixed[:, i], moving[:, i], level), n, None
+
+    def _lose(self, what: str, count: int) -> None:
+        self.lost[what] = self.lost.get(what, 0) + count
+
+
+def _of_draws(fixed: Floats, moving: Floats, level: float) -> Interval:
+    """The mean over draws, with the percentiles of draws under resampled items."""
+    fixed, moving = fixed[~np.isnan(fixed)], moving[~np.isnan(moving)]
+    if not len(fixed) or not len(moving):
+        return Interval(np.nan, np.nan, np.nan, np.nan, "undefined in every draw")
+    if np.ptp(moving) == 0:
+        return Interval(float(fixed.mean()), np.nan, np.nan, np.nan, "every draw gives the same value")
+    low, high = np.quantile(moving, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(fixed.mean()), float(low), float(high), float(moving.std(ddof=1)))
+
+
+def _as_two(sheet: Sheet) -> Sheet:
+    """What a statistic needs to know of two annotators who both answer: `label_pairs` makes their labels."""
+    return replace(sheet, annotators=("first", "second"), n_labels=2 * sheet.n_items)
+
+
+def _p(interval: Interval, transform: Transform, n_units: int) -> float | None:
+    """Two-sided p of a value of 0, on the scale of its interval."""
+    from scipy.special import stdtr
+
+    value, error = interval.estimate, interval.standard_error
+    if not (np.isfinite(value) and np.isfinite(error) and error > 0 and n_units > 1):
+        return None
+    t = np.arctanh(value) * (1 - value**2) / error if transform == "fisher" and abs(value) < 1 else value / error
+    return float(2 * stdtr(n_units - 1, -abs(t)))
+
+
+def _chosen(who: Iterable[Who] | None) -> tuple[Who, ...]:
+    kinds = WHO if who is None else tuple(who)
+    for kind in kinds:
+        if kind not in WHO:
+            raise DesignError(unknown("who", kind, WHO, "the kinds of comparison"))
+    return kinds
+
+
+def _measures(names: Iterable[str] | None) -> list[Measure]:
+    known = all_measures()
+    if names is None:
+        return list(known.values())
+    chosen = []
+    for name in names:
+        if name not in known:
+            raise DesignError(unknown("coefficient", name, known, "the coefficients"))
+        chosen.append(known[name])
+    return chosen
+
+
+def _groups(labels: Annotations, by: str | None) -> Iterator[tuple[Any, Annotations]]:
+    """All labels, then those of each value of a column; of a column about annotators, people with each value."""
+    yield None, labels
+    if by is None:
+        return
+    if by in labels.annotators.columns:
+        people = labels.annotators.filter(pl.col("kind") == "human")
+        for value in labels.where(kind="human").values_of(by) if people.height else ():
+            same = pl.col(by).is_null() if value is None else pl.col(by) == value
+            names = people.filter(same)["annotator"].to_list()
+            yield value, labels.where(annotator=[*names, *labels.judges])
+        return
+    yield from labels.split(by)
+
+
+def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
+    """P-values adjusted over the rows of each coefficient and kind of comparison."""
+    p = rows["p"].to_numpy().astype(float)
+    adjusted = np.full(len(p), np.nan)
+    family = rows.select(pl.struct([c for c in ("coefficient", "who") if c in rows.columns]).rank("dense")).to_series()
+    for one in family.unique():
+        mine = (family == one).to_numpy()
+        adjusted[mine] = adjust_p(p[mine], adjust)
+    return rows.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
+
+
+def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
+    """Differences with their verdict, which takes the number of them into account."""
+    names = (
+        "criterion",
+        "group",
+        "judge",
+        "coefficient",
+        "title",
+        "estimate",
+        "low",
+        "high",
+        "n",
+        "p",
+        "better",
+        "reason",
+    )
+    schema = {name: SCHEMA.get(name, pl.Float64 if name == "better" else pl.String) for name in names}
+    frame = _adjusted(pl.DataFrame(rows, schema=schema), adjust)
+    shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
+    nearer = pl.col("estimate") * pl.col("better") > 0
+    closer = pl.when(~shown).then(pl.lit("not shown")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    return frame.with_columns(closer=closer).drop("better")
+
+
+def _headline(labels: Annotations, names: Sequence[str]) -> str:
+    """The coefficient most readers of such labels look for first."""
+    ordered = all(s.ordered for s in labels.scales.values())
+    numeric = all(s.numeric for s in labels.scales.values())
+    listed = all(s.categories is not None for s in labels.scales.values())
+    wish = ["krippendorff-alpha-nominal"]
+    if ordered:
+        wish = ["krippendorff-alpha-ordinal", *wish]
+    if numeric and not listed:
+        wish = ["icc(a,1)", *wish]
+    return next((name for name in wish if name in names), sorted(names)[0])
+
+
+def _number(row: dict[str, Any]) -> str:
+    if row["low"] is None or not np.isfinite(row["low"]):
+        return f"{row['estimate']:.3f} (no interval: {row['reason']})"
+    return f"{row['estimate']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"

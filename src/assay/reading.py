@@ -1,0 +1,184 @@
+"""`read`: whatever holds annotations -> the one table."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from assay.data.annotations import Annotations, Reading
+from assay.data.columns import to_polars
+from assay.data.formats import Rows, alt_test, tables
+from assay.data.formats.joining import joined
+from assay.data.formats.offered import settle_scales
+from assay.data.formats.registry import format_of
+from assay.data.scales import Preference, Scale, parse_scale
+from assay.errors import DataError
+
+Layout = Literal["long", "wide"]
+
+
+def read(
+    source: Any,
+    *,
+    item: str | Sequence[str] = "item",
+    annotator: str = "annotator",
+    label: str | Sequence[str] = "label",
+    criterion: str | None = None,
+    repeat: str | None = None,
+    kind: str | None = None,
+    judges: Iterable[str] | None = None,
+    scale: Scale | str | Mapping[str, Scale | str] | None = None,
+    layout: Layout = "long",
+    columns: Sequence[str] | None = None,
+    conditions: Iterable[str] = (),
+    split_item: str | None = None,
+    items: Any = None,
+    annotators: Any = None,
+    format: str = "auto",  # noqa: A002 - what the user calls it
+    **options: Any,
+) -> Annotations:
+    """Read annotations from a file, a folder or a frame.
+
+    Parameters
+    ----------
+    source : path, list of paths, or frame
+        CSV, TSV, JSON, JSON Lines or Parquet; a folder of Parquet files; a folder with
+        ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); an export of an annotation
+        or evaluation platform (see ``format``); a study folder; several of these files, which become one
+        table; or a pandas, Polars or Arrow frame, which is never changed.
+    item, annotator, label, criterion, repeat, kind : str
+        Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
+        holds your item id; without it the platform's own id counts. Several item columns name an item
+        together (lesson and segment); several label columns are one criterion each.
+    judges : list of str
+        The annotators that are models.
+    scale : Scale or str, or a mapping of criterion to either
+        What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
+        Without it the scale is inferred from the labels, and ``labels.reading`` says so.
+    layout : {"long", "wide"}
+        One row a label, or one row an item with a column for each annotator.
+    columns : list of str
+        The annotators' columns of a wide table; all but the item's when not given.
+    conditions : list of str
+        Columns that were varied on purpose (temperature, prompt), see `Annotations`.
+    split_item : str
+        Turns parts of the item id into columns: ``"__"``, or a regular expression with named groups.
+    items, annotators : path or frame
+        Attributes: one row an item (column ``item``), one row an annotator (column ``annotator``).
+    format : str
+        ``auto``, or the name of a format: ``table``, ``alt-test``, ``hugging-face``, ``label-studio``,
+        ``argilla``, ``prodigy``, ``potato``, ``mturk``, ``inspect-ai``, ``promptfoo``, ``mlflow``. Exports are
+        recognised by marks that no plain table has; name the format where one is not.
+    **options
+        What a format's reader may be told besides (``users``, ``config``, ``criteria`` …), see the page on
+        importing, or ``assay.data.formats.registry.FORMATS[...].options``.
+
+    Raises
+    ------
+    DataError
+        With the file, the rows and what would mend them.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> frame = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, 2], "gpt": [4, 3]})
+    >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
+    Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
+    """
+    paths = _paths(source)
+    if len(paths) == 1 and (paths[0] / "study.yaml").is_file():
+        from assay.study.study import load_study
+
+        return load_study(paths[0]).annotations()
+    own_item = None if item == "item" or not isinstance(item, str) else item
+    parts = [_rows_of(path, own_item, format, options) for path in paths]
+    rows = joined(parts) if parts else _rows_of_frame(source, label if isinstance(label, str) else None)
+    scales: Scale | Mapping[str, Scale] | None = _scales(scale)
+    if rows.scales is not None:
+        rows, scales = settle_scales(rows, scales)
+        item = "item"
+    if not isinstance(item, str):
+        rows, item = tables.one_item_of(rows, item), "item"
+    if not isinstance(label, str):
+        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
+    if layout == "wide":
+        rows = tables.unpivot(rows, item, columns)
+        item, annotator, label = "item", "annotator", "label"
+    elif columns is not None:
+        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    frame = rows.labels
+    if rows.untyped and label in frame.columns:
+        wanted = None if scales is None else _numbers_wanted(scales)
+        typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
+        names = (item, annotator, criterion or "criterion", label, "_row")
+        frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=names)
+    return Annotations.from_frame(
+        frame,
+        item=item,
+        annotator=annotator,
+        label=label,
+        criterion=criterion,
+        repeat=repeat,
+        kind=kind,
+        judges=rows.judges if judges is None else judges,
+        scale=scales,
+        conditions=conditions,
+        items=rows.items if items is None else _beside(items),
+        annotators=rows.annotators if annotators is None else _beside(annotators),
+        split_item=split_item,
+        reading=rows.reading,
+    )
+
+
+def _path(source: str | os.PathLike[str]) -> Path:
+    path = Path(source).expanduser()
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+        hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
+        raise DataError(f"there is no file or folder '{path}'{hint}")
+    return path
+
+
+def _paths(source: Any) -> list[Path]:
+    """The files of a source; none where it is a frame."""
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
+        return [_path(one) for one in source]
+    return [_path(source)] if isinstance(source, str | os.PathLike) else []
+
+
+def _rows_of(path: Path, item: str | None, format: str, options: Mapping[str, Any]) -> Rows:  # noqa: A002
+    chosen = format_of(path, format)
+    if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
+        raise DataError(
+            f"the folder '{path}' holds no study.yaml, no {alt_test.HUMANS} and no Parquet files; name a file in it"
+        )
+    return chosen.rows(path, item, options)
+
+
+def _rows_of_frame(source: Any, label: str | None) -> Rows:
+    frame = to_polars(source, strict=label)
+    return Rows(frame, reading=Reading(rows=frame.height))
+
+
+def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | dict[str, Scale] | None:
+    if scale is None or isinstance(scale, Scale):
+        return scale
+    if isinstance(scale, str):
+        return parse_scale(scale)
+    return {name: parse_scale(one) if isinstance(one, str) else one for name, one in scale.items()}
+
+
+def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
+    each = [scales] if isinstance(scales, Scale) else list(scales.values())
+    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
+
+
+def _beside(frame: Any) -> pl.DataFrame:
+    if not isinstance(frame, str | os.PathLike):
+        return to_polars(frame)
+    return tables.read_table(_path(frame)).labels.drop("_row", strict=False)

@@ -1,0 +1,68 @@
+"""What every statistic is, and the few sums that several are made of. Nothing in this folder checks.
+
+A *panel* statistic takes all labels of an item at once; a *pair* statistic takes two labels of an item, x and y.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.data.annotations import Answers
+from assay.estimation import Floats
+
+Ints = NDArray[np.int64]
+
+ROUNDING = 1e-12
+"""What is smaller than this share of the terms it is the difference of counts as zero."""
+
+
+class PanelStatistic(Protocol):
+    """A statistic of summed moments of the labels of items."""
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item adds: (items, k)."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
+def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
+    """Each column summed over the labels of an item, after the number of labels: (items,) each."""
+    n = len(answers.items)
+    number = np.bincount(answers.item, minlength=n).astype(float)
+    return [number, *(np.bincount(answers.item, weights=column, minlength=n) for column in columns)]
+
+
+def grid(answers: Answers) -> Floats:
+    """Labels as (items, annotators), NaN where nobody answered."""
+    cells = np.full((len(answers.items), len(answers.annotators)), np.nan)
+    cells[answers.item, answers.annotator] = answers.value
+    return cells
+
+
+def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
+    """Division that gives NaN where what is below is at most ``least``, which stands for nothing up to rounding."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(np.abs(below) > least, above / below, np.nan))
+
+
+def label_runs(answers: Answers) -> tuple[Ints, Ints]:
+    """Where each item's labels start among the labels, and how many there are: (items,) each."""
+    number = np.bincount(answers.item, minlength=len(answers.items))
+    return np.cumsum(number) - number, number
+
+
+def mean_first(each: Floats) -> Floats:
+    """The mean of the values that are defined, then the values themselves; one value stands alone."""
+    if each.shape[-1] == 1:
+        return each
+    known = ~np.isnan(each)
+    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)

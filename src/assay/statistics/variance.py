@@ -1,0 +1,149 @@
+"""Variance components of items, annotators and the rest, and the intraclass correlations made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.data.annotations import Answers
+from assay.estimation import Floats
+from assay.statistics.base import grid, item_sums, ratio
+
+Form = Literal["1", "k", "C,1", "C,k", "A,1", "A,k"]
+
+
+@dataclass(frozen=True, eq=False)
+class OneWay:
+    """Variance between and within items where an item's annotators are any annotators: (σ²_I, 0, σ²_E)."""
+
+    centre: float
+
+    width = 6
+
+    def moments(self, data: Answers) -> Floats:
+        """Items, labels, their squares, Σy, Σy² and (Σy)²/n of each item."""
+        y = data.value - self.centre
+        number, total, squares = item_sums(data, y, y * y)
+        there = np.minimum(number, 1.0)
+        return np.stack([there, number, number**2, total, squares, total**2 / np.maximum(number, 1)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Analysis of variance, also for unequal numbers of labels: (..., 3)."""
+        items, labels, squared, total, squares, between = np.moveaxis(sums, -1, 0)
+        within = ratio(squares - between, labels - items)
+        above = ratio(between - ratio(total**2, labels), items - 1)
+        each = ratio(labels - ratio(squared, labels), items - 1)
+        return np.stack([ratio(above - within, each), np.zeros_like(within), within], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoWay:
+    """Variance of items, annotators and the rest in a complete table: (σ²_I, σ²_J, σ²_E); McGraw & Wong 1996, table 3.
+
+    Items with a missing label are left out.
+    """
+
+    centre: float
+    n_annotators: int
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return self.n_annotators + 3
+
+    def moments(self, data: Answers) -> Floats:
+        """Items, Σy², (Σy)² and each annotator's y."""
+        cells = grid(data) - self.centre
+        complete = np.asarray(~np.isnan(cells).any(axis=1))
+        cells = np.where(complete[:, None], cells, 0.0)
+        squares, total = (cells**2).sum(axis=1), cells.sum(axis=1)
+        return np.concatenate([np.stack([complete.astype(float), squares, total**2], axis=1), cells], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Components from mean squares: (..., 3)."""
+        k = self.n_annotators
+        n, squares, rows, columns = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
+        grand = ratio(columns.sum(axis=-1) ** 2, n * k)
+        of_items, of_annotators = rows / k - grand, ratio((columns**2).sum(axis=-1), n) - grand
+        error = ratio(squares - grand - of_items - of_annotators, (n - 1) * (k - 1))
+        item, annotator = ratio(of_items, n - 1), of_annotators / (k - 1)
+        return np.stack([(item - error) / k, ratio(annotator - error, n), error], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The same three variances in a table with missing labels: Henderson's (1953) method 1, the analysis of
+    variance of unbalanced data. Unbiased when labels are missing at random; equal to `TwoWay` when none is.
+
+    NaN where labels are no more than items and annotators together: with hardly any item labelled twice, nothing
+    is left by which the differences of items could be told from those of annotators and from error.
+    """
+
+    centre: float
+    n_annotators: int
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return 2 * self.n_annotators + 4
+
+    def moments(self, data: Answers) -> Floats:
+        """Items, squared numbers of labels, Σy², (Σy)²/n, and each annotator's y and number of labels."""
+        cells = grid(data) - self.centre
+        there = ~np.isnan(cells)
+        cells = np.where(there, cells, 0.0)
+        number, total = there.sum(axis=1).astype(float), cells.sum(axis=1)
+        of_item = [(number > 0).astype(float), number**2, (cells**2).sum(axis=1), total**2 / np.maximum(number, 1)]
+        return np.concatenate([np.stack(of_item, axis=1), cells, there.astype(float)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Three expectations of sums of squares solved for three components: (..., 3)."""
+        items, squared, squares, rows = np.moveaxis(sums[..., :4], -1, 0)
+        total, number = np.split(sums[..., 4:], 2, axis=-1)
+        labels, annotators = number.sum(axis=-1), (number > 0).sum(axis=-1)
+        grand = ratio(total.sum(axis=-1) ** 2, labels)
+        columns = (total**2 / np.maximum(number, 1)).sum(axis=-1)
+        k_items, k_annotators = ratio(squared, labels), ratio((number**2).sum(axis=-1), labels)
+        one = np.ones_like(labels)
+        left = np.stack(
+            [
+                np.stack([labels - k_items, items - k_annotators, items - one], axis=-1),
+                np.stack([annotators - k_items, labels - k_annotators, annotators - one], axis=-1),
+                np.stack([labels - k_items, labels - k_annotators, labels - one], axis=-1),
+            ],
+            axis=-2,
+        )
+        right = np.stack([rows, columns, squares], axis=-1) - grand[..., None]
+        left_over = labels - items - annotators + 1
+        solvable = (np.abs(np.linalg.det(left)) > 1e-9 * np.maximum(labels, 1) ** 2) & (left_over > 0)
+        solution = np.linalg.solve(np.where(solvable[..., None, None], left, np.eye(3)), right[..., None])[..., 0]
+        return np.where(solvable[..., None], solution, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class IntraclassCorrelation:
+    """One or more forms of ICC from variance components."""
+
+    components: OneWay | TwoWay | Components
+    forms: tuple[Form, ...]
+    k: float
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return self.components.width
+
+    def moments(self, data: Answers) -> Floats:
+        """Those of the components."""
+        return self.components.moments(data)
+
+    def value(self, sums: Floats) -> Floats:
+        """Each form: (..., forms)."""
+        item, annotator, error = np.moveaxis(self.components.value(sums), -1, 0)
+        values = []
+        for form in self.forms:
+            noise = error + (annotator if form.startswith("A") else 0.0)
+            values.append(ratio(item, item + noise / (self.k if form.endswith("k") else 1)))
+        return np.stack(values, axis=-1)

@@ -1,0 +1,1 @@
+"""What all the answers say together."""

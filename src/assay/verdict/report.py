@@ -1,0 +1,387 @@
+"""`report`: labels -> verdicts, tables and pictures, saved as one offline HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from assay.concordance.parts import MOST_ANNOTATORS, agreement_parts
+from assay.concordance.summary import agreement
+from assay.data.annotations import Annotations
+from assay.data.scales import Scale
+from assay.errors import DesignError, counted, listing
+from assay.estimation import Result, json_safe, signature
+from assay.preference.position import position_bias, position_parts
+from assay.replacement.alt_test import AltTest
+from assay.replacement.compare import JudgeComparison, compare_judges
+from assay.replacement.domains import AltTestBy, alt_test_by
+from assay.replacement.parts import card, methods
+from assay.replacement.pictures import epsilon_curves, size_curves
+from assay.reporting import pictures as figures
+from assay.reporting import tables
+from assay.reporting.page import Card, Page, Picture, Section, section_of
+from assay.verdict.labels import label_shares
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps are done and how many there are."""
+
+MOST_FORESTS = 12
+"""Forest plots on one page; beyond that the table has to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Result):
+    """What the labels say about the judges, ready to be read.
+
+    Attributes
+    ----------
+    page : Page
+        What is shown: title, verdicts (`cards`), sections.
+    comparison : JudgeComparison or None
+        All judges of a table with one criterion.
+    by : mapping of judge to AltTestBy
+        For a table with several criteria or domains.
+    methods : tuple of str
+        Sentences for a methods section.
+    """
+
+    symbol: ClassVar[str] = "ρ"
+
+    page: Page = field(repr=False, metadata={"json": False})
+    comparison: JudgeComparison | None = field(repr=False)
+    by: Mapping[str, AltTestBy] = field(repr=False)
+    methods: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Headline of the page."""
+        return self.page.title
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The verdicts, best judge first."""
+        return self.page.cards
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The table of judges (and domains), all digits."""
+        if self.comparison is not None:
+            return self.comparison.table
+        return pl.concat([found.table.insert_column(0, pl.lit(j).alias("judge")) for j, found in self.by.items()])
+
+    @property
+    def signature(self) -> str:
+        """The signatures of what the report rests on."""
+        if self.comparison is not None:
+            return self.comparison.signature
+        return signature("report", judges=len(self.by)) + " of " + next(iter(self.by.values())).signature
+
+    def summary(self) -> str:
+        """The verdicts as plain lines."""
+        lines = [self.title]
+        for one in self.cards:
+            lines += ["", one.headline, "  " + one.evidence.strip()]
+            if one.advice.strip():
+                lines.append("  " + one.advice.strip())
+        return "\n".join([*lines, "", self.signature])
+
+    def html(self) -> str:
+        """The page, see `Page.html`."""
+        return self.page.html()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page; the folder is made where it is missing."""
+        return self.page.save(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Verdicts, tests and tables, safe for JSON."""
+        return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
+
+
+def report(
+    source: Annotations | str | os.PathLike[str],
+    *,
+    judges: Sequence[str] | None = None,
+    by: str | None = None,
+    title: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Report:
+    """What do these labels say about the judges, top-down?
+
+    Parameters
+    ----------
+    source : Annotations or path
+        Labels, or what `assay.read` reads without further options.
+    judges : list of str
+        All judges of the table when not given.
+    by : str
+        A column that tells domains apart; ``criterion`` where the table has several criteria.
+    title : str
+    progress : function
+        Called with (what, done, steps).
+    **options
+        Of the alt-test, see `assay.alt_test`; ``annotators`` or ``epsilon`` is needed.
+
+    Raises
+    ------
+    DesignError
+        Where there is no judge, or no test can be made.
+    """
+    if isinstance(source, Annotations):
+        labels = source
+    else:
+        from assay.reading import read
+
+        labels = read(source)
+    names = list(labels.judges if judges is None else judges)
+    if not names:
+        raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
+    by = by or ("criterion" if len(labels.criteria) > 1 else None)
+    maker = _Maker(labels, names, by, options, progress or (lambda what, done, steps: None))
+    return maker.report(title)
+
+
+class _Maker:
+    """Makes the parts of a report in the order in which they are read."""
+
+    def __init__(
+        self, labels: Annotations, judges: list[str], by: str | None, options: Mapping[str, Any], progress: Progress
+    ) -> None:
+        self.labels, self.judges, self.by, self.options = labels, judges, by, options
+        self.progress = progress
+        self.steps = 7 if by is None else 4 + len(judges)
+        self.done = 0
+
+    def report(self, title: str | None) -> Report:
+        """All of it."""
+        return self._one_question(title) if self.by is None else self._by_domain(title)
+
+    def _step(self, what: str) -> None:
+        self.progress(what, self.done, self.steps)
+        self.done += 1
+
+    def _one_question(self, title: str | None) -> Report:
+        self._step("testing the judges")
+        found = compare_judges(self.labels, self.judges, **self.options)
+        tests = list(found.tests.values())
+        self._step("looking ahead")
+        cards = tuple(card(test) for test in tests)
+        self._step("drawing epsilon curves")
+        sections: list[Section | None] = [self._judges_section(found), self._annotators_section(tests)]
+        self._step("drawing size curves")
+        sections.append(self._curves_section(tests))
+        self._step("drawing labels")
+        sections.append(self._labels_section([self.labels]))
+        self._step("measuring agreement")
+        sections += [*self._agreement_sections(), *self._position_sections()]
+        sections += [self._left_out_section(tests), self._cite_section(tests)]
+        self._step("writing")
+        return self._finish(title, cards, sections, tests, found, {})
+
+    def _by_domain(self, title: str | None) -> Report:
+        assert self.by is not None
+        found: dict[str, AltTestBy] = {}
+        for judge in self.judges:
+            self._step(f"testing {judge}")
+            found[judge] = alt_test_by(self.labels, judge, by=self.by, **self.options)
+        ranked = sorted(found, key=lambda j: (-found[j].passed_in, j))
+        found = {judge: found[judge] for judge in ranked}
+        tests = [test for result in found.values() for test in result.tests.values()]
+        self._step("drawing")
+        cards = tuple(_card_by(result) for result in found.values())
+        sections: list[Section | None] = [
+            self._domains_section(found),
+            self._labels_section([part for _, part in self.labels.split(self.by)]),
+        ]
+        self._step("measuring agreement")
+        sections += [
+            *self._agreement_sections(),
+            *self._position_sections(),
+            self._left_out_section(tests, found),
+            self._cite_section(tests, found),
+        ]
+        self._step("writing")
+        return self._finish(title, cards, sections, tests, None, found)
+
+    def _finish(
+        self,
+        title: str | None,
+        cards: tuple[Card, ...],
+        sections: Sequence[Section | None],
+        tests: Sequence[AltTest],
+        comparison: JudgeComparison | None,
+        by: Mapping[str, AltTestBy],
+    ) -> Report:
+        labels = self.labels
+        people = counted(len(labels.humans), "person").replace("persons", "people")
+        about = (
+            f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
+            f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
+        )
+        shown = tuple(s for s in sections if s is not None)
+        page = Page(title or "May the judge stand in for people?", about, cards, shown)
+        return Report(page, comparison, by, tuple(methods(tests)))
+
+    # -- sections -------------------------------------------------------------------------------
+
+    def _judges_section(self, found: JudgeComparison) -> Section:
+        shown = tables.shown(
+            found.table.drop("kind"),
+            drop=("passed",),
+            symbol="ρ",
+            caption="ρ with its interval; ω is the winning rate; the smallest ε is where the judge would just pass.",
+        )
+        words = tuple(found.summary().splitlines()[:-1])
+        picture = Picture(figures.svg(found.plot, "Advantage probability of each judge"), "Advantage probability ρ.")
+        return Section("The judges side by side", words, (shown,), (picture,))
+
+    def _annotators_section(self, tests: Sequence[AltTest]) -> Section:
+        tested = [t for t in tests if t.n_annotators]
+        pictures = tuple(
+            Picture(
+                figures.svg(test.plot, f"Judge {test.judge} against each annotator"),
+                f"{test.judge}: how often it is as close to the others as each annotator, or closer.",
+            )
+            for test in tested[:MOST_FORESTS]
+        )
+        shown = tuple(
+            tables.shown(
+                test.table.select(
+                    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected",
+                    "n_judge_better", "n_tie", "n_human_better",
+                ),
+                symbol="ρ",
+                caption=f"{test.judge} against each annotator.",
+            )
+            for test in tested[:1]
+        )  # fmt: skip
+        words = (
+            "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
+            "ε) speaks for the judge; green dots are significant after correction.",
+        )
+        return Section("Annotator by annotator", words, shown, pictures)
+
+    def _curves_section(self, tests: Sequence[AltTest]) -> Section | None:
+        tested = [t for t in tests if t.n_annotators]
+        if not tested:
+            return None
+        pictures = [
+            Picture(
+                figures.svg(lambda: epsilon_curves(tested), "Winning rate against epsilon"),
+                "The winning rate at every ε. A judge that needs a large ε to pass is bought dearly.",
+            )
+        ]
+        words = ["How far the verdict hangs on ε, and on how much was annotated."]
+        try:
+            size = figures.svg(lambda: size_curves(tested), "Winning rate against the number of items")
+            pictures.append(
+                Picture(size, "The winning rate that studies of other sizes would find, drawn from these labels.")
+            )
+        except DesignError as reason:
+            words.append(f"No curve against the number of items: {reason}.")
+        return Section("What the verdict hangs on", tuple(words), (), tuple(pictures))
+
+    def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
+        pictures = []
+        for part in parts:
+            name = "" if len(parts) == 1 or self.by is None else f" ({part.values_of(self.by)[0]})"
+            ax = label_shares(part)
+            if ax is not None:
+                svg = figures.svg(lambda ax=ax: ax, f"How often each label is given{name}")  # type: ignore[misc]
+                pictures.append(Picture(svg, f"Share of each label in percent{name}: people, then judges."))
+        words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
+        return Section("Which labels people and judges give", words, (), tuple(pictures)) if pictures else None
+
+    def _agreement_sections(self) -> list[Section]:
+        """Do people agree at all, and is a judge closer to them than they are to each other?"""
+        labels = self.labels
+        if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
+            return []
+        few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
+        found = agreement(
+            labels,
+            coefficients=[_coefficient(scale) for scale in dict.fromkeys(labels.scales.values())],
+            who=("humans", "judges", "any human", *(("pairs",) if few else ())),
+            by=None if self.by in (None, "criterion") else self.by,
+            repeats=self.options.get("repeats", "error"),
+            clusters=self.options.get("clusters"),
+            seed=self.options.get("seed", 0),
+        )
+        return [section_of(part) for part in agreement_parts(found)]
+
+    def _position_sections(self) -> list[Section]:
+        """Does the place of a text change the answer? Where answers keep what was shown where."""
+        asked = {scale.kind for scale in self.labels.scales.values()} & {"preference", "odd-one-out"}
+        if not asked or "position" not in self.labels.labels.columns:
+            return []
+        try:
+            found = position_bias(self.labels, clusters=self.options.get("clusters"), seed=self.options.get("seed", 0))
+        except DesignError as reason:
+            return [Section("Does the place of a text change the answer?", (), (), (), (f"Not known: {reason}.",))]
+        return [section_of(part) for part in position_parts(found)]
+
+    def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
+        frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
+        shown = tables.shown(pl.concat(frames), drop=("passed",), symbol="ρ", caption=f"Every judge by {self.by}.")
+        pictures = tuple(
+            Picture(
+                figures.svg(result.plot, f"Advantage probability of {judge} by {self.by}"), f"{judge}, by {self.by}."
+            )
+            for judge, result in list(found.items())[:MOST_FORESTS]
+        )
+        correction = next(iter(found.values())).correction
+        scope = "all domains together" if correction == "across" else "each domain on its own"
+        words = (f"The false discovery rate is held over {scope}.",)
+        return Section(f"By {self.by}", words, (shown,), pictures)
+
+    def _left_out_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
+        lines: dict[str, None] = dict.fromkeys(self.labels.reading.lines())
+        grouped: dict[str, list[str]] = {}
+        for test in tests:
+            for left in test.left_out:
+                name = test.judge + (f" ({test.domain.partition('=')[2]})" if test.domain else "")
+                grouped.setdefault(str(left), []).append(name)
+        for what, names in grouped.items():
+            who = "every test" if len(names) == len(tests) else listing(names, 4)
+            lines[f"{what} [{who}]"] = None
+        for judge, result in (by or {}).items():
+            for domain, why in result.untested.items():
+                lines[f"{judge}, {domain}: not tested; {why}"] = None
+        return Section("What was left out or assumed", (), (), (), tuple(lines) or ("Nothing was left out.",))
+
+    def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
+        signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
+        return Section("How to report this", tuple(methods(tests)), (), (), signatures)
+
+
+def _coefficient(scale: Scale) -> str:
+    """The coefficient that fits a scale and any number of annotators with missing labels: Krippendorff's alpha."""
+    level = "interval" if scale.kind == "interval" else "ordinal" if scale.ordered else "nominal"
+    return f"krippendorff-alpha-{level}"
+
+
+def _card_by(result: AltTestBy) -> Card:
+    """The verdict of one judge over its domains."""
+    by_verdict: dict[str, list[str]] = {"replace": [], "cannot tell yet": [], "do not replace": []}
+    for name, test in result.tests.items():
+        by_verdict[test.verdict].append(name)
+    words = {
+        "replace": "may stand in for people",
+        "cannot tell yet": "cannot tell yet",
+        "do not replace": "do not replace people",
+    }
+    evidence = "; ".join(f"{words[v]}: {', '.join(names)}" for v, names in by_verdict.items() if names)
+    tone = "good" if result.passed_in == result.n_domains else "bad" if not result.passed_in else "open"
+    if not result.passed_in and by_verdict["cannot tell yet"]:
+        tone = "open"
+    return Card(
+        result.judge, None, tone,
+        f"{result.judge} passes the alt-test in {result.passed_in} out of {result.n_domains} ({result.by}).",
+        evidence[:1].upper() + evidence[1:] + ".", "",
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+"""On which scale to ask."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from studies import from_grid, scale_study
+
+from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study
+from assay.concordance.icc import icc
+from assay.concordance.numerical import nmae
+from assay.data.annotations import Annotations
+from assay.data.scales import Interval
+from assay.errors import DataError, DesignError
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return scale_study()
+
+
+@pytest.fixture(scope="module")
+def study(labels):
+    return grading_scale_study(labels, by="benchmark", group="gender")
+
+
+def unit_cells(labels: Annotations, scale: str, benchmark: str | None = None) -> np.ndarray:
+    part = labels.where(scale=scale) if benchmark is None else labels.where(scale=scale, benchmark=benchmark)
+    return part.matrix() / float(scale.split("-")[1])
+
+
+def row(frame: pl.DataFrame, **wanted) -> dict:
+    for name, value in wanted.items():
+        frame = frame.filter(pl.col(name) == value)
+    assert frame.height == 1, frame
+    return frame.row(0, named=True)
+
+
+@pytest.mark.parametrize("scale", ["0-5", "0-10", "0-100"])
+@pytest.mark.parametrize("benchmark", [None, "essay"])
+def test_alignment_is_the_icc_of_two_columns_of_means(labels, study, scale, benchmark):
+    cells = unit_cells(labels, scale, benchmark)
+    pair = from_grid(np.stack([cells[:, :6].mean(axis=1), cells[:, 6:].mean(axis=1)], axis=1), Interval(0, 1))
+    place = {"scale": scale, "benchmark": benchmark or POOLED, "judge": JUDGES_MEAN}
+    for measure, alone in (("icc", icc(pair)), ("nmae", nmae(pair))):
+        found = row(study.alignment, **place, measure=measure)
+        assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
+            (alone.estimate, alone.low, alone.high)
+        )
+        assert found["n"] == len(cells)
+
+
+def test_reliability_is_the_icc_of_each_panel(labels, study):
+    cells = unit_cells(labels, "0-10", "toxic")
+    place = {"scale": "0-10", "benchmark": "toxic", "form": "ICC(A,k)"}
+    humans, judges = (icc(from_grid(c, Interval(0, 1)), form="ICC(A,k)") for c in (cells[:, :6], cells[:, 6:]))
+    assert row(study.reliability, **place, panel="humans")["estimate"] == pytest.approx(humans.estimate)
+    assert row(study.reliability, **place, panel="judges")["estimate"] == pytest.approx(judges.estimate)
+    less = row(study.reliability, **place, panel="humans - judges")
+    assert less["estimate"] == pytest.approx(humans.estimate - judges.estimate)
+    assert less["low"] < less["estimate"] < less["high"]
+
+
+def test_consistency_across_scales_and_its_average(labels, study):
+    gpt = np.stack([unit_cells(labels, s)[:, 6] for s in ("0-5", "0-10", "0-100")], axis=1)
+    place = {"benchmark": POOLED, "scales": "0-5, 0-10, 0-100"}
+    assert row(study.consistency, **place, judge="gpt")["estimate"] == pytest.approx(
+        icc(from_grid(gpt, Interval(0, 1))).estimate
+    )
+    each = study.consistency.filter((pl.col("scales") == "0-5 vs 0-10") & (pl.col("benchmark") == "sts"))
+    judges = each.filter(pl.col("judge") != "average")["estimate"]
+    assert each.filter(pl.col("judge") == "average")["estimate"][0] == pytest.approx(judges.mean())
+
+
+def test_the_sentence_a_user_wants(study):
+    assert study.best == "0-5"
+    text = study.summary()
+    assert text.startswith("Ask on 0-5: ICC(A,1) of people and judges 0.9")
+    assert "better than 0-10 (by 0.0" in text
+    assert "values of 'benchmark' lie below the pooled figure (essay 0." in text
+    assert study.illusion().filter("shown")["benchmark"][0] == "essay"
+    assert text.splitlines()[-1] == study.signature
+
+
+def test_differences_are_paired_and_mirrored(study):
+    place = {"benchmark": POOLED, "judge": JUDGES_MEAN}
+    one, two = (
+        row(study.differences, **place, scale="0-5", other="0-10"),
+        row(study.differences, **place, scale="0-10", other="0-5"),
+    )
+    assert one["estimate"] == pytest.approx(-two["estimate"])
+    assert one["low"] == pytest.approx(-two["high"])
+    assert one["p_adjusted"] == two["p_adjusted"]
+    icc_of = {s: row(study.alignment, **place, scale=s, measure="icc") for s in study.scales}
+    # Paired: narrower than the two intervals would allow if they were independent.
+    apart = np.hypot(*((icc_of[s]["high"] - icc_of[s]["low"]) for s in ("0-5", "0-10")))
+    assert one["high"] - one["low"] < apart * 1.05
+
+
+def test_groups_of_annotators(labels, study):
+    cells = unit_cells(labels, "0-5")
+    women = [0, 2, 4]
+    pair = from_grid(np.stack([cells[:, women].mean(axis=1), cells[:, 6:].mean(axis=1)], axis=1), Interval(0, 1))
+    assert row(study.groups, group="f", scale="0-5", measure="icc")["estimate"] == pytest.approx(icc(pair).estimate)
+    within = row(study.groups, group="f", scale="0-5", measure="icc within group")
+    assert within["estimate"] == pytest.approx(
+        icc(from_grid(cells[:, women], Interval(0, 1)), form="ICC(A,k)").estimate
+    )
+
+
+def test_items_are_listed_with_their_text_worst_first(study):
+    assert (study.items["nmae"].diff().drop_nulls() <= 0).all()
+    assert study.items["aligned"].to_list() == (study.items["nmae"] <= 0.1).to_list()
+    assert study.items["text"][0] == f"text of {study.items['item'][0]}"
+
+
+def test_another_condition_needs_a_baseline():
+    labels = scale_study(temperatures=(0.1, 1.0), per_benchmark=10)
+    with pytest.raises(DesignError, match="condition="):
+        grading_scale_study(labels)
+    with pytest.raises(DesignError, match="baseline="):
+        grading_scale_study(labels, condition="temperature")
+    study = grading_scale_study(labels, condition="temperature", baseline=1.0)
+    assert study.conditions["temperature"].unique().sort().to_list() == [0.1, 1.0]
+    main = row(study.alignment, scale="0-5", benchmark=POOLED, judge="gpt", measure="icc")
+    same = row(study.conditions, scale="0-5", judge="gpt", temperature=1.0, measure="icc")
+    assert main["estimate"] == pytest.approx(same["estimate"])
+    assert "temperature 1.0" in study.summary()
+
+
+def test_repeats_and_missing_labels():
+    repeated = scale_study(repeats=2, per_benchmark=10)
+    with pytest.raises(DesignError, match="repeats='first'"):
+        grading_scale_study(repeated)
+    mean = grading_scale_study(repeated, repeats="mean")
+    assert "Repeated answers: mean" in mean.summary()
+    holes = grading_scale_study(scale_study(missing=0.2), by="benchmark")
+    assert "some annotators did not answer" in holes.summary().lower()
+    assert holes.reliability["estimate"].null_count() == 0
+
+
+def test_one_seed_one_number_and_bootstraps_too(labels):
+    one, two = (grading_scale_study(labels, method="percentile", n_resamples=300, seed=4) for _ in range(2))
+    assert one.alignment.equals(two.alignment)
+    assert "bootstrap" in one.interval
+
+
+def test_pictures_and_storage(study):
+    assert study.plot().get_ylabel() == "ICC(A,1), people and judges"
+    assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2
+    assert "essay, 0-5" in study.plot_consensus(benchmark="essay").get_title(loc="left")
+    with pytest.raises(DesignError, match="did you mean '0-10'"):
+        study.plot_consensus(scale="0-11")
+    stored = json.loads(json.dumps(study.to_dict()))
+    assert stored["best"] == "0-5"
+
+
+def test_errors_name_what_is_wrong(labels):
+    with pytest.raises(DataError, match="did you mean 'scale'"):
+        grading_scale_study(labels, scale="scales")
+    rows = labels.labels.filter(pl.col("scale") != "0-100")
+    worded = rows.with_columns(scale=pl.col("scale").replace({"0-10": "ten"}))
+    ten = Annotations.from_frame(worded, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"])
+    with pytest.raises(DataError, match="does not say its range"):
+        grading_scale_study(ten)
+    assert grading_scale_study(ten, ranges={"ten": (0, 10)}).scales == ("0-5", "ten")
+    with pytest.raises(DataError, match="outside the range"):
+        grading_scale_study(labels, ranges={"0-100": (0, 10)})
+    with pytest.raises(DesignError, match="two or more"):
+        grading_scale_study(labels.where(scale="0-5"))
+    with pytest.raises(DesignError, match="only one of them"):
+        grading_scale_study(labels.where(kind="human"))
+
+
+def test_parts_of_a_page_can_be_drawn(study):
+    from assay.concordance.parts import grading_scale_parts
+
+    parts = grading_scale_parts(study)
+    assert parts[0].title == "On which scale to ask"
+    assert "By group of annotators" in [p.title for p in parts]
+    for part in parts:
+        assert all(caption and frame.height for caption, frame in part.frames)
+        assert all(draw().figure is not None for _, draw in part.pictures)

@@ -1,0 +1,276 @@
+"""Who agrees with whom."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from studies import from_grid
+
+from assay.concordance.categorical import krippendorff_alpha
+from assay.concordance.comparisons import WHO
+from assay.concordance.icc import icc, nested_icc
+from assay.concordance.numerical import bias, correlation
+from assay.concordance.summary import agreement, all_measures
+from assay.data.annotations import Annotations
+from assay.data.scales import Nominal, Ordinal
+from assay.errors import DataError, DesignError
+
+
+def panel(*, seed: int = 0, n: int = 120, judge_noise: float = 0.5) -> Annotations:
+    """Four people of noise .7; a good judge and one that guesses; benchmark by item, gender by person."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(n, 1))
+    noise = np.array([0.7, 0.7, 0.7, 0.7, judge_noise])
+    cells = truth + noise * rng.normal(size=(n, 5))
+    cells = np.concatenate([cells, rng.normal(size=(n, 1))], axis=1)
+    cells = np.clip(np.round(3 + 1.1 * cells), 1, 5)
+    return from_grid(
+        cells,
+        Ordinal(1, 5),
+        names=["ann", "bob", "cas", "dee", "good", "guess"],
+        judges=["good", "guess"],
+        items=pl.DataFrame({"item": [f"i{i:06d}" for i in range(n)], "benchmark": ["a", "b", "b"] * (n // 3)}),
+        annotators=pl.DataFrame({"annotator": ["ann", "bob", "cas", "dee"], "gender": ["f", "m", "f", "m"]}),
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    return agreement(panel())
+
+
+def value(found, who, coefficient, first=None, second=None, group=None) -> dict:
+    rows = found.table.filter(
+        (pl.col("who") == who) & (pl.col("coefficient") == coefficient) & pl.col("group").eq_missing(group)
+    )
+    if first is not None:
+        rows = rows.filter(pl.col("first") == first)
+    if second is not None:
+        rows = rows.filter(pl.col("second") == second)
+    assert rows.height == 1, rows
+    return rows.row(0, named=True)
+
+
+def test_every_kind_of_comparison_is_there(found):
+    kinds = dict(found.shown().group_by("who").len().iter_rows())
+    assert kinds == {
+        "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "any human": 3, "drawn human": 6,
+    }  # fmt: skip
+    assert set(found.table["coefficient"]) == set(all_measures())
+
+
+def test_rows_are_the_coefficients_themselves(found):
+    labels = panel()
+    people = labels.where(kind="human")
+    row = value(found, "humans", "krippendorff-alpha-ordinal")
+    alone = krippendorff_alpha(people, level="ordinal")
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
+    row = value(found, "humans", "icc(a,k)")
+    assert row["estimate"] == pytest.approx(icc(people, form="ICC(A,k)").estimate)
+    row = value(found, "pairs", "spearman", "ann", "good")
+    alone = correlation(labels, ["ann", "good"])
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
+    assert value(found, "pairs", "bias", "ann", "good")["estimate"] == pytest.approx(
+        bias(labels, ["ann", "good"]).estimate
+    )
+
+
+def test_consensus_by_hand():
+    cells = np.array([[1, 2, 3, 2], [4, 4, 5, 4], [2, 2, 1, 1], [5, 4, 3, 5], [1, 1, 2, 1], [3, 3, 4, 5]])
+    labels = from_grid(cells, Ordinal(1, 5), names=["a", "b", "c", "j"], judges=["j"])
+    found = agreement(labels, who=["consensus"])
+    means = cells[:, :3].mean(axis=1)
+    assert value(found, "consensus", "mae")["estimate"] == pytest.approx(np.abs(means - cells[:, 3]).mean())
+    assert value(found, "consensus", "pearson")["estimate"] == pytest.approx(np.corrcoef(means, cells[:, 3])[0, 1])
+    # Majorities: none (1 2 3), 4, 2, none (5 4 3), 1, 3; the judge says 4, 1, 1, 5 to those that have one.
+    row = value(found, "consensus", "exact-agreement")
+    assert (row["estimate"], row["n"]) == (pytest.approx(2 / 4), 4)
+
+
+def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):
+    closer = {
+        r["judge"]: r["closer"] for r in found.differences.iter_rows(named=True) if r["coefficient"] == "icc(a,1)"
+    }
+    assert closer == {"good": "yes", "guess": "no"}
+    errors = {r["judge"]: r["closer"] for r in found.differences.iter_rows(named=True) if r["coefficient"] == "rmse"}
+    assert errors == {"good": "yes", "guess": "no"}
+
+
+def test_a_judge_like_a_person_is_not_shown_to_differ():
+    shown = [
+        agreement(panel(seed=s, judge_noise=0.7), who=["any human"], coefficients=["qwk"]).differences["closer"][0]
+        for s in range(12)
+    ]
+    assert shown.count("not shown") >= 10
+
+
+def test_any_human_is_the_mean_over_people_for_an_average(found):
+    labels = panel()
+    each = [bias(labels, [name, "good"]).estimate for name in labels.humans]
+    assert value(found, "any human", "bias", second="good")["estimate"] == pytest.approx(np.mean(each))
+
+
+def test_drawn_humans_hover_around_any_human(found):
+    drawn = value(found, "drawn human", "spearman", second="good")
+    any_human = value(found, "any human", "spearman", second="good")
+    assert drawn["estimate"] == pytest.approx(any_human["estimate"], abs=0.01)
+    # One person for each item shows less than all four do.
+    assert drawn["high"] - drawn["low"] > any_human["high"] - any_human["low"]
+    assert "1,000 draws" in drawn["interval"]
+
+
+def test_drawn_humans_by_brute_force():
+    labels = panel(n=30)
+    row = value(
+        agreement(labels, who=["drawn human"], coefficients=["pearson"], draws=3000),
+        "drawn human",
+        "pearson",
+        second="good",
+    )
+    cells, rng = labels.matrix(), np.random.default_rng(9)
+    slow = [np.corrcoef(cells[np.arange(30), rng.integers(0, 4, 30)], cells[:, 4])[0, 1] for _ in range(3000)]
+    assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.01)
+
+
+def test_by_a_column_of_items_or_of_annotators():
+    labels = panel()
+    found = agreement(labels, by="benchmark", who=["humans"], coefficients=["icc(a,1)"])
+    assert found.table["group"].to_list() == [None, "a", "b"]
+    assert value(found, "humans", "icc(a,1)", group="b")["estimate"] == pytest.approx(
+        icc(labels.where(kind="human", benchmark="b")).estimate
+    )
+    found = agreement(labels, by="gender", who=["humans", "consensus"], coefficients=["icc(a,1)"])
+    assert value(found, "humans", "icc(a,1)", group="f")["estimate"] == pytest.approx(
+        icc(labels.where(annotator=["ann", "cas"])).estimate
+    )
+    with pytest.raises(DataError, match="did you mean 'gender'"):
+        agreement(labels, by="genders")
+
+
+def test_p_values_are_adjusted_within_a_coefficient(found):
+    rows = found.shown("pairs", coefficient="cohen-kappa")
+    assert (rows["p_adjusted"] >= rows["p"]).all()
+    guess = value(found, "pairs", "cohen-kappa", "ann", "guess")
+    assert guess["p_adjusted"] > 0.05
+    assert value(found, "humans", "cohen-kappa")["p_adjusted"] < 1e-6
+    assert found.shown(coefficient="mae")["p"].null_count() == found.shown(coefficient="mae").height
+
+
+def test_nominal_labels_get_what_they_can_have():
+    cells = np.random.default_rng(0).integers(1, 4, (50, 3))
+    found = (
+        agreement(from_grid(cells, Nominal(["1", "2", "3"]), names=["a", "b", "j"], judges=["j"])) if False else None
+    )
+    votes = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(50), 3),
+            "annotator": ["a", "b", "j"] * 50,
+            "label": np.array(["x", "y", "z"])[cells.ravel() - 1],
+        }
+    )
+    found = agreement(Annotations.from_frame(votes, judges=["j"], scale=Nominal(["x", "y", "z"])))
+    assert set(found.table["coefficient"]) == {
+        "exact-agreement", "cohen-kappa", "scott-pi", "fleiss-kappa", "gwet-ac1", "krippendorff-alpha-nominal",
+    }  # fmt: skip
+    assert found.headline == "krippendorff-alpha-nominal"
+
+
+def test_what_can_not_be_compared_is_counted():
+    cells = np.full((40, 3), np.nan)
+    cells[:20, :2] = np.random.default_rng(1).integers(1, 6, (20, 2))
+    cells[20:, 1:] = np.random.default_rng(2).integers(1, 6, (20, 2))
+    found = agreement(from_grid(cells, Ordinal(1, 5)), who=["humans", "pairs"])
+    assert found.shown("pairs").height == 2
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(DesignError, match="did you mean 'qwk'"):
+        agreement(panel(), coefficients=["qwkk"])
+    with pytest.raises(DesignError, match="did you mean 'consensus'"):
+        agreement(panel(), who=["concensus"])
+    with pytest.raises(DesignError, match="nothing to compare"):
+        agreement(panel().where(annotator=["good", "ann"]), who=["humans"])
+
+
+def test_summary_table_and_pictures(found):
+    text = found.summary()
+    assert "good is closer to the people than they are to each other" in text
+    assert "guess is further from the people" in text
+    assert text.splitlines()[-1] == found.signature
+    json.dumps(found.to_dict())
+    assert found.plot().get_xlabel() == "Krippendorff's α, ordinal"
+    grid = found.heat_map(coefficient="qwk")
+    assert [t.get_text() for t in grid.get_xticklabels()] == ["ann", "bob", "cas", "dee", "good", "guess"]
+    with pytest.raises(DesignError, match="pairs"):
+        agreement(panel(), who=["humans"], coefficients=["qwk"]).heat_map()
+    assert set(WHO) == set(found.table["who"])
+
+
+@pytest.mark.real_data
+def test_lesion_per_feature(real_data):
+    from assay.reading import read
+
+    labels = read(real_data / "alt_test" / "lesion", split_item="__", scale={
+        "Asymmetry": "0-2", "Blue": "0-2", "Border": "0-2", "Dermo": "0-2", "Color": "1-6",
+    })  # fmt: skip
+    found = agreement(labels, who=["humans", "judges", "any human"])
+    assert found.criteria == ("Asymmetry", "Blue", "Border", "Color", "Dermo")
+    assert value_of_criterion(found, "Asymmetry") == pytest.approx(0.508, abs=0.001)
+    closer = found.differences.filter((pl.col("coefficient") == "icc(a,1)") & (pl.col("criterion") == "Asymmetry"))
+    assert closer["closer"].to_list() == ["no"] * 4
+
+
+def value_of_criterion(found, criterion: str) -> float:
+    return found.shown("humans").filter(pl.col("criterion") == criterion)["estimate"][0]
+
+
+@pytest.mark.real_data
+def test_class_observation_lessons_within_teachers(real_data):
+    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
+    frame = frame.with_columns(item=pl.format("{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM"))
+    about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
+    rows = frame.select("item", annotator="RATERID", label="CLINSTD").drop_nulls()
+    rows = rows.unique(["item", "annotator"], maintain_order=True)
+    labels = Annotations.from_frame(rows, scale=Ordinal(1, 7), items=about)
+    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
+    assert found.n_groups > 300
+    assert 0 < found.low < found.estimate < found.high < found.adjusted < 1
+
+
+def test_parts_of_a_page_can_be_drawn(found):
+    from assay.concordance.parts import agreement_parts
+
+    parts = agreement_parts(found)
+    assert [p.title for p in parts] == [
+        "Do the annotators agree?",
+        "Who agrees with whom?",
+        "Is the judge closer to people than they are to each other?",
+    ]
+    for part in parts:
+        assert all(caption and frame.height for caption, frame in part.frames)
+        assert all(draw().figure is not None for _, draw in part.pictures)
+    assert parts[2].frames[0][1]["closer"].to_list() == ["yes", "no"]
+
+
+def test_the_package_answers_as_the_function_does():
+    import assay
+
+    assert "agreement" in assay.__dict__
+    assert assay.agreement(panel(n=30), who=["humans"], coefficients=["qwk"]).table.height == 1
+
+
+def test_each_coefficient_is_resampled_over_its_own_items():
+    """Items with one label count for Fleiss's prevalence, not for alpha: few pairs must not look like many items."""
+    rng = np.random.default_rng(3)
+    cells = np.full((300, 3), np.nan)
+    cells[:, 0] = rng.integers(1, 6, 300)
+    cells[:12, 1] = np.clip(cells[:12, 0] + rng.integers(-1, 2, 12), 1, 5)
+    labels = from_grid(cells[:, :2], Ordinal(1, 5))
+    row = value(agreement(labels, who=["humans"]), "humans", "krippendorff-alpha-ordinal")
+    alone = krippendorff_alpha(labels)
+    assert row["n"] == alone.n_items == 12
+    assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
+    assert "12 items" in row["interval"]

@@ -1,0 +1,219 @@
+"""The store, on SQLite and (where its programs are installed) on a PostgreSQL of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+pytest.importorskip("alembic", reason='a study needs the extra "judge"')
+
+from assay.errors import StudyError  # noqa: E402
+from assay.study import store as store_module  # noqa: E402
+from assay.study.schema import TABLES  # noqa: E402
+from assay.study.store import Answer, Assignment, Store  # noqa: E402
+from assay.study.study import init_study, load_study  # noqa: E402
+
+
+@pytest.fixture
+def study(tmp_path):
+    init_study(tmp_path / "study")
+    return load_study(tmp_path / "study")
+
+
+@pytest.fixture
+def store(url, study) -> Iterator[Store]:
+    with Store.open(url) as opened:
+        opened.take_in(study)
+        yield opened
+
+
+def plan(store, n=8, digest="one", recipe="r"):
+    question = store.questions()[0].id
+    wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
+    store.plan(["example"], wanted, digest)
+
+
+def test_statements_and_migrations_know_the_same_columns(url):
+    with Store.open(url) as store:
+        there = sa.inspect(store.engine)
+        assert {t.name for t in TABLES} == set(there.get_table_names()) - {"alembic_version"}
+        for table in TABLES:
+            assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}
+
+
+def test_many_may_open_a_new_store_at_once(url):
+    failed = []
+
+    def opening():
+        try:
+            Store.open(url).close()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=opening) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_a_database_of_a_newer_assay_is_refused(url):
+    with Store.open(url) as store, store._write() as db:
+        db.execute(sa.text("update alembic_version set version_num = '9999'"))
+    with pytest.raises(StudyError, match="made by a newer assay"):
+        Store.open(url)
+
+
+def test_a_claim_is_taken_once_however_many_ask(store):
+    plan(store)
+    runs = [store.start_run() for _ in range(4)]
+    got = []
+
+    def claiming(run):
+        while claims := store.claim(run, ["example"], 1):
+            got.extend(claim.id for claim in claims)
+
+    threads = [threading.Thread(target=claiming, args=(run,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == len(set(got)) == 8
+
+
+def test_an_answer_is_written_once_and_counts(store):
+    plan(store)
+    run = store.start_run()
+    claim = store.claim(run, ["example"], 1)[0]
+    assert store.add(claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
+    assert store.add(claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
+    assert not store.add(claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
+    assert store.spent() == 0.75
+    assert store.counts(["example"]) == {"answered": 1, "open": 7}
+    assert store.history()["counts"].to_list()[-2:] == [False, True]
+    table = store.annotations().where(annotator="example")
+    assert table.labels.select("item", "label").rows() == [("r01", 4)]
+
+
+def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):
+    plan(store)
+    dead = store.start_run()
+    store.claim(dead, ["example"], 5)
+    assert len(store.claim(store.start_run(), ["example"], 8)) == 3, "its process is alive"
+    monkeypatch.setattr(store_module, "_alive", lambda process: False)
+    assert len(store.claim(store.start_run(), ["example"], 8)) == 8
+
+
+def test_a_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
+    plan(store)
+    monkeypatch.setattr(store_module, "_host", lambda: "elsewhere")
+    store.claim(store.start_run(), ["example"], 5)
+    monkeypatch.undo()
+    assert len(store.claim(store.start_run(), ["example"], 8)) == 3
+    monkeypatch.setattr(store_module, "LEASE", -1.0)
+    assert len(store.claim(store.start_run(), ["example"], 8)) == 8
+
+
+def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_not(store):
+    plan(store)
+    run = store.start_run()
+    first, second = store.claim(run, ["example"], 2)
+    store.add(first, run, Answer("failed", reason="HTTP 500"), 1)
+    store.add(second, run, Answer("missing", reason="refused", reply="no"), 1)
+    store.still_here(run)
+    store.end_run(run)
+    assert store.counts(["example"]) == {"failed": 1, "missing": 1, "open": 6}
+    again = store.claim(store.start_run(), ["example"], 8)
+    assert len(again) == 7
+    assert again[0].revision == 1
+    assert ("example: refused", 1) in store.annotations().reading.left_out
+
+
+def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
+    plan(store)
+    run = store.start_run()
+    claim = store.claim(run, ["example"], 1)[0]
+    store.add(claim, run, Answer("valid", 4), 1)
+    plan(store, digest="two", recipe="other")
+    assert store.counts(["example"]) == {"open": 8}
+    assert store.annotations().judges == ()
+    plan(store, digest="three")
+    assert store.annotations().judges == ("example",)
+
+
+def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
+    before = store.annotations()
+    assert (before.humans, len(before)) == (("ana", "ben", "chi"), 24)
+    file = study.folder / "labels.csv"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:1], "r01,ana,5", *lines[2:-1], "r99,ana,3"]) + "\n")
+    store.take_in(study)
+    after = store.annotations()
+    assert len(after) == 23
+    assert after.where(item="r01", annotator="ana").labels["label"].to_list() == [5]
+    assert ("the label is of an item that the study does not have", 1) in after.reading.left_out
+    assert store.history().height == 26, "24, a correction, a withdrawal"
+    file.write_text("\n".join(lines) + "\n")
+    store.take_in(study)
+    assert store.annotations().labels.equals(before.labels)
+
+
+def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
+    file = study.folder / "labels.csv"
+    head = "item,annotator,label,seconds,mood,gender,review\n"
+    file.write_text(head + "r01,ana,1,3.5,calm,f,x\nr02,ana,5,2,,f,y\nr01,ben,2,9,wild,m,x\nr02,ben,4,1,calm,m,y\n")
+    store.take_in(study)
+    labels = store.annotations()
+    found = labels.labels.sort("annotator", "item")
+    assert found["seconds"].to_list() == [3.5, 2, 9, 1]
+    assert found["mood"].to_list() == ["calm", None, "wild", "calm"]
+    assert dict(labels.annotators.select("annotator", "gender").drop_nulls().iter_rows()) == {"ana": "f", "ben": "m"}
+    assert "the file of labels has review too; those of the items count" in labels.reading.lines()
+    assert labels.items["review"][0] == "The soup was cold and nobody cared."
+    file.write_text(file.read_text().replace("3.5", "4.5"))
+    store.take_in(load_study(study.folder))
+    assert store.annotations().labels.sort("annotator", "item")["seconds"][0] == 4.5
+
+
+def test_an_order_that_hangs_on_the_item_is_a_condition_still(store, study):
+    rows = "r01,ana,1,a>b\nr01,ben,2,a>b\nr02,ana,5,b>a\nr02,ben,5,b>a\n"
+    (study.folder / "labels.csv").write_text("item,annotator,label,order\n" + rows)
+    store.take_in(study)
+    labels = store.annotations()
+    assert labels.conditions == ("order",)
+    assert labels.labels.sort("item", "annotator")["order"].to_list() == ["a>b", "a>b", "b>a", "b>a"]
+
+
+def test_labels_of_people_off_the_scale_name_the_file(store, study):
+    (study.folder / "labels.csv").write_text("item,annotator,label\nr01,ana,9\n")
+    with pytest.raises(StudyError, match=r"labels\.csv.*off the scale"):
+        store.take_in(study)
+
+
+def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
+    (study.folder / "labels.csv").write_text("item,annotator,label\nr01,example,3\n")
+    with pytest.raises(StudyError, match="'example' is the name of a judge already"):
+        store.take_in(study)
+
+
+def test_words_for_a_store_that_can_not_be_used(tmp_path):
+    with pytest.raises(StudyError, match="a file"):
+        Store.open("mysql://x")
+    with pytest.raises(StudyError, match="can not be used"):
+        Store.open(tmp_path)
+
+
+def test_a_whole_run_of_judging_on_either_database(url, study):
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    from assay.judging.run import judge_study
+
+    done = judge_study(study, store=url)
+    assert (done.answered, done.left) == (8, 0)
+    assert judge_study(study, store=url).answered == 0
+    table = study.annotations(store=url)
+    assert table.judges == ("example",)
+    assert len(table) == 32

@@ -1,0 +1,465 @@
+"""From whatever holds annotations to the one table: tables of every make, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
+from assay.errors import DataError
+from assay.reading import read
+
+LONG = pl.DataFrame(
+    {
+        "item": ["a", "a", "b", "b", "c"],
+        "annotator": ["ann", "bob", "ann", "gpt", "gpt"],
+        "label": [1, 2, 5, 4, 3],
+        "text": ["Ä", "Ä", "a, b", "a, b", 'say "c"\nthen d'],
+    }
+)
+FINGERPRINT = read(LONG, judges=["gpt"], scale="1-5").fingerprint
+
+
+def write(path, text, **options):
+    path.write_text(text, **options)
+    return path
+
+
+def parquet_folder(folder):
+    folder.mkdir()
+    LONG.head(2).write_parquet(folder / "part-0.parquet")
+    LONG.tail(3).write_parquet(folder / "part-1.parquet")
+    return folder
+
+
+def in_memory(tmp_path):
+    """The same five labels in every form that is read."""
+    yield "polars", LONG
+    yield "lazy", LONG.lazy()
+    yield "pandas", LONG.to_pandas()
+    yield "pandas with arrow", LONG.to_pandas(use_pyarrow_extension_array=True)
+    yield "arrow", LONG.to_arrow()
+    yield "categorical", LONG.with_columns(pl.col("item", "annotator").cast(pl.Categorical))
+
+
+def on_disk(tmp_path):
+    LONG.write_csv(tmp_path / "a.csv")
+    yield "csv", tmp_path / "a.csv"
+    yield "csv by name", str(tmp_path / "a.csv")
+    LONG.write_csv(tmp_path / "a.tsv", separator="\t")
+    yield "tsv", tmp_path / "a.tsv"
+    LONG.write_csv(tmp_path / "semicolon.csv", separator=";")
+    yield "semicolons", tmp_path / "semicolon.csv"
+    LONG.write_csv(tmp_path / "pipe.txt", separator="|")
+    yield "pipes", tmp_path / "pipe.txt"
+    plain = (tmp_path / "a.csv").read_bytes()
+    (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbf" + plain)
+    yield "byte order mark", tmp_path / "bom.csv"
+    head, rest = plain.split(b"\n", 1)
+    crlf = b'say "c"\nthen d'.join([])  # quoted newlines stay as they are; rows end in CRLF
+    (tmp_path / "crlf.csv").write_bytes(
+        crlf + head + b"\r\n" + rest.replace(b"\na,", b"\r\na,").replace(b"\nb,", b"\r\nb,")
+    )
+    yield "crlf", tmp_path / "crlf.csv"
+    LONG.write_parquet(tmp_path / "a.parquet")
+    yield "parquet", tmp_path / "a.parquet"
+    yield "folder of parquet", parquet_folder(tmp_path / "parts")
+    rows = LONG.to_dicts()
+    yield "json", write(tmp_path / "a.json", json.dumps(rows))
+    yield "json with a byte order mark", write(tmp_path / "bom.json", json.dumps(rows), encoding="utf-8-sig")
+    yield "json of columns", write(tmp_path / "columns.json", json.dumps(LONG.to_dict(as_series=False)))
+    lines = "\n".join(json.dumps(r) for r in rows)
+    yield "json lines with a byte order mark", write(tmp_path / "bom.jsonl", lines, encoding="utf-8-sig")
+    yield "json lines", write(tmp_path / "a.jsonl", "\n".join(json.dumps(r) for r in rows))
+    yield (
+        "ndjson with blank lines",
+        write(tmp_path / "a.ndjson", "\n\n".join(json.dumps(r, ensure_ascii=False) for r in rows)),
+    )
+
+
+@pytest.mark.parametrize("where", [in_memory, on_disk])
+def test_the_same_labels_in_every_form(tmp_path, where):
+    seen = 0
+    for name, source in where(tmp_path):
+        labels = read(source, judges=["gpt"], scale="1-5")
+        assert labels.fingerprint == FINGERPRINT, name
+        assert labels.judges == ("gpt",), name
+        assert labels.items["text"].to_list() == ["Ä", "a, b", 'say "c"\nthen d'], name
+        assert labels.reading.rows == 5, name
+        seen += 1
+    assert seen > 5
+
+
+WIDE = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, None], "gpt": [4, 3]})
+
+
+@pytest.mark.parametrize("form", ["polars", "pandas", "csv", "jsonl"])
+def test_wide_tables(tmp_path, form):
+    source = {"polars": WIDE, "pandas": WIDE.to_pandas()}.get(form)
+    if form == "csv":
+        source = tmp_path / "w.csv"
+        WIDE.write_csv(source)
+    elif form == "jsonl":
+        source = tmp_path / "w.jsonl"
+        WIDE.write_ndjson(source)
+    labels = read(source, item="id", layout="wide", judges=["gpt"], scale="1-5")
+    assert repr(labels) == "Annotations(5 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)"
+    np.testing.assert_array_equal(labels.matrix(), [[4, 5, 4], [2, np.nan, 3]])
+    # A cell that nobody filled in is no row that was left out.
+    assert labels.reading.left_out == ()
+    assert labels.reading.rows == 5
+
+
+def test_a_wide_table_with_columns_that_are_no_annotators(tmp_path):
+    path = write(tmp_path / "w.csv", "id,text,ann,gpt\n007,one,1,2\n008,two,3,\n")
+    labels = read(path, item="id", layout="wide", columns=["ann", "gpt"], judges=["gpt"])
+    assert labels.items.to_dict(as_series=False) == {"item": ["007", "008"], "text": ["one", "two"]}
+    np.testing.assert_array_equal(labels.matrix(), [[1, 2], [3, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("id,ann,gpt\na,1,2\na,2,3\n", {}, "item 'a' has more than one row; a wide table has one row an item"),
+        ("name,ann\na,1\n", {}, "column 'id' is not in"),
+        ("id,ann\na,1\n", {"columns": ["anne"]}, "column 'anne' is not in"),
+        ("id,ann,why\na,1,good\nb,2,bad\n", {}, "labels are a mixture of numbers and text"),
+    ],
+)
+def test_what_is_wrong_with_a_wide_table(tmp_path, text, options, words):
+    path = write(tmp_path / "w.csv", text)
+    with pytest.raises(DataError) as caught:
+        read(path, item="id", layout="wide", **options)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_wide_frame_of_numbers_and_text_names_the_columns():
+    frame = pl.DataFrame({"id": ["a"], "ann": [1], "why": ["good"]})
+    with pytest.raises(DataError, match="columns why hold text and ann hold numbers; name the columns that are annot"):
+        read(frame, item="id", layout="wide")
+
+
+def test_columns_are_of_wide_tables():
+    with pytest.raises(DataError, match="say layout='wide' too"):
+        read(LONG, columns=["ann"])
+
+
+# -- types ------------------------------------------------------------------------------------------
+
+
+def test_ids_in_a_text_file_keep_their_zeros(tmp_path):
+    plain = write(tmp_path / "b.csv", "item,annotator,label,criterion\nq1,ann,1,1.0\nq2,ann,2,2.50\n")
+    assert read(plain).criteria == ("1.0", "2.50")
+    path = write(tmp_path / "a.csv", "item,annotator,label,criterion\n007,01,1,02\n7,1,2,2\n")
+    labels = read(path)
+    assert set(labels.items["item"]) == {"007", "7"}
+    assert labels.humans == ("01", "1")
+    assert set(labels.criteria) == {"02", "2"}
+
+
+def test_codes_with_leading_zeros_are_no_numbers(tmp_path):
+    path = write(tmp_path / "a.csv", "item,annotator,label,zip,age\nq1,ann,1,02139,30\nq2,bob,2,10001,40\n")
+    labels = read(path)
+    assert labels.column("zip").to_list() == ["02139", "10001"]
+    assert labels.column("age").to_list() == [30, 40]
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted", "scale"),
+    [
+        (["1", "2", "5"], [1, 2, 5], Ordinal(1, 5)),
+        (["1.0", " 2 ", "5"], [1, 2, 5], Ordinal(1, 5)),
+        (["0.5", "2"], [0.5, 2], Interval(0.5, 2)),
+        (["-1", "1e1", "1"], [-1, 10, 1], Ordinal(-1, 10)),
+        (["yes", "no"], ["yes", "no"], Nominal()),
+        (["NA", "yes"], ["NA", "yes"], Nominal()),
+    ],
+)
+def test_labels_of_a_text_file_have_the_type_they_look_like(tmp_path, cells, wanted, scale):
+    rows = "".join(f"q{k},ann,{c}\n" for k, c in enumerate(cells))
+    labels = read(write(tmp_path / "a.csv", "item,annotator,label\n" + rows))
+    assert labels.labels["label"].to_list() == wanted
+    assert labels.scale == scale
+
+
+@pytest.mark.parametrize("nothing", ["", "NA", "n/a", "NaN", "null", "None", "-"])
+def test_what_stands_for_no_label_among_numbers(tmp_path, nothing):
+    labels = read(write(tmp_path / "a.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\nc,ann,3\n"))
+    assert labels.labels["label"].to_list() == [1, 3]
+    assert labels.reading.left_out == (("no label in it", 1),)
+    with_scale = read(write(tmp_path / "b.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\n"), scale="1-5")
+    assert with_scale.labels["label"].to_list() == [1]
+
+
+def test_numbers_may_be_categories(tmp_path):
+    path = write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\nb,ann,x\n")
+    assert read(path, scale=Nominal()).labels["label"].to_list() == ["1", "x"]
+    assert read(path, scale="nominal:1,x").labels["label"].to_list() == ["1", "x"]
+    path = write(tmp_path / "b.csv", "item,annotator,label\na,ann,1\nb,ann,2\n")
+    assert read(path, scale="nominal:1,2").labels["label"].to_list() == [1, 2]
+    assert read(path, scale=Text()).labels["label"].to_list() == ["1", "2"]
+    assert read(write(tmp_path / "p.csv", "item,annotator,label\na,x,first\nb,x,Tie\n"), scale=Preference()).labels[
+        "label"
+    ].to_list() == [-1, 0]
+
+
+def test_numbers_and_text_stay_apart_in_json(tmp_path):
+    rows = [{"item": "a", "annotator": "x", "label": 1}, {"item": "b", "annotator": "x", "label": "2"}]
+    for path in (
+        write(tmp_path / "a.json", json.dumps(rows)),
+        write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))),
+    ):
+        with pytest.raises(DataError) as caught:
+            read(path)
+        assert "column 'label' mixes numbers and text (row 2: '2')" in str(caught.value)
+        assert '1 is not "1": make them one type' in str(caught.value)
+
+
+def test_infinite_and_enormous_numbers_are_not_lost(tmp_path):
+    path = write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\nb,ann,1e300\n")
+    assert read(path).labels["label"].to_list() == [1, 1e300]
+    with pytest.raises(DataError, match=r"1 label off the scale \(row 3: inf\)"):
+        read(write(tmp_path / "b.csv", "item,annotator,label\na,ann,1\nb,ann,inf\n"))
+
+
+def test_pandas_with_gaps(tmp_path):
+    frame = pd.DataFrame({"item": [1, 2, None], "annotator": ["a", "a", "a"], "label": [1.0, None, 2.0]})
+    with pytest.raises(DataError, match=r"1 row without item \(row 3\)"):
+        read(frame)
+    labels = read(frame.assign(item=[1, 2, 3]))
+    assert labels.items["item"].to_list() == ["1", "3"]
+    assert labels.reading.left_out == (("no label in it", 1),)
+    copy = frame.copy()
+    read(frame.head(1))
+    pd.testing.assert_frame_equal(frame, copy)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pd.Series([1, 2, 3], dtype="Int64"),
+        pd.Series([1, 2, 3], dtype="int8"),
+        pd.Series([1, 2, 3], dtype=object),
+        pd.Series(pd.Categorical(["a", "b", "a"])),
+        pd.Series(["a", "b", None], dtype="string"),
+        pd.Series([True, False, True]),
+        pd.Series([1.5, np.nan, 2.5]),
+    ],
+    ids=lambda s: str(s.dtype),
+)
+def test_pandas_columns_of_any_type(label):
+    frame = pd.DataFrame({"item": ["x", "y", "z"], "annotator": ["a", "a", "a"]}, index=[5, 5, 9]).assign(
+        label=label.to_numpy()
+    )
+    labels = read(frame)
+    assert len(labels) == label.notna().sum()
+
+
+def test_arrow_dictionaries():
+    table = pa.table({"item": ["x", "y"], "annotator": pa.array(["a", "b"]).dictionary_encode(), "label": [1, 2]})
+    assert read(table).humans == ("a", "b")
+
+
+def test_something_that_is_no_table():
+    for thing in ({"a": 1}, 5, [1, 2], None):
+        with pytest.raises(
+            DataError, match=r"can not read a table from \w+; give a path, or a pandas, Polars or Arrow"
+        ):
+            read(thing)
+
+
+# -- what is wrong with a file ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.csv", b"", "empty.csv is empty"),
+        ("empty.json", b"", "empty.json is empty"),
+        ("blank.csv", b"\n\n", "blank.csv"),
+        ("header.csv", b"item,annotator,label\n", "header.csv has a header but no rows"),
+        ("none.json", b"[]", "none.json is empty"),
+        ("text.pdf", b"%PDF-1.7", "is of no format that is read here"),
+        ("sheet.csv", b"PK\x03\x04\0\0", "is a binary file (a spreadsheet or zip archive), not a text table"),
+        ("binary.csv", bytes(range(256)), "is a binary file, not a text table; save it as CSV or Parquet"),
+        ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, whatever its name says"),
+        ("real.csv", b"PAR1\0\0\0\0PAR1", "is a Parquet file, whatever its name says"),
+        ("cut.parquet", b"PAR1\0\0\0\0PAR1", "can not be read as a table"),
+        ("wide.csv", "item,annotator,label\na,b,1\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+        ("latin.csv", "item,annotator,label\nä,b,1\n".encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
+        ("latin.json", '[{"item": "ä"}]'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
+        ("latin.jsonl", '{"item": "ä"}'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
+        ("broken.json", b'[{"item": "a",\n "label": }]', "broken.json, line 2: not JSON"),
+        ("broken.jsonl", b'{"item": "a"}\n{"item": \n', "broken.jsonl, line 2: not JSON"),
+        ("numbers.json", b"[1, 2]", "must hold a list of objects, one an answer"),
+        ("numbers.jsonl", b"1\n2\n", "must hold a list of objects, one an answer"),
+        ("text.json", b'"a"', "must hold a list of objects, one an answer"),
+        ("twice.json", b'{"ann": {"a": 1, "a": 2}}', "key 'a' stands more than once in one object"),
+        ("uneven.json", b'{"item": ["a"], "label": [1, 2]}', "the columns have different lengths"),
+        (
+            "mixed.csv",
+            b"item,annotator,label\na,x,1\nb,x,two\nc,x,3\nd,x,four\n",
+            "labels are a mixture of numbers and text; 2 rows of text (row 3: 'two', row 5: 'four')",
+        ),
+        ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "can not be read as a table"),
+        ("twice.csv", b"item,annotator,label\na,x,1\nb,x,2\na,x,3\n", "item 'a', annotator 'x': rows 2, 4"),
+        ("names.csv", b"id,annotator,label\na,x,1\n", "column 'item' is not in"),
+        ("no_id.csv", b"item,annotator,label\n,x,1\nb,x,2\n", "1 row without item (row 2); fill or remove them"),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / name)
+    message = str(caught.value)
+    assert words in message
+    assert str(tmp_path / name) in message
+    assert "\n" not in message
+
+
+def test_labels_off_the_scale_are_named_by_line(tmp_path):
+    path = write(tmp_path / "a.csv", "item,annotator,label\na,x,1\nb,x,7\nc,x,many\n")
+    with pytest.raises(DataError) as caught:
+        read(path, scale="1-5")
+    assert (
+        f"{path}: 2 labels off the scale (row 3: '7', row 4: 'many'); each must be a whole number from 1 to 5"
+        in str(caught.value)
+    )
+
+
+def test_rows_are_counted_by_line_of_answers_not_of_text(tmp_path):
+    # A quoted line break inside a cell: the row number is that of the record, the header being row 1.
+    path = write(tmp_path / "a.csv", 'item,annotator,label\n"a\nb",x,1\nc,x,9\n')
+    with pytest.raises(DataError, match=r"row 3: 9"):
+        read(path, scale="1-5")
+
+
+def test_a_path_that_is_not_there(tmp_path):
+    write(tmp_path / "labels.csv", "x")
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "labls.csv")
+    assert f"there is no file or folder '{tmp_path / 'labls.csv'}'; did you mean '{tmp_path / 'labels.csv'}'?" in str(
+        caught.value
+    )
+    with pytest.raises(DataError, match="there is no file or folder"):
+        read(tmp_path / "nowhere" / "at" / "all.csv")
+
+
+def test_a_folder_of_nothing(tmp_path):
+    with pytest.raises(DataError, match=r"holds no study\.yaml, no human_annotations\.json and no Parquet files"):
+        read(tmp_path)
+
+
+def test_parquet_parts_that_differ(tmp_path):
+    folder = parquet_folder(tmp_path / "parts")
+    pl.DataFrame({"item": ["z"], "who": ["ann"]}).write_parquet(folder / "part-2.parquet")
+    with pytest.raises(DataError, match="can not be read as a table"):
+        read(folder)
+
+
+def test_attributes_from_files(tmp_path):
+    items = write(tmp_path / "items.jsonl", '{"item": "a", "topic": "x"}\n{"item": "b", "topic": "y"}\n')
+    people = write(tmp_path / "people.csv", "annotator,kind,years\ngpt,judge,\nann,human,3\nbob,human,5\n")
+    labels = read(LONG, items=items, annotators=people)
+    assert labels.items["topic"].to_list() == ["x", "y", None]
+    assert labels.judges == ("gpt",)
+
+
+# -- the folder of the alt-test ---------------------------------------------------------------------
+
+
+def alt_test_folder(folder, humans=None, judges=None, items=None):
+    folder.mkdir(exist_ok=True)
+    humans = {"ann": {"a": 1, "b": 2}} if humans is None else humans
+    (folder / "human_annotations.json").write_text(json.dumps(humans))
+    if judges is not None:
+        (folder / "llm_annotations.json").write_text(json.dumps(judges))
+    if items is not None:
+        (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+    return folder
+
+
+def test_people_judges_and_items_in_a_folder(tmp_path):
+    items = [{"item": "a", "text": "A", "tags": ["x"]}, {"item": "b", "text": 5}]
+    labels = read(alt_test_folder(tmp_path / "x", judges={"gpt": {"a": 1, "b": 3}}, items=items))
+    assert (labels.humans, labels.judges) == (("ann",), ("gpt",))
+    assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"], "text": ["A", "5"], "tags": ['["x"]', None]}
+    assert read(alt_test_folder(tmp_path / "y")).judges == ()
+    assert read(alt_test_folder(tmp_path / "x"), judges=["ann"]).judges == ("ann",)
+
+
+@pytest.mark.parametrize(
+    ("humans", "judges", "words"),
+    [
+        ({"ann": {"a": 1}}, {"ann": {"a": 2}}, "'ann' is both among the people and among the judges"),
+        ({"ann": {"a": 1}}, {"gpt": {"a": "1"}}, "holds text labels, the other numbers"),
+        ({"ann": {"a": 1, "b": "2"}}, None, "labels mix numbers and text"),
+        ({"ann": {"a": [1]}}, None, "annotator 'ann', item 'a' has [1]; a label is one number or text"),
+        ({"ann": 3}, None, "must hold {annotator: {item: label}}"),
+        ([1], None, "must hold {annotator: {item: label}}"),
+        ({}, None, "holds no labels"),
+    ],
+)
+def test_what_is_wrong_with_the_folder(tmp_path, humans, judges, words):
+    with pytest.raises(DataError) as caught:
+        read(alt_test_folder(tmp_path / "x", humans, judges))
+    assert words in str(caught.value)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "n", "words"),
+    [
+        ("wax", 246, "8 humans, 6 judges, nominal"),
+        ("mtbench", 120, "3 humans, 6 judges, nominal"),
+        ("cebab_stars", 711, "10 humans, 6 judges, ordinal:1-5"),
+        ("lesion", 500, "6 humans, 4 judges, ordinal:0-6"),
+        ("kilogram", 993, "50 humans, 4 judges, text"),
+    ],
+)
+def test_the_papers_own_data(real_data, name, n, words):
+    labels = read(real_data / "alt_test" / name)
+    assert labels.n_items == n
+    assert words in repr(labels)
+
+
+@pytest.mark.real_data
+def test_lesions_by_feature(real_data):
+    labels = read(real_data / "alt_test" / "lesion", split_item="__")
+    assert labels.criteria == ("Asymmetry", "Blue", "Border", "Color", "Dermo")
+    assert labels.n_items == 100
+    assert labels.scale_of("Color") == Ordinal(1, 6)
+
+
+# -- large ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_file_of_a_few_hundred_megabytes(tmp_path, suffix):
+    n_items, m = 1_000_000, 6
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(n_items), m),
+            "annotator": np.tile([f"annotator-{j}" for j in range(m)], n_items),
+            "label": rng.integers(1, 6, n_items * m),
+        }
+    ).with_columns(item=pl.format("item-with-a-long-name-{}", "item"))
+    path = tmp_path / f"big.{suffix}"
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[suffix](path)
+    if suffix != "parquet":
+        assert path.stat().st_size > 200 * 2**20
+    start = time.perf_counter()
+    labels = read(path, judges=["annotator-5"], scale="1-5")
+    print(f"{suffix}: {path.stat().st_size / 2**20:.0f} MiB in {time.perf_counter() - start:.1f} s")
+    assert len(labels) == n_items * m
+    assert labels.labels["label"].sum() == frame["label"].sum()
+    assert labels.n_items == n_items

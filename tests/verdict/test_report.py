@@ -1,0 +1,205 @@
+"""The report: verdicts in words, sections, one offline page."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import assay
+from assay.reporting import tables, words
+from assay.verdict import labels as plots
+from assay.verdict.report import report
+
+
+@pytest.fixture(scope="module")
+def labels() -> assay.Annotations:
+    judges = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
+    return assay.simulate(n_items=150, n_annotators=4, judges=judges, seed=7)
+
+
+@pytest.fixture(scope="module")
+def page(labels: assay.Annotations) -> str:
+    return report(labels, annotators="skilled").html()
+
+
+class Outline(HTMLParser):
+    """Collects headings, outside references and unclosed tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.tags: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.references += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def outline(page: str) -> Outline:
+    found = Outline()
+    found.feed(page)
+    return found
+
+
+def test_verdicts_are_the_three_of_the_simulation(labels: assay.Annotations) -> None:
+    found = report(labels, annotators="skilled")
+    assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
+    assert found.cards[0].headline == "careful may replace a skilled annotator."
+    assert found.cards[1].headline == "Cannot tell yet for middling."
+    assert re.search(
+        r"About [\d,]+ items labelled by these 4 annotators \([\d,]+ more than now\)", found.cards[1].advice
+    )
+    assert found.cards[2].headline == "Do not replace a skilled annotator with careless."
+
+
+def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> None:
+    found = outline(page)
+    assert "script" not in found.tags
+    assert "link" not in found.tags
+    assert all(r.startswith("#") for r in found.references)
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+    assert found.tags.count("svg") == 9  # judges, three forests, two curves, labels, agreement twice
+
+
+def test_ids_of_pictures_do_not_clash(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
+    assert set(used) <= set(ids)
+
+
+def test_the_same_labels_give_the_same_bytes(labels: assay.Annotations, page: str) -> None:
+    assert report(labels, annotators="skilled").html() == page
+
+
+def test_markup_in_names_is_text() -> None:
+    evil = "<script>alert(1)</script>"
+    frame = assay.simulate(n_items=40, seed=1).labels.with_columns(
+        pl.col("annotator").replace({"judge": evil, "ann_1": "<b>bold</b>"})
+    )
+    labels = assay.Annotations.from_frame(frame, judges=[evil])
+    page = report(labels, epsilon=0.1).html()
+    assert "<script" not in page
+    assert "<b>bold" not in page
+
+
+def test_save_makes_the_folder(labels: assay.Annotations, tmp_path: Path) -> None:
+    path = report(labels, judges=["careful"], annotators="skilled").save(tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_criteria_are_reported_one_by_one() -> None:
+    labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
+    found = report(labels, annotators="skilled")
+    assert found.comparison is None
+    assert set(found.by) == {"judge"}
+    assert "passes the alt-test in" in found.cards[0].headline
+    assert found.table.columns[:2] == ["judge", "criterion"]
+    assert "By criterion" in found.html()
+
+
+def test_json_round_trip(labels: assay.Annotations) -> None:
+    found = json.loads(json.dumps(report(labels, annotators="skilled").to_dict()))
+    assert found["kind"] == "Report"
+    assert [card["tone"] for card in found["cards"]] == ["good", "open", "bad"]
+    assert found["comparison"]["best"] == "careful"
+
+
+def test_left_out_is_said() -> None:
+    labels = assay.simulate(n_items=60, missing={"judge": 0.2}, seed=2)
+    page = report(labels, epsilon=0.2).html()
+    assert "no label of the judge" in page
+
+
+def test_progress_is_told(labels: assay.Annotations) -> None:
+    told: list[tuple[str, int, int]] = []
+    report(labels, annotators="skilled", progress=lambda *step: told.append(step))
+    assert [done for _, done, _ in told] == list(range(len(told)))
+    assert all(steps == len(told) for _, _, steps in told)
+
+
+def test_no_judge_is_refused(labels: assay.Annotations) -> None:
+    with pytest.raises(assay.DesignError, match="no judge to report on; name the judges"):
+        report(labels.where(kind="human"), annotators="crowd")
+
+
+def test_nobody_with_enough_items_reads_as_cannot_tell() -> None:
+    labels = assay.simulate(n_items=20, seed=2)
+    found = report(labels, epsilon=0.2)
+    assert found.cards[0].evidence == "Nobody has the 30 comparable items that the test asks for."
+    assert "fewer than 30 comparable items" in found.html()
+
+
+def test_free_text_has_no_picture_of_labels() -> None:
+    frame = pl.DataFrame(
+        {
+            "item": [f"i{i}" for i in range(40) for _ in range(3)],
+            "annotator": ["a", "b", "m"] * 40,
+            "label": [f"word{i % 7} of {a}" for i in range(40) for a in "xyz"],
+        }
+    )
+    labels = assay.read(frame, judges=["m"], scale="text")
+    assert plots.label_shares(labels) is None
+    from assay.similarity.lexical import word_similarity
+
+    assert "Which labels" not in report(labels, epsilon=0.1, similarity=word_similarity).html()
+
+
+def test_many_and_continuous_labels_fit_the_picture() -> None:
+    many = assay.simulate(n_items=400, scale=40, seed=1)
+    ax = plots.label_shares(many)
+    assert ax is not None
+    assert len(ax.get_xticklabels()) == plots.MOST_LABELS
+    assert ax.get_xticklabels()[-1].get_text() == "other"
+    smooth = plots.label_shares(assay.simulate(n_items=50, scale="interval:0-1", spread=0.1, seed=1))
+    assert smooth is not None
+    assert len(smooth.get_xticklabels()) == 10
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.5, 2, "0.50"),
+        (-0.125, 2, "−0.12"),
+        (float("nan"), 2, "–"),
+        (None, 2, "–"),
+        (0.125, 3, "0.125"),
+        (0.1, 3, "0.10"),
+    ],
+)
+def test_numbers_for_readers(value: float | None, digits: int, text: str) -> None:
+    assert words.number(value, digits) == text
+
+
+def test_latex_is_escaped() -> None:
+    table = tables.shown(pl.DataFrame({"judge": ["a_b & c%"], "estimate": [0.5], "low": [0.4], "high": [0.6]}))
+    assert tables.to_latex(table).splitlines()[4] == r"a\_b \& c\% & 0.50 [0.40, 0.60] \\"
+
+
+def test_text_tables_align() -> None:
+    table = tables.shown(pl.DataFrame({"judge": ["a", "longer"], "n": [5, 1000]}))
+    assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
+
+
+def test_position_bias_is_reported_where_positions_are_known() -> None:
+    rows = []
+    for i in range(60):
+        for who in ("ann", "bob", "m"):
+            choice = [-1, 1, 0][(i * 7 + len(who)) % 3] if who != "m" else (-1 if i % 5 else 1)
+            rows.append((f"i{i}", who, choice, None if choice == 0 else 1 if choice == -1 else 2))
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "position"], orient="row")
+    labels = assay.read(frame, judges=["m"], scale="preference")
+    page = report(labels, epsilon=0.2).html()
+    assert "Share of choices by the place in which a text was shown." in page
+    unknown = frame.with_columns(position=pl.lit(None, dtype=pl.Int64))
+    page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2).html()
+    assert "Share of choices by the place" not in page
