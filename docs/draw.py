@@ -7,10 +7,10 @@ from assay.replacement import pictures
 from assay.verdict import labels
 
 FOLDER = Path(__file__).parent / "pictures"
-labels = assay.read(
+table = assay.read(
     "examples/labels.csv", item="id", annotator="worker", label="stars", judges=["gpt-4o", "llama"], scale="1-5"
 )
-judges = assay.compare_judges(labels, annotators="crowd")
+judges = assay.compare_judges(table, annotators="crowd")
 tests = list(judges.tests.values())
 found = {
     "forest": judges.tests["gpt-4o"].plot(),

@@ -53,7 +53,7 @@ def postgres(tmp_path_factory) -> Iterator[str]:
         try:
             user = pwd.getpwnam("postgres")
         except KeyError:
-            pytest.skip("PostgreSQL can not be started by root, and there is no user 'postgres'")
+            pytest.skip("PostgreSQL cannot be started by root, and there is no user 'postgres'")
         as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         folder = Path("/tmp") / f"assay-postgres-{os.getpid()}"
         folder.mkdir(mode=0o700)

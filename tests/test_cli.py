@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay import cli
+from assay.cli import app as cli
 
 ROOT = Path(__file__).parent.parent
 

@@ -269,9 +269,7 @@ def test_arrow_dictionaries():
 
 def test_something_that_is_no_table():
     for thing in ({"a": 1}, 5, [1, 2], None):
-        with pytest.raises(
-            DataError, match=r"can not read a table from \w+; give a path, or a pandas, Polars or Arrow"
-        ):
+        with pytest.raises(DataError, match=r"cannot read a table from \w+; give a path, or a pandas, Polars or Arrow"):
             read(thing)
 
 
@@ -291,7 +289,7 @@ def test_something_that_is_no_table():
         ("binary.csv", bytes(range(256)), "is a binary file, not a text table; save it as CSV or Parquet"),
         ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, whatever its name says"),
         ("real.csv", b"PAR1\0\0\0\0PAR1", "is a Parquet file, whatever its name says"),
-        ("cut.parquet", b"PAR1\0\0\0\0PAR1", "can not be read as a table"),
+        ("cut.parquet", b"PAR1\0\0\0\0PAR1", "cannot be read as a table"),
         ("wide.csv", "item,annotator,label\na,b,1\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
         ("latin.csv", "item,annotator,label\nä,b,1\n".encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("latin.json", '[{"item": "ä"}]'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
@@ -308,7 +306,7 @@ def test_something_that_is_no_table():
             b"item,annotator,label\na,x,1\nb,x,two\nc,x,3\nd,x,four\n",
             "labels are a mixture of numbers and text; 2 rows of text (row 3: 'two', row 5: 'four')",
         ),
-        ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "can not be read as a table"),
+        ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "cannot be read as a table"),
         ("twice.csv", b"item,annotator,label\na,x,1\nb,x,2\na,x,3\n", "item 'a', annotator 'x': rows 2, 4"),
         ("names.csv", b"id,annotator,label\na,x,1\n", "column 'item' is not in"),
         ("no_id.csv", b"item,annotator,label\n,x,1\nb,x,2\n", "1 row without item (row 2); fill or remove them"),
@@ -360,7 +358,7 @@ def test_a_folder_of_nothing(tmp_path):
 def test_parquet_parts_that_differ(tmp_path):
     folder = parquet_folder(tmp_path / "parts")
     pl.DataFrame({"item": ["z"], "who": ["ann"]}).write_parquet(folder / "part-2.parquet")
-    with pytest.raises(DataError, match="can not be read as a table"):
+    with pytest.raises(DataError, match="cannot be read as a table"):
         read(folder)
 
 

@@ -182,7 +182,7 @@ def test_the_table_says_that_it_is_simulated():
     [
         ({"n_items": 0}, "at least 1 item"),
         ({"scale": 1}, "at least 2 categories; got 1"),
-        ({"scale": assay.Text()}, "labels that are text can not be simulated"),
+        ({"scale": assay.Text()}, "labels that are text cannot be simulated"),
         ({"scale": assay.Interval()}, "two ends such as '1-5'"),
         ({"prior": (0.5, 0.5)}, "2 probabilities for 4 labels"),
         ({"prior": (0.5, 0.5, 0.5, 0.5)}, "add up to 1"),

@@ -4,7 +4,7 @@
     ├── DataError      the table: a column, a row, a label off the scale, a name that is not there
     ├── DesignError    the question does not fit the data: too few annotators, no overlap, repeats
     ├── StudyError     the study folder: study.yaml, its database
-    ├── JudgeError     a model can not be asked: dead key, unknown model, budget spent
+    ├── JudgeError     a model cannot be asked: dead key, unknown model, budget spent
     └── MissingExtra   a part of assay that needs more than the base install
 
 Messages say what is wrong, where, and what would mend it.
@@ -27,15 +27,15 @@ class DataError(AssayError):
 
 
 class DesignError(AssayError):
-    """The data are sound but can not answer this question: says what is missing."""
+    """The data are sound but cannot answer this question: says what is missing."""
 
 
 class StudyError(AssayError):
-    """A study's folder, its ``study.yaml`` or its store can not be used."""
+    """A study's folder, its ``study.yaml`` or its store cannot be used."""
 
 
 class JudgeError(AssayError):
-    """A judge can not be asked at all (key, model, budget); single failed replies are not errors."""
+    """A judge cannot be asked at all (key, model, budget); single failed replies are not errors."""
 
 
 class MissingExtra(AssayError, ImportError):  # noqa: N818 - it reads as what it is

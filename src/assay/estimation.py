@@ -160,7 +160,7 @@ class Estimate:
     Attributes
     ----------
     value, standard_error, low, high : (q,) float
-        NaN where it can not be estimated; `reasons` says why.
+        NaN where it cannot be estimated; `reasons` says why.
     reasons : (q,) tuple of str or None
         Why an interval is missing.
     n_items, n_units : int
@@ -372,7 +372,7 @@ def estimate_units(
     elif method == "jackknife" and n_units > 1:
         error, low, high, reasons = _jackknife_interval(value, left_out, confidence, transform)
     elif method in ("percentile", "bca", "jackknife", "none"):
-        reason = "no interval was asked for" if method == "none" else "a single unit can not be resampled"
+        reason = "no interval was asked for" if method == "none" else "a single unit cannot be resampled"
         error, low, high = np.full((3, len(value)), np.nan)
         reasons = (reason,) * len(value)
     else:
@@ -644,7 +644,7 @@ def _no_interval(value: float, defined: Floats, n_resamples: int) -> str | None:
         share = 100 * (1 - len(defined) / n_resamples)
         return f"the statistic is undefined in {share:.0f}% of the resamples"
     if np.ptp(defined) <= 1e-12 * max(1.0, abs(value)):
-        return "every resample gives the same value, so the data can not show how sure it is"
+        return "every resample gives the same value, so the data cannot show how sure it is"
     return None
 
 
@@ -673,7 +673,7 @@ def _jackknife_interval(value: Floats, left_out: Floats, confidence: float, tran
         if np.isnan(left_out[:, j]).any() or math.isnan(value[j]):
             reasons.append("the statistic is undefined without some of the items")
         elif error[j] <= 1e-12 * max(1.0, abs(value[j])):
-            reasons.append("leaving out any item gives the same value, so the data can not show how sure it is")
+            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
         else:
             reasons.append(None)
     error = np.where([r is None for r in reasons], error, np.nan)

@@ -45,7 +45,7 @@ _FOREIGN = {
     "clusters": "a plan draws single items",
     **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan makes no intervals of rho"),
 }
-"""Options of the alt-test that a plan can not honour, and why."""
+"""Options of the alt-test that a plan cannot honour, and why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,7 +443,7 @@ class _Pilot(_World):
             judge = pilot.judges[0]
         if most > len(table.humans):
             raise DesignError(
-                f"the pilot has {len(table.humans)} people, so it can not tell about panels of {most}; plan for "
+                f"the pilot has {len(table.humans)} people, so it cannot tell about panels of {most}; plan for "
                 "fewer, or simulate with annotator_noise=..."
             )
         judged = table.judge_labels(judge)

@@ -92,7 +92,7 @@ def simulate(
     Raises
     ------
     DesignError
-        For a probability outside 0 to 1, or a scale whose labels can not be listed and that has no ends.
+        For a probability outside 0 to 1, or a scale whose labels cannot be listed and that has no ends.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Source:
             scale = parse_scale(scale)
         if scale.categories is None and scale.bounds is None:
             raise DesignError(
-                f"labels that are {scale.describe()} can not be simulated; take a number of categories, or a scale "
+                f"labels that are {scale.describe()} cannot be simulated; take a number of categories, or a scale "
                 "with two ends such as '1-5' or 'interval:0-100'"
             )
         if prior is not None:

@@ -246,12 +246,12 @@ def test_a_look_at_the_page_keeps_the_place(site, clock):
 def test_a_skipped_item_goes_to_somebody_else(site):
     made = site("overlap: 1", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
-    made.answer("ana", task, skip="I can not tell")
+    made.answer("ana", task, skip="I cannot tell")
     assert made.hold("ana").end.kind == "done"
     assert made.work("ben") == ["r00"]
     # Whoever skipped may answer after all; the place is gone by then.
     (again,) = made.tasks("ana", [1])
-    assert again.skipped == "I can not tell"
+    assert again.skipped == "I cannot tell"
     assert made.answer("ana", again).extra
 
 

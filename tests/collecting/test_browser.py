@@ -568,7 +568,7 @@ def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site:
     stars = site("stars")
     page = browser.visit(stars.invite("refused"))
     number = page.get_attribute("[data-name=stars]", "data-question")
-    words = {"error": "invalid", "message": "This answer can not be saved as it is.", "questions": {number: "Not so."}}
+    words = {"error": "invalid", "message": "This answer cannot be saved as it is.", "questions": {number: "Not so."}}
     page.route("**/answers", lambda route: route.fulfill(status=422, json=words))
     page.keyboard.press("4")
     page.keyboard.press("Enter")

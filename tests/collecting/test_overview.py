@@ -60,7 +60,7 @@ def test_a_small_study_by_hand(serve: Any, url: str) -> None:
     )
     wrong_on_2 = {
         **{"i000": {"label": 1, "seconds": 30}, "i001": {"label": 2, "seconds": 60}, "c1": 5, "c2": 4},
-        "i002": {"skip": "I can not tell", "comment": "Half of it is missing", "seconds": 600},
+        "i002": {"skip": "I cannot tell", "comment": "Half of it is missing", "seconds": 600},
         "i003": {"label": 4, "seconds": 90, "flag": "It is broken"},
     }
     hers = work(page, page.annotator("ana"), wrong_on_2)
@@ -92,7 +92,7 @@ def test_a_small_study_by_hand(serve: Any, url: str) -> None:
 
     flagged, skipped = found.remarks
     assert (flagged.person, flagged.item, flagged.flag, flagged.skip) == ("ana", "i003", "It is broken", "")
-    assert (skipped.item, skipped.skip, skipped.comment) == ("i002", "I can not tell", "Half of it is missing")
+    assert (skipped.item, skipped.skip, skipped.comment) == ("i002", "I cannot tell", "Half of it is missing")
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 

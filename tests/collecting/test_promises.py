@@ -30,7 +30,7 @@ from annotating import (
     write_study,
 )
 
-from assay import cli
+from assay.cli import app as cli
 from assay.collecting.invitations import Signer, invite, new_link, set_state
 from assay.errors import StudyError
 from assay.study import schema

@@ -281,7 +281,7 @@ def worked(serve: Any, **more: Any) -> Served:
     words = {"comment": "Nö <b>", "flag": "odd", "seconds": 12.5}
     assert ana.answer(task, {stars: 2, better: "first", why: "So."}, **words).status == 200
     assert ana.answer(task.id, {stars: 3, better: "tie"}, revision=1, seconds=2).status == 200
-    assert ana.answer(rest[0], skip="I can not tell").status == 200
+    assert ana.answer(rest[0], skip="I cannot tell").status == 200
     page.annotator("ben").work_through(1)
     return page
 
@@ -304,7 +304,7 @@ def test_every_answer_is_in_it(serve: Any, url: str) -> None:
     first = tables["answers"][0]
     assert (first["comment"], first["flag"], first["seconds"], first["revision"]) == ("Nö <b>", "odd", 12.5, 1)
     skipped = [row for row in tables["answers"] if (row["reason"] or "").startswith("skipped")]
-    assert {(row["status"], row["reason"]) for row in skipped} == {("missing", "skipped: I can not tell")}
+    assert {(row["status"], row["reason"]) for row in skipped} == {("missing", "skipped: I cannot tell")}
     tasks = {row["id"]: row for row in tables["tasks"]}
     for row in tables["answers"]:
         task = tasks[row["task"]]

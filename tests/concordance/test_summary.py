@@ -255,10 +255,10 @@ def test_parts_of_a_page_can_be_drawn(found):
     assert parts[2].frames[0][1]["closer"].to_list() == ["yes", "no"]
 
 
-def test_the_package_answers_as_the_function_does():
+def test_agreement_is_simply_a_function():
     import assay
 
-    assert "agreement" in assay.__dict__
+    assert assay.agreement is agreement
     assert assay.agreement(panel(n=30), who=["humans"], coefficients=["qwk"]).table.height == 1
 
 

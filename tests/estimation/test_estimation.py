@@ -456,7 +456,7 @@ def test_a_contrast_needs_an_interval():
         got.contrast([[1, -1]])
 
 
-# -- what can not be estimated --------------------------------------------------------------------
+# -- what cannot be estimated --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -464,7 +464,7 @@ def test_items_that_are_all_equal_tell_nothing_of_their_uncertainty(method):
     got = estimate(MEAN, np.ones((30, 1)), method=method)
     assert got.value[0] == 1
     assert np.isnan([got.low[0], got.high[0], got.standard_error[0]]).all()
-    assert got.reasons == ("every resample gives the same value, so the data can not show how sure it is",)
+    assert got.reasons == ("every resample gives the same value, so the data cannot show how sure it is",)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
@@ -472,7 +472,7 @@ def test_one_unit_can_not_be_resampled(method):
     got = estimate(MEAN, np.array([[3.0]]), method=method)
     assert got.value[0] == 3
     assert math.isnan(got.low[0])
-    assert got.reasons == ("a single unit can not be resampled",)
+    assert got.reasons == ("a single unit cannot be resampled",)
     clustered = estimate(MEAN, some(1, 9), clusters=np.zeros(9, dtype=int), method=method)
     assert clustered.reasons == got.reasons
 

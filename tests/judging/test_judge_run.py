@@ -141,7 +141,7 @@ def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_i
 
 def test_a_service_that_is_not_there_stops_the_run(make_study):
     study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2})
-    with pytest.raises(JudgeError, match=r"judge 'm1' .* can not be asked: the connection broke"):
+    with pytest.raises(JudgeError, match=r"judge 'm1' .* cannot be asked: the connection broke"):
         judge_study(study, **QUICK)
 
 
@@ -227,7 +227,7 @@ def test_a_price_that_is_not_known_is_said_and_not_guessed(make_study):
         assert done.unpriced == ("m1",)
         assert "price of m1 is not known" in done.summary()
         assert rows(study, "select cost from answers") == [(None,), (None,)]
-        with pytest.raises(JudgeError, match="max_cost can not be kept"):
+        with pytest.raises(JudgeError, match="max_cost cannot be kept"):
             judge_study(make_study(3, server.url, limits={"max_cost": 1}))
 
 

@@ -277,5 +277,5 @@ def test_each_pair_of_labels_is_asked_once():
 
 def test_a_function_of_ones_own_can_not_weigh():
     panel = panel_of([[0, 1]], quality=[1, 2])
-    with pytest.raises(DesignError, match="can not weigh annotators by quality"):
+    with pytest.raises(DesignError, match="cannot weigh annotators by quality"):
         CustomScore(lambda a, b: 0.0).difference(panel, np.zeros(1))

@@ -203,7 +203,7 @@ def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
 def test_words_for_a_store_that_can_not_be_used(tmp_path):
     with pytest.raises(StudyError, match="a file"):
         Store.open("mysql://x")
-    with pytest.raises(StudyError, match="can not be used"):
+    with pytest.raises(StudyError, match="cannot be used"):
         Store.open(tmp_path)
 
 

@@ -85,7 +85,7 @@ class InvalidAnswerError(Exception):
     """Labels that are not on their scales; nothing was written."""
 
     def __init__(self, questions: dict[str, str]) -> None:
-        super().__init__("This answer can not be saved as it is.")
+        super().__init__("This answer cannot be saved as it is.")
         self.questions = questions
 
 

@@ -102,7 +102,7 @@ def make_app(study: Study, store: Store, secret: str, base_url: str | None = Non
     Raises
     ------
     StudyError
-        Where the study can not be put before people as it is.
+        Where the study cannot be put before people as it is.
     """
     store.take_in(study)
     return _Page(Design(study, store), store, secret, base_url).app
@@ -237,14 +237,14 @@ class _Page:
 
         @app.exception_handler(StarletteHTTPException)
         def failed(request: Request, error: StarletteHTTPException) -> Response:
-            title = {404: "There is no such page", 405: "This can not be done here"}.get(error.status_code, "Sorry")
+            title = {404: "There is no such page", 405: "This cannot be done here"}.get(error.status_code, "Sorry")
             return self._say(request, error.status_code, title, str(error.detail), "unknown")
 
         @app.exception_handler(RequestValidationError)
         def malformed(request: Request, error: RequestValidationError) -> Response:
             where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
-            text = f"This request can not be read: {', '.join(sorted(where)[:5]) or 'its body'}."
-            return self._say(request, 422, "This can not be read", text, "malformed")
+            text = f"This request cannot be read: {', '.join(sorted(where)[:5]) or 'its body'}."
+            return self._say(request, 422, "This cannot be read", text, "malformed")
 
     def _routes_of_people(self) -> None:
         app = self.app
@@ -439,7 +439,7 @@ class _Page:
         try:
             work()
         except AssayError as error:
-            raise Refused(422, "This can not be done", str(error)) from None
+            raise Refused(422, "This cannot be done", str(error)) from None
         return RedirectResponse("/lead", 303)
 
 
@@ -447,7 +447,7 @@ _IMAGES = {
     **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
     **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
 }
-"""Kinds of images that can not hold a script."""
+"""Kinds of images that cannot hold a script."""
 
 
 def _session(held: Held) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Design:
     Raises
     ------
     StudyError
-        Where people could see what they must not, or would be asked what can not be asked.
+        Where people could see what they must not, or would be asked what cannot be asked.
     """
 
     def __init__(self, study: Study, store: Store) -> None:

@@ -40,7 +40,7 @@ class Person:
 
 
 class Signer:
-    """Makes links that can not be guessed or altered, and reads them back.
+    """Makes links that cannot be guessed or altered, and reads them back.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _HEADERS = (
 
 
 class _TooLargeError(HTTPException):
-    """Of the kind that FastAPI hands on from where it reads a body; any other it calls a body it can not read."""
+    """Of the kind that FastAPI hands on from where it reads a body; any other it calls a body it cannot read."""
 
     def __init__(self) -> None:
         super().__init__(413, _TOO_LONG)

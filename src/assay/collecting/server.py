@@ -49,7 +49,7 @@ def serve(
     Raises
     ------
     StudyError
-        Where other machines can reach the page and there is no secret, or the study can not be shown.
+        Where other machines can reach the page and there is no secret, or the study cannot be shown.
     """
     import uvicorn
 
@@ -101,7 +101,7 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
         why = (
             "is taken already"
             if error.errno == errno.EADDRINUSE
-            else f"can not be used ({os.strerror(error.errno or 0)})"
+            else f"cannot be used ({os.strerror(error.errno or 0)})"
         )
         raise StudyError(f"port {port} of {host} {why}; choose another with --host and --port") from None
 

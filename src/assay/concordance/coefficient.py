@@ -124,7 +124,7 @@ class Coefficient(Result):
     name, title : str
         Which coefficient.
     estimate, low, high, standard_error : float
-        NaN where it can not be estimated; `reason` says why.
+        NaN where it cannot be estimated; `reason` says why.
     n_items, n_labels : int
         Items that it rests on, and labels in the table.
     annotators : tuple of str

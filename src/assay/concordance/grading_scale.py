@@ -236,7 +236,7 @@ def grading_scale_study(
     Raises
     ------
     DataError
-        For a column that is not there, a range that can not be read, labels outside their range.
+        For a column that is not there, a range that cannot be read, labels outside their range.
     DesignError
         For fewer than two scales, no people or no judges, repeats, a condition without a baseline.
     """

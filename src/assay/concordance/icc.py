@@ -498,7 +498,7 @@ def nested_icc(
             raise DataError(unknown("item column", name, about.columns, "the table of items"))
     nested = _unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
-        raise DesignError(f"no {within} has two of {unit or 'its items'}, so they can not be told apart")
+        raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
     statistic = _Nested(OneWay(sheet.centre), n)
     found = estimate(statistic, nested, transform="fisher", **{"method": "jackknife", **how})  # type: ignore[arg-type]
     between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))

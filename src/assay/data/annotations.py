@@ -666,7 +666,7 @@ def _on_scale(
     if dtype in (pl.Boolean, pl.Categorical, pl.Enum):
         table = table.with_columns(pl.col("label").cast(pl.String))
     elif not (dtype.is_numeric() or dtype == pl.String):
-        raise DataError(f"{source}: labels of type {dtype} can not be read; give one number or text a row")
+        raise DataError(f"{source}: labels of type {dtype} cannot be read; give one number or text a row")
     criteria: list[str | None] = (
         list(natural(table["criterion"].unique().to_list())) if "criterion" in table.columns else [None]
     )

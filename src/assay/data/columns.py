@@ -26,7 +26,7 @@ def to_polars(frame: Any, strict: str | None = None, source: str = "a table in m
         native = nw.from_native(frame)
     except TypeError:
         raise DataError(
-            f"can not read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
+            f"cannot read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
         ) from None
     eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
     if not eager.implementation.is_pandas_like():

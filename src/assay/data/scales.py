@@ -34,7 +34,7 @@ class Scale(ABC):
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
-        """Every valid label, lowest first, or None where they can not be listed."""
+        """Every valid label, lowest first, or None where they cannot be listed."""
         return None
 
     @property
@@ -67,7 +67,7 @@ class Scale(ABC):
         return bool(self.valid(pl.Series([label]))[0])
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Labels in the type the scale speaks of; what can not be cast becomes null."""
+        """Labels in the type the scale speaks of; what cannot be cast becomes null."""
         return labels
 
     def read(self, label: object) -> Label | None:
@@ -92,7 +92,7 @@ class Scale(ABC):
         """Numbers mapped linearly so that the lowest label is 0 and the highest 1."""
         bounds = self.bounds
         if bounds is None:
-            raise DataError(f"the scale '{self.spec}' has no ends, so labels can not be mapped to 0-1")
+            raise DataError(f"the scale '{self.spec}' has no ends, so labels cannot be mapped to 0-1")
         low, high = bounds
         return (values - low) / (high - low)
 

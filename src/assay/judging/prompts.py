@@ -1,4 +1,4 @@
-"""What a model is told: the question, what a label may be, the item between marks it can not forge."""
+"""What a model is told: the question, what a label may be, the item between marks it cannot forge."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def names_item(template: str | None) -> bool:
 def complaint(messages: Sequence[Message], reply: str, reason: str, scale: Scale) -> list[Message]:
     """The same messages with the reply that could not be read and what was wrong with it."""
     format_again = answer_format(scale, reasoning=False)
-    words = f"Your reply can not be used: {reason}. The label must be {_described(scale)}. {format_again}"
+    words = f"Your reply cannot be used: {reason}. The label must be {_described(scale)}. {format_again}"
     said = [{"role": "assistant", "content": reply}] if reply.strip() else []
     return [*messages, *said, {"role": "user", "content": words}]
 
@@ -158,7 +158,7 @@ def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[st
 
 
 def _mark(item: Item) -> str:
-    """A line that the item's text can not contain: it hangs on all of the text."""
+    """A line that the item's text cannot contain: it hangs on all of the text."""
     return f"=== item {hashlib.sha256(canonical([item.name, item.fields]).encode()).hexdigest()[:16]} ==="
 
 
@@ -222,7 +222,7 @@ def _render(text: str, **values: Any) -> str:
     try:
         return str(_template(text).render(**values)).strip()
     except TemplateError as error:
-        raise StudyError(f"a prompt can not be filled in: {error}") from None
+        raise StudyError(f"a prompt cannot be filled in: {error}") from None
 
 
 def fingerprint(body: Mapping[str, Any]) -> str:

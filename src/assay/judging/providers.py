@@ -54,7 +54,7 @@ class CallFailed(Exception):  # noqa: N818 - it reads as what it is
     """A call without a usable reply.
 
     ``again``: the service may answer yet. ``never``: no call to this judge can succeed (key, model).
-    ``refused``: this request can not be served; others may be.
+    ``refused``: this request cannot be served; others may be.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class PydanticAI:
             return infer_model(f"{judge.provider}:{judge.model}", own)
         except (UserError, ValueError, TypeError, ImportError) as error:
             words = without_secrets(" ".join(str(error).split()), self._key)
-            raise JudgeError(f"judge '{judge.name}' can not be asked: {words}") from None
+            raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}") from None
 
     async def complete(self, request: Request) -> Completion:
         """One request to the model."""

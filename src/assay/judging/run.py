@@ -227,7 +227,7 @@ def judge_study(
     Raises
     ------
     JudgeError
-        Where a judge can not be asked at all: dead key, unknown model, no price though there is a
+        Where a judge cannot be asked at all: dead key, unknown model, no price though there is a
         ``max_cost``. What was answered before stays.
     """
     names = _chosen(study, judges)
@@ -236,7 +236,7 @@ def judge_study(
     unpriced = [name for name, price in prices.items() if price is None]
     if unpriced and study.config.limits.max_cost is not None:
         raise JudgeError(
-            f"max_cost can not be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
+            f"max_cost cannot be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
     with study.open_store(store) as opened:
@@ -373,7 +373,7 @@ class _Run:
             request = self.plan.request(claim)
         except StudyError as error:
             self.fatal = self.fatal or error
-            self._stop("the study can not be asked")
+            self._stop("the study cannot be asked")
             return None
         body = [request.model, request.messages, request.temperature, request.max_tokens, request.params]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
@@ -404,7 +404,7 @@ class _Run:
         }
         kept["model"] = completion.model or about["model"]
         if reply.label is None:
-            # A second reply that can not be read is the last: better no label than a wrong one.
+            # A second reply that cannot be read is the last: better no label than a wrong one.
             return Answer("unreadable" if claim.unread is None else "missing", reason=reply.reason, **kept)
         order = self.plan.order(claim)
         label, position = self.plan.questions[claim.question].definition.unshuffled(reply.label, order)
@@ -425,8 +425,8 @@ class _Run:
     def _give_up(self, claim: Claim, error: CallFailed) -> None:
         judge = self.plan.judges[claim.annotator]
         where = judge.base_url or judge.provider
-        self.fatal = JudgeError(f"judge '{judge.name}' ({judge.model} at {where}) can not be asked: {error}")
-        self._stop("a judge can not be asked")
+        self.fatal = JudgeError(f"judge '{judge.name}' ({judge.model} at {where}) cannot be asked: {error}")
+        self._stop("a judge cannot be asked")
 
     def _count(self, claim: Claim, answer: Answer, written: bool) -> None:
         self.counts["tokens_in"] += answer.tokens_in or 0

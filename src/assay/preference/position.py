@@ -42,7 +42,7 @@ class PositionBias(Result):
     n_items, n_labels : int
         Items and answers it rests on.
     fixed : tuple of str
-        Criteria whose texts were always shown in one order, so that place and text can not be told apart.
+        Criteria whose texts were always shown in one order, so that place and text cannot be told apart.
     left_out : tuple of (str, int)
         Answers that were not used, by reason.
     method, confidence, n_resamples, seed, clusters, data

@@ -265,7 +265,7 @@ class CustomScore(Score):
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """The function's score of the judge's label less that of the annotator's, item by item."""
         if not np.all(panel.quality == 1):
-            raise DesignError("a score that is a function of your own can not weigh annotators by quality")
+            raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
         rows, value, _ = PairwiseScore._comparisons(panel)
         label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         difference = np.full(len(panel.item), np.nan)

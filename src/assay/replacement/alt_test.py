@@ -40,7 +40,7 @@ class AltTest(Result):
         The judge that was tested.
     verdict : {"replace", "do not replace", "cannot tell yet"}
         Replace: ``winning_rate >= threshold``. Do not replace: the reverse hypothesis is rejected for at
-        least half of the annotators. Otherwise the data can not tell.
+        least half of the annotators. Otherwise the data cannot tell.
     passed : bool
         Whether ``winning_rate >= threshold``: the paper's yes or no.
     winning_rate : float
@@ -331,7 +331,7 @@ def alt_test(
     DataError
         Where the judge, expert, criterion or column is not in the table.
     DesignError
-        Where the labels can not answer the question, with what would.
+        Where the labels cannot answer the question, with what would.
 
     Examples
     --------

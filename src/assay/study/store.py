@@ -137,7 +137,7 @@ class Store:
         Raises
         ------
         StudyError
-            Where the database can not be reached, or was made by a newer assay.
+            Where the database cannot be reached, or was made by a newer assay.
         """
         engine = _engine(str(where))
         store = cls(engine, engine.url.render_as_string(hide_password=True))
@@ -146,7 +146,7 @@ class Store:
                 _migrate(db)
         except sa.exc.DBAPIError as error:
             store.close()
-            raise StudyError(f"the store {store.where} can not be used: {error.orig}") from None
+            raise StudyError(f"the store {store.where} cannot be used: {error.orig}") from None
         except StudyError:
             store.close()
             raise
@@ -844,7 +844,7 @@ def _process(pid: int) -> str:
 
 
 def _alive(process: str) -> bool:
-    """Whether a process of this machine still runs; True where that can not be told."""
+    """Whether a process of this machine still runs; True where that cannot be told."""
     pid = int(process.partition(":")[0])
     if Path("/proc/self/stat").exists():
         return _process(pid) == process

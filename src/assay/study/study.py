@@ -286,7 +286,7 @@ class People(_Part):
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
     retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
-    skip_reasons: tuple[str, ...] = ("I can not tell", "The item is broken or unreadable", "I would rather not answer")
+    skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
@@ -562,7 +562,7 @@ def _explained(problem: Any) -> tuple[tuple[Any, ...], str]:
 
 
 def _contradictions(config: StudyFile, folder: Path) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """What is well-formed and yet can not be meant."""
+    """What is well-formed and yet cannot be meant."""
     for part, named in (("questions", config.questions), ("judges", config.judges)):
         names = [one.name for one in named]
         for position, name in enumerate(names):
@@ -643,15 +643,15 @@ def _contradictions_of_people(config: StudyFile) -> Iterator[tuple[tuple[Any, ..
         yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
     drawn = [q.name for q in config.questions if q.drawn_from]
     if drawn and people.together:
-        yield ("people", "together"), f"can not be: the triplets of '{drawn[0]}' are drawn one at a time"
+        yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
     if people.together and config.items.document is None:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
     if drawn and len(config.questions) > 1:
         yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
     if drawn and people.checks is not None:
-        yield ("people", "checks"), f"can not be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+        yield ("people", "checks"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
     if drawn and people.warm_up is not None:
-        yield ("people", "warm_up"), f"can not be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+        yield ("people", "warm_up"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -103,7 +103,7 @@ def test_damaged_logs_are_refused(tmp_path):
 
 
 def test_members_packed_with_zstandard_are_unpacked(tmp_path):
-    """A frame of Zstandard that Parquet would hold, put into a zip by hand: Python's own zipfile can not."""
+    """A frame of Zstandard that Parquet would hold, put into a zip by hand: Python's own zipfile cannot."""
     text = json.dumps({"a": "é" * 50, "b": [1, None], "c": 'say "so", then'}, indent=2).encode()
     frame = _zstandard(text)
     path = tmp_path / "log.eval"

@@ -200,7 +200,7 @@ def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put,
         ({"scale": "7-9"}, "every label is off its scale .*whole number from 7 to 9"),
         ({"shown": ["a"]}, "two or three fields"),
         ({"usres": {}}, "option 'usres' is not in format 'label-studio'; did you mean 'users'"),
-        ({"config": "nowhere.xml"}, "nowhere.xml can not be read"),
+        ({"config": "nowhere.xml"}, "nowhere.xml cannot be read"),
         ({"format": "label_studio"}, "did you mean 'label-studio'"),
     ],
 )

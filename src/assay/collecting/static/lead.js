@@ -27,7 +27,7 @@ async function look() {
   } else if (ended) {
     connect("lost", "This link has ended; open the lead's link again");
   } else {
-    connect("lost", status ? "The server can not answer; trying again" : "Can not reach the server; trying again");
+    connect("lost", status ? "The server cannot answer; trying again" : "Cannot reach the server; trying again");
   }
 }
 
@@ -153,7 +153,7 @@ async function send(form) {
       say(await reasonIn(answer), true);
     }
   } catch {
-    say("The server can not be reached, so nothing was changed. Try again.", true);
+    say("The server cannot be reached, so nothing was changed. Try again.", true);
   } finally {
     button.disabled = false;
   }

@@ -94,7 +94,7 @@ export function show(form, { push = true, focus = true } = {}) {
 export async function goTo(number, how = {}) {
   const form = formOf(number) ?? (await fetchPage(number));
   if (form) show(form, how);
-  else if (!refused) showAlert(`Page ${number} can not be fetched now. Please try again when the network is back.`);
+  else if (!refused) showAlert(`Page ${number} cannot be fetched now. Please try again when the network is back.`);
 }
 
 export const isShown = (number) => current !== null && numberOf(current) === number;
@@ -180,7 +180,7 @@ export function showWaiting() {
 /** Words for whoever has nothing to do because the network is away. */
 export function sayWaiting() {
   byId("waiting-words").textContent = fetchFailed
-    ? "The server can not be reached. More items come by themselves when the network is back; please keep this page open."
+    ? "The server cannot be reached. More items come by themselves when the network is back; please keep this page open."
     : "The next item is being fetched.";
   const place = byId("end-place").querySelector(".notice");
   if (!place) return;

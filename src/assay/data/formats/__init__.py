@@ -44,7 +44,7 @@ class Rows:
 
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:
-    """The table without its repeat column; refused where an annotator answered more than once, as ``place`` can not."""
+    """The table without its repeat column; refused where an annotator answered more than once, as ``place`` cannot."""
     single = labels.resolve_repeats("error")
     key = [c for c in ("item", "annotator", "criterion") if c in single.labels.columns]
     if single.labels.select(key).is_duplicated().any():

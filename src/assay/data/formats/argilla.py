@@ -129,7 +129,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
             return found
         raise DataError(f"{path} must hold a list of records, as Argilla exports them")
     raise DataError(
-        f"{path}: a CSV of Argilla records has turned its lists into text that can not be read back; "
+        f"{path}: a CSV of Argilla records has turned its lists into text that cannot be read back; "
         "export JSON or parquet"
     )
 

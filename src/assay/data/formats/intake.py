@@ -32,7 +32,7 @@ SUPERSEDED = "superseded: the same annotator answered the item again later"
 UNKNOWN_ANNOTATOR = "annotator unknown"
 OFF_SCALE = "out of range: off the scale"
 UNSCORED = "the judge's reply held no score"
-AMBIGUOUS = "ambiguous: what was chosen can not be told"
+AMBIGUOUS = "ambiguous: what was chosen cannot be told"
 NOT_ASKED_FOR = "a question that criteria=... does not name"
 
 SET = "|"

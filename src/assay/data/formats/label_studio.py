@@ -335,7 +335,7 @@ def read_config(path: Path) -> dict[str | None, Scale]:
     try:
         root = ElementTree.fromstring(path.read_text("utf-8-sig"))
     except (OSError, ElementTree.ParseError) as error:
-        raise DataError(f"{path} can not be read as a labelling configuration: {error}") from None
+        raise DataError(f"{path} cannot be read as a labelling configuration: {error}") from None
     scales: dict[str | None, Scale] = {}
     for tag in root.iter():
         name = tag.get("name")

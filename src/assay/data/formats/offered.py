@@ -17,7 +17,7 @@ from assay.errors import DataError, listing
 def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
     """The scales that count: what the user says, else what the platform states; and the rows that are on them.
 
-    Platforms accept labels off their own scale and the user can not mend an export, so such labels are left
+    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
     out and counted.
     """
     if isinstance(said, Scale):

@@ -99,7 +99,7 @@ class _Project:
                 self.add(user, item, schema, self.ticked(schema, given, changes), about)
 
     def add(self, user: str, item: str, schema: str, label: Any, about: dict[str, Any]) -> None:
-        """One answer, or a count where what was chosen can not be told."""
+        """One answer, or a count where what was chosen cannot be told."""
         if label is None:
             self.intake.leave_out(AMBIGUOUS)
         else:
@@ -206,7 +206,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise DataError(f"{path} can not be read as potato's configuration: {error}") from None
+        raise DataError(f"{path} cannot be read as potato's configuration: {error}") from None
     if not isinstance(found, dict):
         raise DataError(f"{path} is not potato's configuration: it holds no settings")
     return found

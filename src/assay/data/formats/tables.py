@@ -256,7 +256,7 @@ def guarded(path: Path, read: Any) -> pl.DataFrame:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if "utf" in reason.lower():
             raise DataError(f"{path} is not UTF-8 text; save it as UTF-8") from None
-        raise DataError(f"{path} can not be read as a table: {reason}") from None
+        raise DataError(f"{path} cannot be read as a table: {reason}") from None
     return frame
 
 
