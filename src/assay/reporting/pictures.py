@@ -26,6 +26,9 @@ FAIL = "#cf222e"
 PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4b5563", "#0d9488")
 """Colours that stay apart in print and for colour-blind readers; a judge keeps its place in a report."""
 
+MOST_ROWS = 40
+"""Rows of a forest plot that can still be read."""
+
 _THEMED = {INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Any
 import polars as pl
 
 from assay.reporting.words import interval, number
+
+MOST_ROWS = 60
+"""Rows that a notebook shows."""
 
 TITLES: Mapping[str, str] = {
     "judge": "judge",
@@ -75,6 +79,13 @@ def to_latex(table: Table) -> str:
     lines = [f"\\begin{{tabular}}{{{spec}}}", "\\toprule", " & ".join(map(_tex, table.columns)) + r" \\", "\\midrule"]
     lines += [" & ".join(map(_tex, row)) + r" \\" for row in table.rows]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def to_html(table: Table) -> str:
+    """A ``<table>`` for a notebook."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 _GREEK = {

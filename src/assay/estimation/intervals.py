@@ -1,0 +1,303 @@
+"""Values with their uncertainty: intervals at any level, p-values, differences under the same resamples."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DesignError
+from assay.estimation.options import Method, number_in
+from assay.estimation.statistic import Floats
+
+Transform = Literal["none", "fisher", "log"]
+
+MOST_UNDEFINED = 0.05
+"""An interval is given while at most this share of the resamples leaves the statistic undefined."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One estimated number: its value, interval and, where one is missing, the reason.
+
+    It can be asked again: ``found.interval(0.9)``, ``found.p(0)``.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    reason: str | None = None
+    source: Estimates | None = field(default=None, repr=False, compare=False, metadata={"json": False})
+    """The one value with its resamples."""
+
+    def row(self) -> dict[str, float]:
+        """The three columns that a result's table has for it."""
+        return {"estimate": self.estimate, "low": self.low, "high": self.high}
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, from the same resamples; NaN where there is none."""
+        number_in("level", level, above=0, below=1)
+        if self.source is None:
+            return math.nan, math.nan
+        other = self.source.at_level(level)
+        return float(other.low[0]), float(other.high[0])
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
+        return math.nan if self.source is None else float(self.source.p(null)[0])
+
+
+def missing(reason: str) -> Estimate:
+    """No number, and why."""
+    return Estimate(math.nan, math.nan, math.nan, math.nan, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Values with their uncertainty; arrays are (q,), one entry a value of the statistic.
+
+    Attributes
+    ----------
+    value, standard_error, low, high : (q,) float
+        NaN where it cannot be estimated; `reasons` says why.
+    reasons : (q,) tuple of str or None
+        Why an interval is missing.
+    n_items, n_units : int
+        Items behind the value, and units that were resampled.
+    unit : str
+        What a unit is: ``items``, ``clusters`` or ``blocks`` of either.
+    method, confidence, n_resamples, seed
+        How the interval was made.
+    replicates : (n_resamples, q) float
+        The statistic in each resample; empty for the jackknife.
+    n_undefined : (q,) int
+        Resamples in which the statistic was undefined; they are left out of the interval.
+    leave_one_out : (n_units, q) float
+        The statistic without each unit in turn; empty for the percentile bootstrap.
+    transform : {"none", "fisher", "log"}
+        The scale on which a jackknife interval is symmetric.
+    """
+
+    value: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    reasons: tuple[str | None, ...]
+    n_items: int
+    n_units: int
+    method: Method
+    confidence: float
+    n_resamples: int
+    seed: int
+    replicates: Floats
+    n_undefined: NDArray[np.int64]
+    unit: str = "items"
+    leave_one_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
+    transform: Transform = "none"
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, i: int) -> Estimate:
+        return Estimate(
+            float(self.value[i]),
+            float(self.low[i]),
+            float(self.high[i]),
+            float(self.standard_error[i]),
+            self.reasons[i],
+            self if len(self) == 1 else self.part(np.array([i if i >= 0 else len(self) + i])),
+        )
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return (self[i] for i in range(len(self)))
+
+    def part(self, which: slice | NDArray[np.int64]) -> Estimates:
+        """Some of the values, with their intervals and resamples."""
+        return dataclasses.replace(
+            self,
+            value=self.value[which],
+            standard_error=self.standard_error[which],
+            low=self.low[which],
+            high=self.high[which],
+            reasons=tuple(np.array(self.reasons, dtype=object)[which]),
+            replicates=self.replicates[:, which],
+            n_undefined=self.n_undefined[which],
+            leave_one_out=self.leave_one_out[:, which],
+        )
+
+    def at_level(self, level: float) -> Estimates:
+        """The same values with intervals at another level."""
+        if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
+            return dataclasses.replace(self, confidence=level)
+        error, low, high, reasons = ends_of(
+            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform
+        )
+        return dataclasses.replace(
+            self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
+        )  # fmt: skip
+
+    def p(self, null: float = 0.0) -> Floats:
+        """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
+
+        Value less null over the standard error, on the scale of the interval (Fisher's z for values inside −1 and 1),
+        against t with one degree of freedom fewer than there are units.
+        """
+        from scipy.special import stdtr
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = (self.value - null) / self.standard_error
+            if self.transform == "fisher" and abs(null) < 1:
+                inside = np.abs(self.value) < 1
+                z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
+                t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
+        known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
+        return np.where(known, 2 * stdtr(max(self.n_units - 1, 1), -np.abs(np.where(known, t, 0.0))), np.nan)
+
+    def contrast(self, weights: Floats) -> Estimates:
+        """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
+
+        ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
+        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed. Values of weight 0 do not
+        matter, not even when they are undefined.
+
+        Raises
+        ------
+        DesignError
+            For an estimate that was made without an interval.
+        """
+        weights = np.atleast_2d(np.asarray(weights, dtype=float))
+        if not (len(self.replicates) or len(self.leave_one_out)):
+            raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
+        value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
+        method: Method = "percentile" if len(replicates) else "jackknife"
+        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, "none")
+        return dataclasses.replace(
+            self,
+            value=value,
+            standard_error=error,
+            low=low,
+            high=high,
+            reasons=reasons,
+            method=method,
+            replicates=replicates,
+            n_undefined=np.isnan(replicates).sum(axis=0),
+            leave_one_out=without,
+            transform="none",
+        )
+
+    def describe_interval(self) -> str:
+        """How the interval was made, in words that fit a methods section."""
+        level = f"{100 * self.confidence:g}%"
+        unit = f"{self.n_units:,} {self.unit}"
+        if self.method == "none":
+            return "no interval"
+        if self.method == "jackknife":
+            scale = {"none": "", "fisher": " on Fisher's z scale", "log": " on the log scale"}[self.transform]
+            return f"{level} jackknife interval{scale} over {unit}"
+        name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
+        return f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
+
+
+Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
+"""Standard error, low, high and the reason where they are missing, one entry a value."""
+
+
+def ends_of(
+    method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float, transform: Transform
+) -> Ends:
+    """The interval of each value, from its resamples or from the values without each unit."""
+    if method == "jackknife":
+        return _jackknife_interval(value, leave_one_out, confidence, transform)
+    return _bootstrap_interval(value, replicates, confidence, leave_one_out if method == "bca" else None)
+
+
+def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, without: Floats | None) -> Ends:
+    """Percentile intervals from the statistic in each resample; BCa where the jackknife values are given."""
+    error, low, high = np.full((3, len(value)), np.nan)
+    reasons: list[str | None] = []
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    for j in range(len(value)):
+        column = replicates[:, j]
+        undefined = np.isnan(column)
+        defined = column[~undefined] if undefined.any() else column
+        reason = _no_interval(float(value[j]), defined, len(replicates))
+        ends = tails
+        if reason is None and without is not None:
+            ends = _bca_ends(float(value[j]), defined, without[:, j], tails)
+            if np.isnan(ends).any():
+                reason = "the BCa interval is undefined here; use method='percentile'"
+        if reason is None:
+            low[j], high[j] = np.quantile(defined, ends)
+            error[j] = defined.std(ddof=1)
+        reasons.append(reason)
+    return error, low, high, tuple(reasons)
+
+
+def _no_interval(value: float, defined: Floats, n_resamples: int) -> str | None:
+    if math.isnan(value):
+        return "the statistic is undefined on these data"
+    if n_resamples - len(defined) > MOST_UNDEFINED * n_resamples:
+        share = 100 * (1 - len(defined) / n_resamples)
+        return f"the statistic is undefined in {share:.0f}% of the resamples"
+    if np.ptp(defined) <= 1e-12 * max(1.0, abs(value)):
+        return "every resample gives the same value, so the data cannot show how sure it is"
+    return None
+
+
+def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> Floats:
+    """The two quantiles that a BCa interval takes (Efron 1987): bias z0 from ties split evenly, acceleration a
+    from the skewness of the jackknife."""
+    from scipy.special import ndtr, ndtri
+
+    below = (np.mean(defined < value) + np.mean(defined <= value)) / 2
+    z0 = ndtri(below)
+    influence = without.mean() - without
+    a = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5) if np.any(influence) else np.nan
+    z = z0 + ndtri(ends)
+    return np.asarray(ndtr(z0 + z / (1 - a * z)))
+
+
+def _jackknife_interval(value: Floats, without: Floats, confidence: float, transform: Transform) -> Ends:
+    """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
+    from scipy.special import stdtrit
+
+    n = len(without)
+    with np.errstate(invalid="ignore"):
+        error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
+    reasons: list[str | None] = []
+    for j in range(len(value)):
+        if np.isnan(without[:, j]).any() or math.isnan(value[j]):
+            reasons.append("the statistic is undefined without some of the items")
+        elif error[j] <= 1e-12 * max(1.0, abs(value[j])):
+            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
+        else:
+            reasons.append(None)
+    error = np.where([r is None for r in reasons], error, np.nan)
+    half = stdtrit(n - 1, (1 + confidence) / 2) * error
+    low, high = value - half, value + half
+    if transform == "fisher":
+        # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
+        inside = np.abs(value) < 1
+        centre = np.where(inside, value, 0.0)
+        wide = half / (1 - centre**2)
+        low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
+        high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+    elif transform == "log":
+        centre = np.where(value > 0, value, 1.0)
+        low = np.where(value > 0, centre * np.exp(-half / centre), low)
+        high = np.where(value > 0, centre * np.exp(half / centre), high)
+    return error, low, high, tuple(reasons)
+
+
+def _combine(values: Floats, weights: Floats) -> Floats:
+    """(..., q) values to (..., c) weighted sums; what has no weight does not matter."""
+    if not values.size:
+        return np.empty((0, len(weights)))
+    columns = [values[..., used] @ row[used] for row in weights for used in [np.flatnonzero(row)]]
+    return np.stack(columns, axis=-1)

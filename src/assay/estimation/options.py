@@ -1,0 +1,384 @@
+"""The options of a question: typed, closed, checked once, by one helper.
+
+A question's options are the fields of one frozen dataclass that inherits `Settings`. A field's type says which values
+it takes, `option` says its range and what people need to know of it; from both come the check at run time, the words of
+a refusal, the command line's options (`assay.cli`) and the signature (`assay.estimation.result.Run`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Literal, Self, TypedDict, TypeVar
+
+import numpy as np
+
+from assay.errors import DesignError, unknown
+
+Method = Literal["percentile", "bca", "jackknife", "none"]
+Adjustment = Literal["by", "bh", "holm", "none"]
+T = TypeVar("T")
+
+LEAST_RESAMPLES = 40
+"""Fewer bootstrap resamples have no 2.5% in a tail."""
+
+
+class Intervals(TypedDict, total=False):
+    """How intervals are made; every question that makes some takes these.
+
+    Attributes
+    ----------
+    method : {"jackknife", "percentile", "bca", "none"}
+        Leave-one-out with a t interval on the scale that fits the statistic; or a bootstrap.
+    n_resamples : int
+        Bootstrap resamples, 2,000 by default, at least 40.
+    confidence : float
+        Level of the interval, .95 by default.
+    seed : int
+        Same seed, same numbers; 0 by default.
+    """
+
+    method: Method
+    n_resamples: int
+    confidence: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is known of an option besides its type.
+
+    Attributes
+    ----------
+    help : str
+        One line for people at a command line.
+    low, high : float or None
+        The range of a number.
+    low_open, high_open : bool
+        Whether the ends themselves are refused.
+    key : str or None
+        Its name in a signature, where that is another; empty where the signature never holds it.
+    always : bool
+        Whether a signature names it even at its default.
+    hidden : bool
+        Whether the command line does not offer it.
+    """
+
+    help: str = ""
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+    key: str | None = None
+    always: bool = False
+    hidden: bool = False
+
+
+def option(
+    default: T,
+    help: str = "",  # noqa: A002 - what it is called at a command line
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    key: str | None = None,
+    always: bool = False,
+    hidden: bool = False,
+) -> T:
+    """A field of `Settings`: its default, its help, the range of a number (``above`` and ``below`` refuse the ends)."""
+    limits = Limits(
+        help,
+        above if low is None else low,
+        below if high is None else high,
+        above is not None,
+        below is not None,
+        key,
+        always,
+        hidden,
+    )
+    return dataclasses.field(default=default, metadata={"option": limits})  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides a question's numbers besides the labels; a subclass has one field an option."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
+        """Settings from keyword options; an unknown one is refused with its nearest."""
+        known = [f.name for f in dataclasses.fields(cls)]
+        where = "the options" if question is None else f"the options of {question}"
+        for name in options:
+            if name not in known:
+                raise DesignError(unknown("option", name, known, where))
+        return cls(**options)
+
+    def __post_init__(self) -> None:
+        for name, hint, limits in _fields(type(self)):
+            check(name, getattr(self, name), hint, limits)
+
+    def changed(self) -> dict[str, Any]:
+        """The options that are not at their default."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if _differs(self, f)}
+
+    def signed(self) -> dict[str, str]:
+        """What a signature says of the options: those that are not at their default, and those it always names."""
+        said = {}
+        for f in dataclasses.fields(self):
+            limits: Limits = f.metadata.get("option", Limits())
+            value = getattr(self, f.name)
+            if limits.key == "" or value is None or not (limits.always or _differs(self, f)):
+                continue
+            said[limits.key or f.name] = short(value)
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every option, defaults too, safe for JSON."""
+        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True)
+class IntervalSettings(Settings):
+    """How intervals are made; see `Intervals`."""
+
+    method: Method = option("jackknife", "How intervals are made.")
+    n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
+    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+
+
+# -- checking ---------------------------------------------------------------------------------------
+
+
+def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
+    """Refuse a value that is not of the type, not one of the words, or out of range.
+
+    Raises
+    ------
+    DesignError
+        With what the option takes and, for a word, the nearest.
+    """
+    words = _words(hint)
+    if not _accepts(hint, value):
+        if words:
+            raise DesignError(_not_a_word(name, value, words))
+        raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}")
+    numbers = value if isinstance(value, list | tuple) else (value,)
+    for number in numbers:
+        if isinstance(number, Real) and not isinstance(number, bool) and not _inside(float(number), limits):
+            raise DesignError(f"{name} must {_range(hint, limits)}; got {value}")
+
+
+def one_of(name: str, value: T, words: Iterable[T]) -> T:
+    """The value, where it is one of the words; for options that are no settings.
+
+    Raises
+    ------
+    DesignError
+        With the words and the nearest.
+    """
+    known = tuple(words)
+    if value not in known:
+        raise DesignError(_not_a_word(name, value, known))
+    return value
+
+
+def number_in(
+    name: str, value: Any, *, low: float | None = None, high: float | None = None, above: float | None = None,
+    below: float | None = None, whole: bool = False,
+) -> None:  # fmt: skip
+    """Refuse what is no number in the range; for options that are no settings."""
+    first, last = above if low is None else low, below if high is None else high
+    limits = Limits("", first, last, above is not None, below is not None)
+    check(name, value, int if whole else float, limits)
+
+
+@cache
+def _fields(cls: type[Settings]) -> tuple[tuple[str, Any, Limits], ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple((f.name, hints[f.name], f.metadata.get("option", Limits())) for f in dataclasses.fields(cls))
+
+
+def hints_of(cls: type[Settings]) -> dict[str, tuple[Any, Limits]]:
+    """The type and the limits of every option, for the command line and the laws."""
+    return {name: (hint, limits) for name, hint, limits in _fields(cls)}
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union; a single type stands alone."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return tuple(m for part in typing.get_args(hint) for m in _members(part))
+    return (hint,)
+
+
+def _words(hint: Any) -> tuple[Any, ...]:
+    """The words that a type lists."""
+    return tuple(w for m in _members(hint) if typing.get_origin(m) is Literal for w in typing.get_args(m))
+
+
+def words_of(hint: Any) -> tuple[Any, ...]:
+    """The words that an option takes, also where it takes several of them."""
+    found = list(_words(hint))
+    for m in _members(hint):
+        if typing.get_origin(m) in (tuple, list, Sequence):
+            found += words_of(typing.get_args(m)[0])
+    return tuple(dict.fromkeys(found))
+
+
+def _accepts(hint: Any, value: Any) -> bool:
+    return any(_is(member, value) for member in _members(hint))
+
+
+def _is(hint: Any, value: Any) -> bool:
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is object:
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if origin is Literal:
+        return isinstance(value, str | int) and any(value == w and isinstance(value, type(w)) for w in parts)
+    if hint is bool:
+        return isinstance(value, bool | np.bool_)
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(float(value))
+    if origin in (tuple, list, Sequence):
+        return isinstance(value, list | tuple) and all(_accepts(parts[0], v) for v in value)
+    if origin is not None and isinstance(origin, type):
+        return isinstance(value, origin)
+    return isinstance(value, hint) if isinstance(hint, type) else callable(value) if hint is Callable else True
+
+
+def _kind(hint: Any, limits: Limits) -> str:
+    members = [m for m in _members(hint) if m is not type(None)]
+    if members == [bool]:
+        return "True or False"
+    if members == [int]:
+        return f"a whole number{_bounds(limits)}"
+    if all(m in (int, float) for m in members):
+        return f"a number{_bounds(limits)}"
+    if str in members and len(members) == 1:
+        return "a text"
+    names = [getattr(m, "__name__", str(m)).lower() for m in members]
+    return " or ".join(dict.fromkeys(names))
+
+
+def _inside(value: float, limits: Limits) -> bool:
+    low, high = limits.low, limits.high
+    above = low is None or (value > low if limits.low_open else value >= low)
+    return above and (high is None or (value < high if limits.high_open else value <= high))
+
+
+def _range(hint: Any, limits: Limits) -> str:
+    if limits.low is not None and limits.high is not None:
+        open_ends = limits.low_open or limits.high_open
+        ends = f"lie between {limits.low:g} and {limits.high:g}"
+        if open_ends and limits.low_open and limits.high_open:
+            return f"{ends}, without the ends"
+        left_out = limits.low if limits.low_open else limits.high
+        return f"{ends}, {left_out:g} left out" if open_ends else ends
+    kind = "a whole number" if int in _members(hint) and float not in _members(hint) else "a number"
+    return f"be {kind}{_bounds(limits)}"
+
+
+def _bounds(limits: Limits) -> str:
+    if limits.low is not None and limits.high is not None:
+        return f" from {limits.low:g} to {limits.high:g}"
+    if limits.low is not None:
+        return f" above {limits.low:g}" if limits.low_open else f" of at least {limits.low:g}"
+    if limits.high is not None:
+        return f" below {limits.high:g}" if limits.high_open else f" of at most {limits.high:g}"
+    return ""
+
+
+def _not_a_word(name: str, value: object, words: Sequence[object]) -> str:
+    said = [str(w) for w in words]
+    known = f"{', '.join(said[:-1])} or {said[-1]}" if len(said) > 1 else said[0]
+    near = difflib.get_close_matches(str(value), said, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{name} must be {known}; got {value!r}{hint}"
+
+
+# -- saying -----------------------------------------------------------------------------------------
+
+
+def short(value: Any) -> str:
+    """A value as a signature says it: two different values never read alike."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}" if round(value, 2) == value else repr(float(value))
+    if isinstance(value, str | Integral | Real):
+        return str(value).replace("|", "/")
+    if isinstance(value, list | tuple) and len(value) <= 12 and all(isinstance(v, str | int | float) for v in value):
+        return ",".join(map(short, value))
+    name = getattr(value, "name", None) or getattr(value, "__name__", None) or type(value).__name__
+    return f"{str(name).replace('|', '/')}@{digest(value)}"
+
+
+def digest(value: Any) -> str:
+    """Six hexadecimal digits of a value that is too long to be said: a mapping, a frame, a function."""
+    return hashlib.blake2b(repr(_essence(value)).encode(), digest_size=3).hexdigest()
+
+
+def _essence(value: Any, depth: int = 0) -> Any:
+    """What makes a value different from others, as plain data whose ``repr`` is the same in every process."""
+    if depth > 6 or value is None or isinstance(value, str | bytes | bool | int | float | complex):
+        return value if depth <= 6 else type(value).__qualname__
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.tolist())
+    if isinstance(value, Mapping):
+        return sorted((repr(_essence(k, depth + 1)), _essence(v, depth + 1)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return [_essence(v, depth + 1) for v in value]
+    if isinstance(value, set | frozenset):
+        return sorted(repr(_essence(v, depth + 1)) for v in value)
+    if isinstance(value, types.CodeType):
+        return (value.co_code.hex(), [_essence(c, depth + 1) for c in value.co_consts], value.co_names)
+    if isinstance(value, types.FunctionType):
+        cells = [_essence(c.cell_contents, depth + 1) for c in value.__closure__ or ()]
+        return (value.__qualname__, _essence(value.__code__, depth + 1), cells, _essence(value.__defaults__, depth + 1))
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        return [(str(c), _essence(list(value[c]), depth + 1)) for c in value.columns]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return (type(value).__qualname__, _essence(fields, depth + 1))
+    return (
+        getattr(value, "__qualname__", type(value).__qualname__),
+        _essence(getattr(value, "__dict__", None), depth + 1),
+    )
+
+
+def plain(value: Any) -> Any:
+    """An option as JSON holds it; what is no plain value is named with its digest."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, Mapping) and len(value) <= 100:
+        return {str(k): plain(v) for k, v in value.items()}
+    return short(value)
+
+
+def _differs(settings: Settings, field: dataclasses.Field[Any]) -> bool:
+    value = getattr(settings, field.name)
+    if value is field.default:
+        return False
+    try:
+        return bool(value != field.default)
+    except (ValueError, TypeError):
+        return True

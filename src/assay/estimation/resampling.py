@@ -1,0 +1,349 @@
+"""From sums over items to values with intervals: which unit is resampled, drawing the resamples, estimating.
+
+Numbers depend on the seed and the data alone: not on the order of rows, the size of memory blocks, the
+number of processes, or whether they run here or on a cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimates, Transform, ends_of
+from assay.estimation.options import IntervalSettings, Method
+from assay.estimation.statistic import Data, Estimated, Floats, Ints, Statistic, Together, add_rows
+
+MAX_UNITS = 10_000
+"""Above this many items (or clusters) they are merged at random into this many blocks before resampling.
+
+Blocks of exchangeable items vary as the items do, so the interval is the same up to a relative error of
+about ``1 / sqrt(2 * MAX_UNITS)`` (0.7 %) in its width; time and memory stop growing with the table.
+"""
+
+LEAST_UNITS = 200
+"""However wide the moments are, there are this many blocks."""
+
+UNIT_CELLS = 12_000_000
+"""Wide moments are summed into so many blocks that no more numbers than this are held (96 MiB)."""
+
+RESAMPLES_PER_BLOCK = 64
+"""Resamples that share one random stream; fixed, so that no setting of memory or processes changes a digit."""
+
+MOST_KEPT = 4_000_000
+"""Resampling counts up to this number are kept for the next estimate with the same units and seed."""
+
+EXACT = 2**24
+"""Whole numbers below this are exact in single precision, in which a product takes half the time."""
+
+
+class How(Protocol):
+    """How an interval is made: four fields that `IntervalSettings` and every question's settings have."""
+
+    @property
+    def method(self) -> Method:
+        """Jackknife, percentile, bca or none."""
+
+    @property
+    def n_resamples(self) -> int:
+        """Bootstrap resamples."""
+
+    @property
+    def confidence(self) -> float:
+        """Level."""
+
+    @property
+    def seed(self) -> int:
+        """Of the resamples."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Which unit each item is resampled with: itself, its cluster, or a random block of either.
+
+    Attributes
+    ----------
+    of_item : (items,) int
+        The unit, from 0; −1 for items that are no part of the sample.
+    n : int
+        How many units there are.
+    name : str
+        What a unit is: ``items``, ``clusters`` or ``blocks``.
+    """
+
+    of_item: Ints
+    n: int
+    name: str
+
+    @classmethod
+    def of(
+        cls, n_items: int, clusters: Ints | None = None, *, width: int = 1, used: Ints | None = None,
+        most: int | None = MAX_UNITS,
+    ) -> Units:  # fmt: skip
+        """The units of so many items: the one rule for every question.
+
+        Parameters
+        ----------
+        n_items : int
+        clusters : (items,) int, optional
+            The cluster of each item; clusters are resampled whole.
+        width : int
+            Numbers that each unit's sums will have: the wider, the fewer blocks.
+        used : array of int, optional
+            Positions of the items that are part of the sample; all when not given.
+        most : int or None
+            Blocks at most; None never merges.
+        """
+        if clusters is not None and len(clusters) != n_items:
+            raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
+        limit = None if most is None else max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
+        whole = np.arange(n_items if used is None else len(used))
+        if clusters is not None:
+            whole = np.unique(clusters if used is None else clusters[used], return_inverse=True)[1]
+        n_whole = int(whole.max()) + 1 if len(whole) else 0
+        unit, n = whole, n_whole
+        if limit is not None and n_whole > limit:
+            # A fixed shuffle: which items share a block must not depend on anything the items mean.
+            unit, n = (np.random.default_rng(n_whole).permutation(n_whole) % limit)[whole], limit
+        if used is not None:
+            of_used, unit = unit, np.full(n_items, -1)
+            unit[used] = of_used
+        return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Moments summed into the units that are resampled, and what is made of their sum.
+
+    Attributes
+    ----------
+    statistic : Estimated
+    sums : (units, k) float
+    n_items : tuple of int
+        Items that add anything, to each statistic where there are several.
+    name : str
+        What a unit is.
+    """
+
+    statistic: Estimated
+    sums: Floats
+    n_items: tuple[int, ...]
+    name: str
+
+    def estimate(self, how: How, transform: Transform = "none") -> Estimates:
+        """The statistic with its interval, from the units that add anything."""
+        used = self.sums[(self.sums != 0).any(axis=1)]
+        sums = used if len(used) else self.sums
+        return estimate_sums(
+            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform
+        )  # fmt: skip
+
+    def apart(self) -> Iterator[tuple[list[int], Sums]]:
+        """The statistics by how many items they rest on, so that each is resampled over its own items."""
+        joint = self.statistic
+        if not isinstance(joint, Together):
+            yield [0], self
+            return
+        edges = np.cumsum((0, *joint.widths))
+        for n in dict.fromkeys(self.n_items):
+            mine = [i for i, used in enumerate(self.n_items) if used == n]
+            part: Together[Any] = Together(
+                tuple(joint.statistics[i] for i in mine), tuple(joint.widths[i] for i in mine)
+            )
+            columns = np.concatenate([np.arange(edges[i], edges[i + 1]) for i in mine])
+            yield mine, Sums(part, self.sums[:, columns], (n,) * len(mine), self.name)
+
+
+def estimate(
+    statistic: Statistic[Data],
+    data: Data,
+    *,
+    clusters: Ints | None = None,
+    method: Method = "percentile",
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    max_units: int | None = MAX_UNITS,
+    transform: Transform = "none",
+) -> Estimates:
+    """What is the statistic, and how sure are we?
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Its ``moments`` and ``value``.
+    data
+        Whatever ``statistic.moments`` takes.
+    clusters : (items,) int, optional
+        The cluster (document, teacher) of each item, from 0; clusters are resampled whole.
+    method : {"percentile", "bca", "jackknife", "none"}
+        Percentile or bias-corrected and accelerated bootstrap (Efron 1987, eq. 6.1-6.6), or the
+        leave-one-out jackknife with a t interval (``value ± t · se``).
+    n_resamples : int
+        Number of bootstrap resamples.
+    confidence : float
+        Level of the interval, between 0 and 1.
+    seed : int
+        Same seed, same numbers, on any number of processes.
+    max_units : int or None
+        Merge items into at most this many blocks before resampling, see `MAX_UNITS`; None never merges.
+    transform : {"none", "fisher", "log"}
+        ``fisher`` makes a jackknife interval symmetric for ``atanh(value)``: for statistics whose values end
+        at 1; ``log`` for ``log(value)``: for those that end at 0. It covers better there and never leaves
+        the range. Bootstrap intervals need no such help.
+
+    Returns
+    -------
+    Estimates
+        ``low`` and ``high`` are NaN, with a reason, where every resample gives the same value, where more
+        than 5% of the resamples leave the statistic undefined, or where there is one unit only.
+
+    Raises
+    ------
+    DesignError
+        Where there are no items, or for an option that is not known.
+    """
+    how = IntervalSettings(method, n_resamples, confidence, seed)
+    moments = np.asarray(statistic.moments(data), dtype=float)
+    units = Units.of(len(moments), clusters, most=max_units)
+    sums = add_rows(moments, units.of_item, units.n)
+    return estimate_sums(statistic, sums, how, n_items=len(moments), unit=units.name, transform=transform)
+
+
+def estimate_sums(
+    statistic: Estimated,
+    sums: Floats,
+    how: How,
+    *,
+    n_items: int | None = None,
+    unit: str = "items",
+    transform: Transform = "none",
+) -> Estimates:
+    """`estimate` for moments that are summed already: (units, k), one row a unit to be resampled.
+
+    This is where tables from chunks and clusters of machines arrive (`sum_pieces`).
+    """
+    if sums.ndim != 2 or len(sums) == 0:
+        raise DesignError("there are no items to estimate from")
+    n_units, method = len(sums), how.method
+    total = sums.sum(axis=0)
+    value = np.atleast_1d(np.asarray(statistic.value(total)))
+    replicates = leave_one_out = np.empty((0, len(value)))
+    if method in ("bca", "jackknife") and n_units > 1:
+        leave_one_out = np.asarray(statistic.value(total - sums))
+    if method in ("percentile", "bca") and n_units > 1:
+        replicates = resample(statistic, sums, n_resamples=how.n_resamples, seed=how.seed)
+    if method == "none" or n_units == 1:
+        reason = "no interval was asked for" if method == "none" else "a single unit cannot be resampled"
+        error, low, high = np.full((3, len(value)), np.nan)
+        reasons: tuple[str | None, ...] = (reason,) * len(value)
+    else:
+        error, low, high, reasons = ends_of(method, value, replicates, leave_one_out, how.confidence, transform)
+    return Estimates(
+        value=value,
+        standard_error=error,
+        low=low,
+        high=high,
+        reasons=reasons,
+        n_items=n_units if n_items is None else n_items,
+        n_units=n_units,
+        unit=unit,
+        method=method,
+        confidence=how.confidence,
+        n_resamples=len(replicates),
+        seed=how.seed,
+        replicates=replicates,
+        n_undefined=np.isnan(replicates).sum(axis=0),
+        leave_one_out=leave_one_out,
+        transform=transform,
+    )
+
+
+# -- sums of a table in pieces ----------------------------------------------------------------------
+
+
+def sum_pieces(pieces: Iterable[Callable[[], Floats]]) -> Floats:
+    """The sum of what every piece of a table adds; each is called in a worker, so that only sums travel.
+
+    Pieces run through joblib: ``joblib.parallel_config(backend="dask")`` puts them on a cluster. Their sums
+    are added in the order of the pieces, so the number of workers changes nothing.
+    """
+    from joblib import Parallel, delayed
+
+    total: Floats | None = None
+    for part in Parallel(return_as="generator")(delayed(piece)() for piece in pieces):
+        total = part if total is None else total + part
+    if total is None:
+        raise DesignError("there are no items to estimate from")
+    return total
+
+
+# -- drawing ----------------------------------------------------------------------------------------
+
+
+def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int) -> Floats:
+    """The statistic in each bootstrap resample of the units: (n_resamples, q).
+
+    Each block of resamples is one matrix product of resampling counts with the units' sums. Blocks run
+    through joblib where the caller has set ``joblib.parallel_config(n_jobs=...)``.
+    """
+    n_units = len(sums)
+    exact = _whole_numbers(sums)
+    if exact and n_units * n_resamples <= MOST_KEPT:
+        # Sums of whole numbers do not depend on the order of adding: single precision, all resamples at once.
+        drawn = _all_counts(n_units, n_resamples, seed) @ sums.astype(np.float32)
+        return np.asarray(statistic.value(drawn.astype(np.float64)))
+    n_blocks = math.ceil(n_resamples / RESAMPLES_PER_BLOCK)
+    sizes = [min(RESAMPLES_PER_BLOCK, n_resamples - b * RESAMPLES_PER_BLOCK) for b in range(n_blocks)]
+    factor: Any = sums.astype(np.float32) if exact else sums
+
+    def block(b: int) -> Floats:
+        counts = resampling_counts(n_units, sizes[b], seed, b)
+        return np.asarray(statistic.value((counts.astype(factor.dtype) @ factor).astype(np.float64)))
+
+    return np.concatenate(_run(block, n_blocks))
+
+
+def resampling_counts(n_units: int, n_resamples: int, seed: int, block: int = 0) -> Floats:
+    """How often each unit is drawn: (n_resamples, n_units), rows sum to n_units."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
+    counts = np.empty((n_resamples, n_units))
+    step = max(1, min(n_resamples, 2**20 // n_units))
+    for start in range(0, n_resamples, step):
+        rows = min(step, n_resamples - start)
+        drawn = rng.integers(0, n_units, size=(rows, n_units)) + n_units * np.arange(rows)[:, None]
+        counts[start : start + rows] = np.bincount(drawn.ravel(), minlength=rows * n_units).reshape(rows, n_units)
+    return counts
+
+
+@lru_cache(maxsize=4)
+def _all_counts(n_units: int, n_resamples: int, seed: int) -> Any:
+    """The counts of every block; the judges of a table are resampled alike, so they are drawn once."""
+    counts = np.empty((n_resamples, n_units), dtype=np.float32)
+    for block, start in enumerate(range(0, n_resamples, RESAMPLES_PER_BLOCK)):
+        rows = min(RESAMPLES_PER_BLOCK, n_resamples - start)
+        counts[start : start + rows] = resampling_counts(n_units, rows, seed, block)
+    return counts
+
+
+def _whole_numbers(sums: Floats) -> bool:
+    """Whether every sum over a resample is a whole number that single precision holds."""
+    if not sums.size or len(sums) * max(float(np.max(sums)), -float(np.min(sums))) >= EXACT:
+        return False
+    return bool((sums == np.rint(sums)).all())
+
+
+def _run(block: Callable[[int], Floats], n_blocks: int) -> list[Floats]:
+    """Blocks one after the other, or through joblib where the caller has set it up."""
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
+
+    _, n_jobs = get_active_backend()
+    if n_blocks == 1 or n_jobs in (None, 1):
+        return [block(b) for b in range(n_blocks)]
+    return list(Parallel()(delayed(block)(b) for b in range(n_blocks)))

@@ -1,0 +1,260 @@
+"""One kind of result, and what made it.
+
+Every public function returns a frozen dataclass that inherits `Result`. All that results have in common stands on one
+`Run`: the question, every option, the data, what does not count and why. Signature, ``to_dict`` and the words about
+intervals and exclusions are made from it, once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import html
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from assay._version import __version__
+from assay.errors import DesignError, counted, listing
+from assay.estimation.options import Settings, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """What does not count, how many of it, and why: in reading, in a reduction, in a result.
+
+    Attributes
+    ----------
+    what : str
+        One of them, in the singular: ``row``, ``item``, ``annotator``, ``comparison`` …
+    count : int
+    reason : str
+    names : tuple of str
+        Which, where that says something.
+    """
+
+    what: str
+    count: int
+    reason: str
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        named = f" ({listing(self.names)})" if self.names else ""
+        return f"{counted(self.count, self.what)}{named}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What made a result.
+
+    Attributes
+    ----------
+    question : str
+        ``alt-test``, ``krippendorff-alpha-ordinal`` …
+    settings : Settings
+        Every option, defaults too.
+    data : str
+        Fingerprint of the labels and of every column that was used; it does not depend on the order of rows, nor on
+        how a folder is cut into chunks.
+    facts : mapping
+        What the question was asked of, in the order of the signature: items, annotators, labels, the judge.
+    interval : str
+        How intervals were made; empty where there are none.
+    exclusions : tuple of Exclusion
+    notes : tuple of str
+        What was decided on the way.
+    cautions : tuple of str
+        What a reader must know before trusting the answer.
+    of : Run or None
+        The run that this one was derived from: a curve of a test.
+    """
+
+    question: str
+    settings: Settings
+    data: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+    interval: str = ""
+    exclusions: tuple[Exclusion, ...] = ()
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    of: Run | None = None
+
+    @cached_property
+    def signature(self) -> str:
+        """``alt-test|items:87|…|data:9f3c|assay:0.1.0``: filled from the options, never from a list kept by hand."""
+        said = {key: short(fact) for key, fact in self.facts.items() if fact is not None}
+        said |= self.settings.signed()
+        parts = [self.question, *(f"{key}:{value}" for key, value in said.items())]
+        if self.of is not None:
+            return "|".join(parts) + " of " + self.of.signature
+        return "|".join([*parts, f"data:{self.data}", f"assay:{__version__}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON."""
+        return {
+            "question": self.question,
+            "settings": self.settings.to_dict(),
+            "data": self.data,
+            "facts": json_safe(dict(self.facts)),
+            "interval": self.interval,
+            "exclusions": json_safe(self.exclusions),
+            "notes": list(self.notes),
+            "cautions": list(self.cautions),
+            **({} if self.of is None else {"of": self.of.to_dict()}),
+        }
+
+    def closing(self) -> list[str]:
+        """The last lines of a summary: exclusions, notes, cautions, the signature."""
+        lines = [f"Excluded: {one}." for one in self.exclusions]
+        lines += [f"{note[:1].upper()}{note[1:]}." for note in self.notes]
+        lines += [f"Caution: {caution}" for caution in self.cautions]
+        return [*lines, self.signature]
+
+
+class Result(ABC):
+    """What every finding can do; findings are frozen dataclasses that inherit it and have a field ``run``."""
+
+    run: Run
+
+    symbol: ClassVar[str] = "estimate"
+    """What the column ``estimate`` of the table is called by readers."""
+
+    @property
+    @abstractmethod
+    def table(self) -> pl.DataFrame:
+        """One row a thing that was estimated."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """A few plain lines a person can paste into a paper."""
+
+    @property
+    def signature(self) -> str:
+        """One line by which two people see whether they computed the same thing."""
+        return self.run.signature
+
+    @property
+    def settings(self) -> Settings:
+        """Every option."""
+        return self.run.settings
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """What does not count, and why."""
+        return self.run.exclusions
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided on the way."""
+        return self.run.notes
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader must know before trusting the answer."""
+        return self.run.cautions
+
+    @property
+    def data(self) -> str:
+        """Fingerprint of the labels."""
+        return self.run.data
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """A picture of the finding, on ``ax`` or on a new figure: a forest plot of the table where it has no other."""
+        from assay.reporting import pictures
+
+        rows = self.table
+        if not {"estimate", "low", "high"} <= set(rows.columns):
+            raise DesignError(f"{type(self).__name__} has no picture; its table says it all")
+        rows = rows.head(pictures.MOST_ROWS)
+        named = [c for c in rows.columns if rows.schema[c] == pl.String and c not in ("reason", "interval")]
+        names = [", ".join(str(v) for v in row if v is not None) for row in rows.select(named).iter_rows()]
+        ax = pictures.axes(ax, height=1.2 + 0.26 * max(len(names), 2))
+        columns = (rows[c].cast(pl.Float64).fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
+        pictures.forest(ax, names or [""] * rows.height, *columns)
+        ax.set_xlabel(self.symbol)
+        return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON: NaN is null, with the version, every option and the seed."""
+        fields = {
+            f.name: json_safe(getattr(self, f.name))
+            for f in dataclasses.fields(self)  # type: ignore[arg-type]
+            if not f.name.startswith("_") and f.metadata.get("json", True) and f.name != "run"
+        }
+        return {
+            "kind": type(self).__name__,
+            "assay": __version__,
+            "signature": self.signature,
+            **self.run.to_dict(),
+            **fields,
+            "table": json_safe(self.table),
+        }
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the summary, then the table as a reader wants it."""
+        from assay.reporting import tables
+
+        words = "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().splitlines()[:-1] if line.strip())
+        shown = tables.to_html(tables.shown(self.table.head(tables.MOST_ROWS), symbol=self.symbol))
+        return f"<div>{words}{shown}<p><code>{html.escape(self.signature)}</code></p></div>"
+
+
+def fingerprint_with(data: str, **used: object) -> str:
+    """The fingerprint of labels together with everything else that numbers were made from.
+
+    Parameters
+    ----------
+    data : str
+        Of the labels.
+    **used
+        Columns and other values, as plain text or bytes; nothing is added for those that are None.
+    """
+    known = {name: value for name, value in used.items() if value is not None}
+    if not known:
+        return data
+    mixed = hashlib.blake2b(data.encode(), digest_size=6)
+    for name in sorted(known):
+        value = known[name]
+        mixed.update(f"\0{name}\0".encode() + (value if isinstance(value, bytes) else repr(value).encode()))
+    return mixed.hexdigest()
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number as a summary says it; what could not be estimated is said in words."""
+    return "not estimable" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def json_safe(value: Any) -> Any:
+    """Plain lists, dicts, numbers and text; NaN and infinities become null."""
+    if isinstance(value, pl.DataFrame):
+        return [json_safe(row) for row in value.iter_rows(named=True)]
+    if isinstance(value, np.ndarray):
+        return json_safe(value.tolist())
+    if isinstance(value, np.generic):
+        return json_safe(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Result):
+        return value.to_dict()
+    if isinstance(value, Settings):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        shown = [f for f in dataclasses.fields(value) if f.metadata.get("json", True) and f.name != "replicates"]
+        return {f.name: json_safe(getattr(value, f.name)) for f in shown}
+    if isinstance(value, Mapping):
+        return {str(k): json_safe(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_safe(v) for v in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

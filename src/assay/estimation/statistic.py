@@ -1,0 +1,95 @@
+"""What a statistic says of itself: what each item adds, and its value from the sums.
+
+Nearly every statistic here is a smooth function of sums over items. It says two things: ``moments(data)``, what each
+item adds, and ``value(sums)``, the statistic from the summed moments, broadcasting over leading axes. Everything else
+follows from that: a bootstrap is one matrix product of resampling counts with the moments and one call; a jackknife is
+the total less each item and one call; a paired difference is two values under the same resamples; clusters are items
+summed before they are resampled; a table larger than memory is summed piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Data = TypeVar("Data")
+
+
+class Statistic(Protocol[Data_contra]):
+    """What `assay.estimation.resampling.estimate` needs to know of a statistic."""
+
+    def moments(self, data: Data_contra) -> Floats:
+        """What each item adds: (items, k). Centre the labels first where squares are summed."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q). NaN where it is undefined."""
+
+
+class Estimated(Protocol):
+    """A statistic whose sums are known already."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
+@dataclass(frozen=True)
+class Together(Generic[Data]):
+    """Several statistics of the same data under the same resamples; values stand side by side."""
+
+    statistics: tuple[Statistic[Data], ...]
+    widths: tuple[int, ...]
+    """How many moments each statistic has."""
+
+    @classmethod
+    def of(cls, data: Data, *statistics: Statistic[Data]) -> tuple[Together[Data], Floats]:
+        """The joint statistic and its moments, taken once."""
+        parts = [s.moments(data) for s in statistics]
+        return cls(statistics, tuple(p.shape[1] for p in parts)), np.concatenate(parts, axis=1)
+
+    def moments(self, data: Data) -> Floats:
+        """The moments of all, side by side."""
+        return np.concatenate([s.moments(data) for s in self.statistics], axis=1)
+
+    def parts(self, sums: Floats) -> list[Floats]:
+        """The value of each statistic from the joint sums."""
+        edges = np.cumsum((0, *self.widths))
+        return [s.value(sums[..., a:b]) for s, a, b in zip(self.statistics, edges[:-1], edges[1:], strict=True)]
+
+    def value(self, sums: Floats) -> Floats:
+        """All values, side by side."""
+        return np.concatenate(self.parts(sums), axis=-1)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of each column of a (items, q) array, with NaN for what an item does not have."""
+
+    def moments(self, data: Floats) -> Floats:
+        """Sums and counts of what is there."""
+        there = ~np.isnan(data)
+        return np.concatenate([np.where(there, data, 0.0), there.astype(float)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Sum over count; NaN where nothing was there."""
+        total, count = np.split(sums, 2, axis=-1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total / count
+
+
+def add_rows(rows: Floats, group: NDArray[Any], n_groups: int) -> Floats:
+    """Rows summed by group, in order of rows: (groups, k)."""
+    if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
+        return rows
+    order = np.argsort(group, kind="stable")
+    sorted_group = group[order]
+    total = np.zeros((n_groups, rows.shape[1]))
+    if len(order):
+        starts = np.flatnonzero(np.diff(sorted_group, prepend=-1))
+        total[sorted_group[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    return total
