@@ -20,6 +20,8 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
 from assay.estimation import Result, json_safe, signature
+from assay.estimation.options import Settings as Options
+from assay.estimation.options import option
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import EPSILON, Expertise, Settings, TestTable
@@ -46,6 +48,34 @@ _FOREIGN = {
     **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan makes no intervals of rho"),
 }
 """Options of the alt-test that a plan cannot honour, and why."""
+
+
+@dataclass(frozen=True)
+class PlanSettings(Options):
+    """Options of `plan_alt_test` besides those of the alt-test itself."""
+
+    n_items: tuple[int, ...] = option(SIZES, "Numbers of items to look at, separated by commas.", low=2, key="items")
+    n_annotators: tuple[int, ...] = option(
+        (3,), "Numbers of annotators to look at, separated by commas.", low=2, key="humans", always=True
+    )
+    epsilon: tuple[float, ...] = option(
+        EPSILONS, "Values of epsilon, separated by commas; .1, .15 and .2 when not given.", low=0, high=1, key="eps",
+        always=True,
+    )  # fmt: skip
+    annotator_noise: tuple[float, ...] | None = option(
+        None, "Probability that a person answers at random, 0.3 unless told otherwise.", low=0, high=1
+    )
+    judge_noise: float | None = option(None, "The same for the judge; as a person's when not given.", low=0, high=1)
+    judge_bias: float = option(0.0, "How far the judge's labels lie too high, in points.")
+    scale: Any = option(None, "How many categories, or a scale such as 1-5.")
+    prior: tuple[float, ...] | None = option(None, "Probability of each label.", low=0, high=1, hidden=True)
+    spread: float = option(0.0, "Standard deviation of everybody's error, in points.", low=0)
+    labels_per_item: int | None = option(None, "People who answer each item; all of them when not given.", low=2)
+    pilot: str | None = option(None, "Fingerprint of the labels at hand.", hidden=True)
+    judge: str | None = option(None, "The judge of the pilot.")
+    power: float = option(0.8, "The power wanted.", above=0, below=1)
+    n_studies: int = option(1000, "Simulated studies.", low=1, key="studies", always=True)
+    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, TypeVar
 
@@ -174,7 +173,7 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
         raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}")
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
-        if isinstance(number, Real) and not isinstance(number, bool) and not _inside(float(number), limits):
+        if _is_number(number) and not _inside(float(number), limits):
             raise DesignError(f"{name} must {_range(hint, limits)}; got {value}")
 
 
@@ -202,10 +201,15 @@ def number_in(
     check(name, value, int if whole else float, limits)
 
 
-@cache
+_KNOWN: dict[type, tuple[tuple[str, Any, Limits], ...]] = {}
+
+
 def _fields(cls: type[Settings]) -> tuple[tuple[str, Any, Limits], ...]:
-    hints = typing.get_type_hints(cls)
-    return tuple((f.name, hints[f.name], f.metadata.get("option", Limits())) for f in dataclasses.fields(cls))
+    if cls not in _KNOWN:
+        hints = typing.get_type_hints(cls)
+        named = dataclasses.fields(cls)
+        _KNOWN[cls] = tuple((f.name, hints[f.name], f.metadata.get("option", Limits())) for f in named)
+    return _KNOWN[cls]
 
 
 def hints_of(cls: type[Settings]) -> dict[str, tuple[Any, Limits]]:
@@ -251,12 +255,16 @@ def _is(hint: Any, value: Any) -> bool:
     if hint is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if hint is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(float(value))
+        return _is_number(value) and not math.isnan(float(value))
     if origin in (tuple, list, Sequence):
         return isinstance(value, list | tuple) and all(_accepts(parts[0], v) for v in value)
     if origin is not None and isinstance(origin, type):
         return isinstance(value, origin)
     return isinstance(value, hint) if isinstance(hint, type) else callable(value) if hint is Callable else True
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool | np.bool_) and isinstance(value, Real)
 
 
 def _kind(hint: Any, limits: Limits) -> str:
