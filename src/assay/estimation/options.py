@@ -104,7 +104,7 @@ def option(
         always,
         hidden,
     )
-    return dataclasses.field(default=default, metadata={"option": limits})  # type: ignore[return-value]
+    return dataclasses.field(default=default, metadata={"option": limits})
 
 
 @dataclass(frozen=True)
