@@ -86,10 +86,11 @@ def test_a_judge_without_bias_is_not_called_biased_and_one_with_it_is():
 
 def test_the_interval_covers_the_truth():
     inside = 0
-    for seed in range(100):
+    for seed in range(150):
         row = position_bias(simulated(0.4, seed=seed, n=60), n_resamples=400).shares.row(0, named=True)
         inside += row["low"] <= 0.7 <= row["high"]
-    assert inside >= 88
+    # 150 intervals of 95% hold the truth 132 to 149 times, but for one time in a thousand (binomial).
+    assert 132 <= inside <= 149
 
 
 def test_swapping_the_places_mirrors_the_share():

@@ -14,6 +14,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from panels import columns, random_study, table
+from table_2 import DATA_SETS, TABLE_2
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
@@ -24,8 +25,6 @@ from assay.replacement.compare import compare_judges
 from assay.replacement.panel import EPSILON, Settings, TestTable
 
 # -- published numbers ------------------------------------------------------------------------------
-
-DATA_SETS = {"wax": "crowd", "mtbench": "expert", "cebab_stars": "crowd", "lesion": "skilled"}
 
 
 @pytest.mark.real_data
@@ -58,28 +57,6 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
                 ("n_human_better", "n_human_better"),
             ):
                 assert row[ours] == pytest.approx(numbers[theirs], abs=1e-9), (judge, who, ours)
-
-
-# Table 2 of the paper: accuracy with the majority vote or mean Pearson, omega, rho.
-TABLE_2 = {
-    "wax": {
-        "gemini_flash": (0.38, 0.38, 0.69), "gemini_pro": (0.39, 0.5, 0.74), "gpt-4o": (0.38, 0.5, 0.73),
-        "gpt-4o-mini": (0.24, 0.0, 0.59), "llama-31": (0.24, 0.0, 0.57), "mistral-v03": (0.17, 0.0, 0.50),
-    },
-    "mtbench": {
-        "gemini_flash": (0.62, 0.0, 0.72), "gemini_pro": (0.62, 0.0, 0.76), "gpt-4o": (0.68, 0.0, 0.77),
-        "gpt-4o-mini": (0.60, 0.0, 0.74), "llama-31": (0.54, 0.0, 0.69), "mistral-v03": (0.52, 0.0, 0.68),
-    },
-    "cebab_stars": {
-        "gemini_flash": (0.75, 0.6, 0.82), "gemini_pro": (0.78, 0.8, 0.87),
-        "gpt-4o": (0.80, 0.9, 0.90), "gpt-4o-mini": (0.79, 0.9, 0.89), "llama-31": (0.78, 0.6, 0.85),
-        "mistral-v03": (0.76, 0.5, 0.83),
-    },
-    "lesion": {
-        "gemini_flash": (0.70, 0.17, 0.71), "gemini_pro": (0.73, 1.0, 0.81), "gpt-4o": (0.67, 0.0, 0.62),
-        "gpt-4o-mini": (0.72, 0.67, 0.73),
-    },
-}  # fmt: skip
 
 
 @pytest.mark.real_data
