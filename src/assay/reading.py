@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,6 +91,7 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
+    own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
     paths = _paths(source)
     if len(paths) == 1 and (paths[0] / "study.yaml").is_file():
         from assay.study.study import load_study
@@ -117,7 +119,7 @@ def read(
         typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
         names = (item, annotator, criterion or "criterion", label, "_row")
         frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=names)
-    return Annotations.from_frame(
+    made = Annotations.from_frame(
         frame,
         item=item,
         annotator=annotator,
@@ -133,6 +135,7 @@ def read(
         split_item=split_item,
         reading=rows.reading,
     )
+    return replace(made, names={**own_name, **made.names})
 
 
 def _path(source: str | os.PathLike[str]) -> Path:

@@ -24,6 +24,7 @@ from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
 from assay.collecting.triplets import PairCounts, Sampler
 from assay.errors import StudyError
+from assay.estimation.result import Exclusion
 from assay.study.store import Store
 from assay.study.study import load_study
 
@@ -267,7 +268,7 @@ def test_checks_come_after_so_many_items_and_do_not_count(site, tmp_path):
         assert progress(made.design, db, made.person("ana"), session) == {"done": 10, "total": 10}
     table = made.store.annotations()
     assert not set(table.labels["item"]) & {"c1", "c2"}
-    assert ("the item is an attention check", 2) in table.reading.left_out
+    assert Exclusion("row", 2, "the item is an attention check") in table.reading.exclusions
 
 
 def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):

@@ -167,7 +167,7 @@ def test_a_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does
         assert server.count == 6
     table = reworded.annotations()
     assert len(table) == 2
-    assert sum(rows for _, rows in table.reading.left_out) == 4
+    assert sum(e.count for e in table.reading.exclusions) == 4
 
 
 def options(study, columns):

@@ -11,6 +11,7 @@ sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
 from assay.errors import StudyError  # noqa: E402
+from assay.estimation.result import Exclusion  # noqa: E402
 from assay.study import store as store_module  # noqa: E402
 from assay.study.schema import TABLES  # noqa: E402
 from assay.study.store import Answer, Assignment, Store  # noqa: E402
@@ -130,7 +131,7 @@ def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_no
     again = store.claim(store.start_run(), ["example"], 8)
     assert len(again) == 7
     assert again[0].revision == 1
-    assert ("example: refused", 1) in store.annotations().reading.left_out
+    assert Exclusion("row", 1, "example: refused") in store.annotations().reading.exclusions
 
 
 def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
@@ -155,7 +156,7 @@ def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
     after = store.annotations()
     assert len(after) == 23
     assert after.where(item="r01", annotator="ana").labels["label"].to_list() == [5]
-    assert ("the label is of an item that the study does not have", 1) in after.reading.left_out
+    assert Exclusion("row", 1, "the label is of an item that the study does not have") in after.reading.exclusions
     assert store.history().height == 26, "24, a correction, a withdrawal"
     file.write_text("\n".join(lines) + "\n")
     store.take_in(study)
