@@ -123,6 +123,6 @@ def test_pause_open_and_a_server_that_is_away(browser: Browser, site: Site) -> N
     page.click("text=Open the study again")
     page.wait_for_selector("h2:text-is('The study is open')")
     page.context.set_offline(True)
-    page.wait_for_selector("#connection-words:text-is('Can not reach the server; trying again')")
+    page.wait_for_selector("#connection-words:text-is('Cannot reach the server; trying again')")
     page.context.set_offline(False)
     page.wait_for_selector("#connection-words:text-is('Live')")
