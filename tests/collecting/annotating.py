@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import sqlalchemy as sa
@@ -37,8 +37,10 @@ from assay.collecting.invitations import Signer, find, invite
 from assay.study import schema
 from assay.study.store import Store
 from assay.study.study import Study, load_study
+from waiting import wait_until
 
 SECRET = "a secret for tests alone, 32 signs"
+T = TypeVar("T")
 STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
 
 
@@ -93,11 +95,12 @@ def lead_path(study: Study, secret: str = SECRET) -> str:
 # -- its server -------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    """A port that nothing listened on a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def reserved_port() -> socket.socket:
+    """A socket that holds a port: nobody else is given it, and only who is told of it can listen there."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
 
 
 class Server:
@@ -105,7 +108,8 @@ class Server:
 
     def __init__(self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET) -> None:
         self.folder, self.store, self.workers, self.secret = folder, store, workers, secret
-        self.port = free_port()
+        self._held = reserved_port()
+        self.port = int(self._held.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,11 +129,12 @@ class Server:
                 env=os.environ | {"ASSAY_SECRET": self.secret},
                 start_new_session=True,
             )
-        until = time.monotonic() + wait
-        while not self.healthy():
-            if self._process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
-            time.sleep(0.02)
+        process = self._process
+        wait_until(lambda: self.healthy() or process.poll() is not None, self._said, seconds=wait)
+        assert process.poll() is None, self._said()
+
+    def _said(self) -> str:
+        return f"the server did not start:\n{self.log.read_text()[-4000:]}"
 
     def healthy(self) -> bool:
         """Whether it answers."""
@@ -150,6 +155,11 @@ class Server:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
+    def close(self) -> None:
+        """End it for good, and give its port back."""
+        self.kill()
+        self._held.close()
+
     @property
     def pid(self) -> int:
         """Of the process that was started."""
@@ -161,7 +171,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
+        self.close()
 
 
 # -- wires ------------------------------------------------------------------------------------------
@@ -424,38 +434,40 @@ class Annotator:
         body = {"task": task, "key": str(uuid.UUID(int=self.chance.getrandbits(128))), "revision": 0}
         return body | {"labels": dict(labels or {}), "seconds": 1.5} | rest
 
-    def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, tries: int = 600, **rest: Any) -> Reply:
+    def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, **rest: Any) -> Reply:
         """Post an answer until the server says that it is saved, with one key, as the script does."""
         body = self.body(task, labels, **rest)
-        for _ in range(tries):
-            begun = time.perf_counter()
-            try:
-                reply = self.send("POST", "/answers", body)
-            except LostError:
-                time.sleep(0.1)
-                continue
-            if reply.status == 200:
-                self.waits.append(time.perf_counter() - begun)
-                self.saved.append(body | {"revision": reply.json()["revision"]})
-                return reply
-            if reply.status < 500:
-                raise AssertionError((reply.status, reply.text))
-            time.sleep(0.1)
-        raise AssertionError("the server did not come back")
 
-    def again(self, what: Callable[[], Any], tries: int = 600) -> Any:
-        """Do something that reads, as often as it takes."""
-        for _ in range(tries):
+        def post() -> Reply | None:
+            begun = time.perf_counter()
+            reply = self.send("POST", "/answers", body)
+            if reply.status >= 500:
+                return None
+            assert reply.status == 200, (reply.status, reply.text)
+            self.waits.append(time.perf_counter() - begun)
+            return reply
+
+        found = self.again(post)
+        self.saved.append(body | {"revision": found.json()["revision"]})
+        return found
+
+    def again(self, what: Callable[[], T | None]) -> T:
+        """Do something as often as it takes until the server answers it."""
+
+        def once() -> T | None:
             try:
                 return what()
             except LostError:
-                time.sleep(0.1)
-        raise AssertionError("the server did not come back")
+                return None
 
-    def work_through(self, most: int | None = None, think: Callable[[], None] = lambda: None, patience: int = 0) -> str:
+        return wait_until(once, "the server did not come back", every=0.1)
+
+    def work_through(
+        self, most: int | None = None, think: Callable[[], None] = lambda: None, patience: float = 0
+    ) -> str:
         """Answer what comes until there is nothing more, or so many are answered; why it ended.
 
-        Where others hold what is left, look again every half second, ``patience`` times.
+        Where others hold what is left, wait so many seconds for it.
         """
         done = 0
         self.again(self.join)
@@ -463,11 +475,7 @@ class Annotator:
         last = 0
         while most is None or done < most:
             if not queue:
-                queue, rest = self.again(partial(self.pages, last))
-                if not queue and rest["end"] is not None and rest["end"]["kind"] == "empty" and patience:
-                    patience -= 1
-                    time.sleep(0.5)
-                    continue
+                queue, rest = self._next(last, patience)
                 if not queue and rest["end"] is not None:
                     return str(rest["end"]["kind"])
                 if not queue and last == 0:
@@ -481,6 +489,16 @@ class Annotator:
             self.keep(task)
             done += 1
         return "enough"
+
+    def _next(self, after: int, patience: float) -> tuple[list[TaskOnPage], dict[str, Any]]:
+        """The tasks after a page; with patience, not before there are some or nothing more can come."""
+
+        def look() -> tuple[list[TaskOnPage], dict[str, Any]] | None:
+            tasks, rest = self.again(partial(self.pages, after))
+            held_by_others = not tasks and rest["end"] is not None and rest["end"]["kind"] == "empty"
+            return None if held_by_others and patience else (tasks, rest)
+
+        return wait_until(look, "others kept what is left", seconds=patience, every=0.5)
 
 
 # -- a study served in this process ------------------------------------------------------------------
@@ -595,7 +613,7 @@ def run_people(server: Server, links: dict[str, str], think: float) -> tuple[lis
         pause: Callable[[], None] = lambda: time.sleep(think * (0.5 + chance.random()))  # noqa: E731
         try:
             time.sleep(think * chance.random())
-            end = person.work_through(think=pause, patience=240)
+            end = person.work_through(think=pause, patience=120)
             if end != "done":
                 wrong.append(f"{person.link}: {end} after {len(person.saved)}")
         except Exception as error:

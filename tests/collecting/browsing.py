@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from annotating import Server, invite_people
 from assay.study import schema
 from assay.study.store import Store
 from assay.study.study import Study, load_study
+from waiting import wait_until
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
 VENDOR = Path(__file__).parent / "vendor"
@@ -65,7 +65,7 @@ class Site:
 
     def close(self) -> None:
         """End server and store."""
-        self.server.kill()
+        self.server.close()
         self.store.close()
 
     def invite(self, name: str) -> str:
@@ -89,11 +89,10 @@ class Site:
         """The labels of a person, oldest first."""
         return [row["label"] for row in self.answers(name) if question in (None, row["question"])]
 
-    def wait_for(self, name: str, count: int, seconds: float = 10) -> list[dict[str, Any]]:
+    def wait_for(self, name: str, count: int) -> list[dict[str, Any]]:
         """The answers of a person once there are so many."""
-        until = time.monotonic() + seconds
-        while len(found := self.answers(name)) < count and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: len(self.answers(name)) >= count, lambda: f"{name} has {self.labels(name)}, not {count}")
+        found = self.answers(name)
         assert len(found) == count, f"{len(found)} answers of {name}, not {count}"
         return found
 
@@ -136,13 +135,16 @@ class Browser:
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
 
-    def visit(self, link: str, *, instructions: bool = False, **options: Any) -> Any:
-        """A page of a new visitor who follows their link."""
+    def visit(self, link: str, *, instructions: bool = False, stopped_clock: bool = False, **options: Any) -> Any:
+        """A page of a new visitor who follows their link; a stopped clock goes on when it is told to."""
         options = {"viewport": {"width": 1200, "height": 850}, "reduced_motion": "reduce", **options}
         context = self._browser.new_context(**options)
         context.set_default_timeout(20000)  # the machine may be busy
         self._contexts.append(context)
         context.on("page", self._watch)
+        if stopped_clock:
+            context.clock.install(time=1_800_000_000)
+            context.clock.pause_at(1_800_000_001)
         page = context.new_page()
         page.goto(link)
         if not instructions:

@@ -209,6 +209,16 @@ def test_what_another_site_sends_is_refused(serve: Any, headers: dict[str, str])
     assert [page.rows(table) for table in schema.TABLES] == before
 
 
+def test_whoever_has_no_link_is_not_told_what_a_request_should_hold(serve: Any) -> None:
+    page = serve()
+    visitor = page.visitor()
+    replies = [visitor.send("GET", path) for path in ("/work/x", "/pages", "/pages?after=-1", "/images/x/x")]
+    replies += [visitor.send("POST", "/answers", {}), visitor.send("PUT", "/drafts/x", {}), visitor.form("/consent")]
+    assert {reply.status for reply in replies} == {401}
+    replies = [visitor.form(f"/lead/{path}") for path in ("people", "people/state", "people/link", "study", "reopen")]
+    assert {reply.status for reply in replies} == {403}
+
+
 def test_cookies_are_for_the_page_alone(serve: Any) -> None:
     page = serve()
     for link in (page.links["ana"], page.lead().link):
