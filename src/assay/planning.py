@@ -79,6 +79,12 @@ class PlanSettings(Settings):
     n_studies: int = option(1000, "Simulated studies.", low=1, key="studies", always=True)
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("n_items", "n_annotators", "epsilon", "annotator_noise"):
+            if getattr(self, name) == ():
+                raise DesignError(f"{name} is empty; give at least one number")
+
     def signed(self) -> dict[str, str]:
         """The options of the plan, and those of the alt-test."""
         own = super().signed()
@@ -282,7 +288,7 @@ def plan_alt_test(
     tests = _alt_test(options, epsilon, annotators, seed)
     settings = PlanSettings(
         n_items=_listed(n_items), n_annotators=_listed(n_annotators), epsilon=_epsilons(epsilon, annotators),
-        annotator_noise=None if annotator_noise is None else _listed(annotator_noise), judge_noise=judge_noise,
+        annotator_noise=None if annotator_noise is None else tuple(np.atleast_1d(annotator_noise).tolist()), judge_noise=judge_noise,
         judge_bias=judge_bias, scale=scale, prior=None if prior is None else tuple(prior), spread=spread,
         labels_per_item=labels_per_item, pilot=None if pilot is None else pilot.fingerprint, judge=judge, power=power,
         n_studies=n_studies, seed=seed, alt_test=tests,

@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.concordance.coefficient import bounded, pairs_of
-from assay.concordance.sheet import Sheet
-from assay.concordance.summary import all_measures
+from assay.concordance.coefficient import bounded, estimate_of, pairs_of
+from assay.concordance.measures import all_measures
 from assay.data.annotations import Answers
+from assay.data.ratings import Ratings
 from assay.data.scales import Ordinal
 from assay.errors import DesignError
+from assay.estimation.options import IntervalSettings
 
 SEVERITY = np.array([-0.3, 0.0, 0.2, 0.4])
 NOISE = np.array([0.6, 0.8, 0.7, 0.9])
@@ -55,11 +56,11 @@ def item_names(n: int) -> tuple[str, ...]:
     return tuple(f"{i:07d}" for i in range(n))
 
 
-def sheet_of(cells: np.ndarray) -> Sheet:
+def sheet_of(cells: np.ndarray) -> Ratings:
     item, annotator = np.nonzero(~np.isnan(cells))
     names = tuple(f"r{j}" for j in range(cells.shape[1]))
     answers = Answers(item, annotator, cells[item, annotator], item_names(len(cells)), names)
-    return Sheet(answers, names, Ordinal(1, 5), len(cells), len(answers), "")
+    return Ratings(answers, names, names, (), Ordinal(1, 5), len(cells), len(answers), "")
 
 
 def estimate(name: str, cells: np.ndarray, **how):
@@ -67,7 +68,7 @@ def estimate(name: str, cells: np.ndarray, **how):
     measure = all_measures()[name]
     sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
-    found = sheet.estimate(measure.statistic(sheet, *ends), measure.transform, **how)
+    found = estimate_of(sheet, measure.statistic(sheet, *ends), IntervalSettings(**how), measure.transform)
     return bounded(measure, found, found[0])[0]
 
 
@@ -144,13 +145,14 @@ def test_intervals_cover(design, n):
 def test_f_intervals_cover_a_population_of_annotators(k):
     """Annotators drawn anew each time: intervals over items are too narrow for ICC(A,1), those from F are not."""
     from assay.concordance.icc import _icc
+    from assay.concordance.settings import ICCSettings
 
     rng = np.random.default_rng(k)
     truth = 1 / (1 + 0.3**2 + 0.7**2)
     inside = {"f": 0, "items": 0}
     for _ in range(1_000):
         cells = rng.normal(size=(50, 1)) + rng.normal(0, 0.3, k) + rng.normal(0, 0.7, (50, k))
-        found = _icc(sheet_of(cells), "A,1", "random", None, None)
+        found = _icc(sheet_of(cells), "A,1", ICCSettings())
         inside["f"] += found.f_test.low <= truth <= found.f_test.high
         inside["items"] += found.low <= truth <= found.high
     assert 0.93 <= inside["f"] / 1_000 <= 0.975

@@ -117,7 +117,7 @@ def test_clusters_are_resampled_whole():
     assert alone.shares["estimate"][0] == together.shares["estimate"][0]
     assert alone.shares.select("low", "high").row(0) != together.shares.select("low", "high").row(0)
     assert "clusters:doc" in together.signature
-    with pytest.raises(DataError, match="column 'docs' is not in the items; did you mean 'doc'"):
+    with pytest.raises(DataError, match="item column 'docs' is not in the table of items; did you mean 'doc'"):
         position_bias(wide, clusters="docs")
 
 
@@ -134,8 +134,8 @@ def test_people_and_several_judges_each_have_their_row():
 
 def test_answers_whose_place_is_not_known_are_counted():
     found = position_bias(pairs([*PAIRS, ("p5", None, 1, None)]))
-    assert found.left_out == (("the place that was chosen is not known", 1),)
-    assert "Left out: the place that was chosen is not known (1)." in found.summary()
+    assert [(e.count, e.reason) for e in found.exclusions] == [(1, "the place that was chosen is not known")]
+    assert "Excluded: 1 answer: the place that was chosen is not known." in found.summary()
 
 
 def test_repeats_and_conditions_are_paired_with_their_own():

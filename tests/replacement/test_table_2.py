@@ -9,6 +9,7 @@ import pytest
 from table_2 import COUNTS, DATA_SETS, TABLE_2, counts_of
 
 from assay.replacement import decision
+from assay.statistics import wins
 
 KEPT = json.loads(COUNTS.read_text())
 CELLS = [(name, judge) for name in DATA_SETS for judge in TABLE_2[name]]
@@ -25,7 +26,7 @@ def test_counts_give_the_published_figures(name, judge):
     assert (counts.sum(axis=(1, 2)) >= decision.SMALL).all()
     found = decision.decide(counts, study["epsilon"], study["fdr"], "auto")
     omega = decision.winning_rate(found.rejected, np.ones(len(counts)))
-    rho = float(decision.average_advantage(counts))
+    rho = float(wins.average_advantage(counts))
     assert omega == pytest.approx(wanted["winning_rate"], abs=1e-9)
     assert rho == pytest.approx(wanted["advantage_probability"], abs=1e-9)
     np.testing.assert_allclose(found.p_adjusted, wanted["p_adjusted"], rtol=0, atol=1e-9)
@@ -42,7 +43,7 @@ def test_both_advantages_follow_from_the_counts(name):
     for judge in KEPT[name]["judges"].values():
         counts = np.array(judge["wins_ties_losses"], dtype=float)
         n = counts.sum(axis=1)
-        rho_judge, rho_human = decision.advantage(counts[:, None, :])
+        rho_judge, rho_human = wins.advantage(counts[:, None, :])
         np.testing.assert_allclose(rho_judge, (counts[:, 0] + counts[:, 1]) / n)
         np.testing.assert_allclose(rho_human, (counts[:, 2] + counts[:, 1]) / n)
         omega, _ = decision.rates(counts[:, None, :], KEPT[name]["epsilon"], KEPT[name]["fdr"], np.ones(len(n)))

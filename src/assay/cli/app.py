@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.data.annotations import Annotations
-    from assay.estimation import Result
+    from assay.estimation.result import Result
 
 app = App(
     name="assay",

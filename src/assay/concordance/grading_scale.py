@@ -19,7 +19,7 @@ from assay.concordance import drawing
 from assay.concordance.settings import CoefficientOptions, GradingScaleSettings
 from assay.data.annotations import Annotations, Answers, natural
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import codes_of
+from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimates, Transform
 from assay.estimation.multiplicity import adjust_p
@@ -303,7 +303,7 @@ class _Study:
             raise DesignError("a study of grading scales compares people with judges; the table has only one of them")
         self.items = labels.items["item"].to_list()
         self.names = (*self.humans, *self.judges)
-        self.clusters: Ints | None = None if settings.clusters is None else codes_of(labels, settings.clusters)
+        self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.exclusions: list[Exclusion] = []
         self.notes = [f"repeated answers: {settings.repeats}"] if repeated else []
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
@@ -538,8 +538,8 @@ class _Study:
 
     def run(self) -> Run:
         """What made the study."""
-        columns = [c for c in (self.how.by, self.how.group, self.how.clusters) if c is not None]
-        data = fingerprint_with(self.whole.fingerprint, **{c: self.whole.column(c).to_list() for c in columns})
+        used = digest_of_columns(self.whole, self.how.by, self.how.group, self.how.clusters)
+        data = fingerprint_with(self.whole.fingerprint, **used)
         facts = {
             "scales": self.scales, "items": len(self.items), "humans": len(self.humans), "judges": len(self.judges),
             "labels": self.n_labels,

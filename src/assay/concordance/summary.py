@@ -16,6 +16,7 @@ from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
+from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing, unknown
@@ -283,8 +284,7 @@ def _run(
     }  # fmt: skip
     data = labels.fingerprint
     if isinstance(labels, Annotations):
-        columns = [c for c in (settings.by, settings.clusters) if c is not None]
-        data = fingerprint_with(data, **{c: labels.column(c).to_list() for c in columns})
+        data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters))
     return Run(
         "agreement", settings, data, facts, interval,
         tuple(Exclusion("comparison", count, what) for what, count in lost.items()),

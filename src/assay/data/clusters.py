@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import KEY, Annotations
 from assay.errors import DataError, counted, listing, unknown
 
 
@@ -41,3 +43,18 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
     if not (clusters.dtype.is_numeric() or clusters.dtype.is_temporal()):
         clusters = clusters.cast(pl.String)
     return clusters.rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
+    """Fingerprints of further columns that a question uses, by name; the order of rows does not matter."""
+    found = {}
+    for column in columns:
+        if column is None:
+            continue
+        name = labels.column_name(column)
+        frame = next((f for f in (labels.items, labels.annotators) if name in f.columns), labels.labels)
+        key = [k for k in (*KEY, name) if k in frame.columns]
+        rows = frame.select(pl.concat_str([pl.col(k).cast(pl.String).fill_null("\0") for k in key], separator="\x1f"))
+        text = "\x1e".join(rows.to_series().sort().to_list())
+        found[column] = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    return found

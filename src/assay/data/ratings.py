@@ -17,6 +17,7 @@ import numpy as np
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
+from assay.data.clusters import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import Sums, Units, sum_pieces
@@ -121,7 +122,7 @@ class Ratings:
         answers = labels.answers()
         if annotators is not None and tuple(annotators) != answers.annotators:
             answers = choose(answers, tuple(annotators))
-        named = {name: codes_of(labels, name) for name in (*facets, *([clusters] if clusters is not None else []))}
+        named = {name: cluster_codes(labels, name) for name in (*facets, *([clusters] if clusters is not None else []))}
         return cls(
             source=answers,
             annotators=answers.annotators,
@@ -302,27 +303,6 @@ def in_order(answers: Answers) -> Answers:
     return replace(
         answers, item=answers.item[order], annotator=answers.annotator[order], value=answers.value[order]
     )  # fmt: skip
-
-
-def codes_of(labels: Annotations, name: str) -> Ints:
-    """The value of each item in a column of the items, as a code from 0: clusters, facets.
-
-    Raises
-    ------
-    DataError
-        For a column that is not there, and for items that have no value in it.
-    """
-    if name not in labels.items.columns:
-        raise DataError(unknown("item column", name, labels.items.columns, "the table of items"))
-    column = labels.items[name]
-    nulls = column.null_count()
-    if nulls:
-        first = labels.items.filter(column.is_null())["item"][0]
-        raise DataError(
-            f"{nulls} items have no '{name}' ('{first}' is one); fill it, drop those items, or do without "
-            f"clusters='{name}'"
-        )
-    return column.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _reduced(

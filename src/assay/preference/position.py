@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import codes_of
+from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import Intervals
@@ -199,7 +199,7 @@ def position_bias(
         >>> import polars as pl
         >>> from assay.data.annotations import Annotations
     from assay.data.chunks import Chunks, in_memory
-    from assay.data.ratings import codes_of
+    from assay.data.clusters import cluster_codes, digest_of_columns
         >>> from assay.data.scales import Preference
         >>> frame = pl.DataFrame({
         ...     "item": ["p1", "p1", "p2", "p2"], "annotator": "m", "kind": "judge", "label": [-1, 1, -1, 1],
@@ -277,7 +277,7 @@ def _wrap(
         fixed=fixed,
         run=Run(
             "position-bias", settings,
-            fingerprint_with(labels.fingerprint, **{c: labels.column(c).to_list() for c in columns}), facts,
+            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns)), facts,
             exclusions=(Exclusion("answer", unplaced, "the place that was chosen is not known"),) if unplaced else (),
             cautions=tuple(words.format(name) for name in fixed),
         ),
@@ -294,7 +294,7 @@ def _placed(part: Annotations, places: int, clusters: str | None) -> pl.DataFram
     found = {name: part.column(name) for name in ("kind", "position", "order") if _has(part, name)}
     table = part.labels.with_columns(**found).with_columns(chosen=pl.col("position").cast(pl.Float64))
     if clusters is not None:
-        codes = pl.Series(codes_of(part, clusters))
+        codes = pl.Series(cluster_codes(part, clusters))
         cluster = part.labels["item"].replace_strict(part.items["item"], codes)
         table = table.with_columns(cluster=cluster)
     strange = table.filter(
