@@ -112,51 +112,40 @@ def question_form(
         The person's own answer so far, in the item's own order.
     """
     question, scale = asked.definition, asked.scale
-    kind, choices = _kind_and_choices(asked, item, order, images)
-    low, high = (scale.bounds if kind == "number" else None) or (None, None)
+    given = None if label is None else canonical(question.shuffled(label, order))
+    if given is not None and scale.kind == "preference":
+        given = canonical({-1: "first", 0: "tie", 1: "second"}[int(question.shuffled(label or 0, order))])
+    kind: Kind
+    choices: tuple[Choice, ...] = ()
+    low = high = None
+    if scale.kind == "preference":
+        kind = "preference"
+        sides = [_field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True)]
+        choices = (
+            Choice('"first"', "Left is better", None, "←", sides[0]),
+            Choice('"tie"', "No preference", None, "0"),
+            Choice('"second"', "Right is better", None, "→", sides[1]),
+        )
+    elif scale.kind == "odd-one-out":
+        kind = "odd-one-out"
+        choices = tuple(
+            Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
+            for letter, column in zip("ABC", order, strict=True)
+        )
+    elif scale.kind == "text":
+        kind = "text"
+    elif scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
+        kind, choices = "choice", _choices(question, scale.categories)
+    else:
+        kind = "number"
+        low, high = scale.bounds or (None, None)
     return QuestionForm(
         *(asked.id, question.name, question.text, question.guidelines, kind, choices, low, high),
         whole=scale.kind == "ordinal",
         optional=question.optional,
         allowed=scale.describe(),
-        given=_given_value(asked, order, label),
+        given=given,
     )
-
-
-def _given_value(asked: Asked, order: Sequence[str], label: Label | None) -> str | None:
-    """The value of the choice that stands for a label, with the options in this order."""
-    if label is None:
-        return None
-    shuffled = asked.definition.shuffled(label, order)
-    if asked.scale.kind == "preference":
-        return canonical({-1: "first", 0: "tie", 1: "second"}[int(shuffled)])
-    return canonical(shuffled)
-
-
-def _kind_and_choices(
-    asked: Asked, item: Item, order: Sequence[str], images: Mapping[str, str]
-) -> tuple[Kind, tuple[Choice, ...]]:
-    """How a question is answered, and what can be chosen; a number and a text are written."""
-    scale = asked.scale
-    if scale.kind == "preference":
-        left, right = (
-            _field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True)
-        )
-        return "preference", (
-            Choice('"first"', "Left is better", None, "←", left),
-            Choice('"tie"', "No preference", None, "0"),
-            Choice('"second"', "Right is better", None, "→", right),
-        )
-    if scale.kind == "odd-one-out":
-        return "odd-one-out", tuple(
-            Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
-            for letter, column in zip("ABC", order, strict=True)
-        )
-    if scale.kind == "text":
-        return "text", ()
-    if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
-        return "choice", _choices(asked.definition, scale.categories)
-    return "number", ()
 
 
 def _choices(question: Question, categories: Sequence[Label]) -> tuple[Choice, ...]:

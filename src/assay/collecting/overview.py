@@ -239,10 +239,10 @@ class Watch:
 
     def __init__(self, design: Design) -> None:
         self.design, self.store = design, design.store
-        self._agreement = Cached[tuple[Agreed, ...]](
+        self._agreement = _Kept[tuple[Agreed, ...]](
             lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
         )
-        self._minutes = Cached[dict[str, float]](lambda db: _minutes(design, db), {}, lambda took: took / SHARE)
+        self._minutes = _Kept[dict[str, float]](lambda db: _minutes(design, db), {}, lambda took: took / SHARE)
         self._drawing = threading.Lock()
         self._assigner = Assigner(design)
         self._pairs: Pairs | None = None
@@ -250,7 +250,7 @@ class Watch:
     def look(self) -> Overview:
         """The study as it stands now."""
         with self.store.reading() as db:
-            look = Snapshot(self.design, db, self.store.now(db))
+            look = _Look(self.design, db, self.store.now(db))
             pairs = self._pairs_now(db) if self.design.drawn_from else None
             newest = int(db.execute(sa.select(sa.func.coalesce(sa.func.max(schema.answers.c.id), 0))).scalar_one())
             short = tuple(look.short())
@@ -284,7 +284,7 @@ class Watch:
 T = TypeVar("T")
 
 
-class Cached(Generic[T]):
+class _Kept(Generic[T]):
     """What takes long: found anew when answers have come since, and not more often than every so many seconds.
 
     Parameters
@@ -318,10 +318,10 @@ class Cached(Generic[T]):
             self._lock.release()
 
 
-# -- one moment -------------------------------------------------------------------------------------
+# -- one look ---------------------------------------------------------------------------------------
 
 
-class Snapshot:
+class _Look:
     """The numbers of one moment, each summed by the database."""
 
     def __init__(self, design: Design, db: sa.Connection, now: float) -> None:
@@ -334,7 +334,6 @@ class Snapshot:
         self.active = [row.annotator for row in self.invited if row.state == "active"]
 
     def moment(self, at: float) -> Moment:
-        """A time, as seen from this moment."""
         return Moment(at, self.now - at)
 
     # -- people -----------------------------------------------------------------------------------
