@@ -286,10 +286,11 @@ def plan_alt_test(
     at epsilon .1; at epsilon .2, 30 items are enough for the usual 80%.
     """
     tests = _alt_test(options, epsilon, annotators, seed)
+    noises = None if annotator_noise is None else tuple(np.atleast_1d(annotator_noise).tolist())
     settings = PlanSettings(
         n_items=_listed(n_items), n_annotators=_listed(n_annotators), epsilon=_epsilons(epsilon, annotators),
-        annotator_noise=None if annotator_noise is None else tuple(np.atleast_1d(annotator_noise).tolist()), judge_noise=judge_noise,
-        judge_bias=judge_bias, scale=scale, prior=None if prior is None else tuple(prior), spread=spread,
+        annotator_noise=noises, judge_noise=judge_noise, judge_bias=judge_bias, scale=scale,
+         prior=None if prior is None else tuple(prior), spread=spread,
         labels_per_item=labels_per_item, pilot=None if pilot is None else pilot.fingerprint, judge=judge, power=power,
         n_studies=n_studies, seed=seed, alt_test=tests,
     )  # fmt: skip
