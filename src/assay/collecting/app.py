@@ -28,12 +28,15 @@ from assay.collecting.answers import (
 )
 from assay.collecting.assignment import PAUSED, Assigner, End, Held, progress
 from assay.collecting.design import Design
-from assay.collecting.invitations import LinkRefusedError, Person, Signer
+from assay.collecting.invitations import LinkRefusedError, Signer
 from assay.collecting.pages import image_of, pages_of
 from assay.collecting.protection import Protection
 from assay.errors import AssayError, StudyError
-from assay.study.store import Store
-from assay.study.study import Study
+from assay.study.definition import Study
+from assay.study.store import people
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.people import Person
 
 log = logging.getLogger("assay.collecting")
 
@@ -104,7 +107,7 @@ def make_app(study: Study, store: Store, secret: str, base_url: str | None = Non
     StudyError
         Where the study cannot be put before people as it is.
     """
-    store.take_in(study)
+    sync_study(store, study)
     return _Page(Design(study, store), store, secret, base_url).app
 
 
@@ -279,7 +282,7 @@ class _Page:
         @app.post("/consent")
         def agree(agree: Annotated[Literal["yes"], Form()], assay: Token = None) -> Response:
             person = self.person(assay)
-            invitations.consent(self.store, person.name, self.design.consent_digest())
+            people.consent(self.store, person.name, self.design.consent_digest())
             return RedirectResponse("/work", 303)
 
         @app.get("/work")
@@ -377,14 +380,14 @@ class _Page:
             )
 
         @app.post("/lead/people/state")
-        def state(name: Words, state: Annotated[invitations.State, Form()], assay_lead: LeadToken = None) -> Response:
+        def state(name: Words, state: Annotated[people.State, Form()], assay_lead: LeadToken = None) -> Response:
             self.lead(assay_lead)
-            return self._lead_does(lambda: invitations.set_state(self.store, answers.clean(name), state))
+            return self._lead_does(lambda: people.set_state(self.store, answers.clean(name), state))
 
         @app.post("/lead/people/link")
         def link(name: Words, assay_lead: LeadToken = None) -> Response:
             self.lead(assay_lead)
-            return self._lead_does(lambda: invitations.new_link(self.store, answers.clean(name)))
+            return self._lead_does(lambda: people.new_link(self.store, answers.clean(name)))
 
         @app.post("/lead/study")
         def pause(state: Annotated[Literal["open", "paused"], Form()], assay_lead: LeadToken = None) -> Response:
@@ -430,8 +433,7 @@ class _Page:
     def _lead_values(self, request: Request) -> Mapping[str, Any]:
         base = self.base_url or str(request.base_url)
         links = {
-            person.name: invitations.personal_link(self.signer, person, base)
-            for person in invitations.everybody(self.store)
+            person.name: invitations.personal_link(self.signer, person, base) for person in people.everybody(self.store)
         }
         return {"view": self.watch.look(), "links": links, "paused": bool(self.store.setting(PAUSED))}
 

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from assay.collecting.design import Asked
 from assay.data.scales import Label
-from assay.study.store import canonical
-from assay.study.study import Item, Question
+from assay.study.digests import canonical
+from assay.study.items import Item
+from assay.study.schema import Question
 
 Kind = Literal["choice", "preference", "odd-one-out", "number", "text"]
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError
-from assay.study.store import canonical
-from assay.study.study import Item, Judge, Question
+from assay.study.digests import canonical
+from assay.study.items import Item
+from assay.study.schema import Judge, Question
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""
