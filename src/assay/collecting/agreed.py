@@ -12,6 +12,7 @@ from typing import Any
 from assay.collecting.design import Design
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError
+from assay.study.kinds import kind_of
 from assay.study.schema import scale_of
 from assay.study.store.connection import Connection
 from assay.study.store.standing import human_answers
@@ -78,7 +79,7 @@ def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, s
     items = sum(number > 1 for number in each.values())
     people = len({person for _, person in labels})
     so_far = Agreed(question, spec, items=items, people=people)
-    if scale.kind == "text":
+    if kind_of(scale).free_text:
         return replace(so_far, reason="free text has no labels that could be the same; read the answers")
     if people < 2:
         who = "nobody has" if people == 0 else "only one person has"

@@ -10,6 +10,7 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.data.scales import Label
+from assay.study.kinds import kind_of
 from assay.study.schema import scale_of
 from assay.study.store.connection import Connection
 from assay.study.store.items import known_items
@@ -20,8 +21,6 @@ from assay.study.store.tasks import drop_draft, put_draft, set_task_state, task_
 LONGEST_TEXT = 50_000
 LONGEST_WORDS = 2_000
 """Of a comment, of the reason of a skip or a flag."""
-
-_WORDS = {"first": -1, "tie": 0, "second": 1}
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,10 @@ class _Saving:
         return found
 
     def _label(self, one: Asked, raw: Any) -> Label | None:
-        if one.scale.kind == "preference":
-            return _WORDS.get(raw) if isinstance(raw, str) else None
-        if one.scale.kind == "text":
+        kind = kind_of(one.scale)
+        if kind.words:
+            return next((label for label, word in kind.words.items() if word == raw), None)
+        if kind.free_text:
             return clean(raw) if isinstance(raw, str) and len(raw) <= LONGEST_TEXT and clean(raw).strip() else None
         if isinstance(raw, str) and raw != clean(raw):
             return None
@@ -283,20 +283,22 @@ def cleaned(value: Any, depth: int = 0) -> Any:
 
 def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     """The place at which the chosen option stood."""
-    if label is None or label == 0:
+    places = one.definition.kind.places
+    if label is None or label not in places:
         return None
-    own = 0 if label == -1 else 1 if label == 1 else "ABC".index(str(label))
-    return order.index(one.definition.choices[own]) + 1
+    return order.index(one.definition.choices[places.index(label)]) + 1
 
 
 def _in_words(one: Asked, label: Label, order: list[str]) -> str:
     shown = one.definition.shuffled(label, order)
-    if one.scale.kind == "preference":
-        return {-1: "left", 0: "no preference", 1: "right"}[int(shown)]
+    told = kind_of(one.scale).told
+    if shown in told:
+        return told[shown]
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed(one: Asked) -> str:
-    if one.scale.kind == "preference":
-        return "left, right or no preference"
-    return f"text of at most {LONGEST_TEXT} characters" if one.scale.kind == "text" else one.scale.describe()
+    kind = kind_of(one.scale)
+    if kind.told:
+        return kind.allowed(kind.told)
+    return f"text of at most {LONGEST_TEXT} characters" if kind.free_text else one.scale.describe()

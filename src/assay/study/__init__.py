@@ -1,1 +1,1 @@
-"""What was asked and who answered: the study's folder (`definition`), what it may say (`schema`), its database (`store`)."""
+"""What was asked and who answered: a study's folder (`definition`, `schema`) and its database (`store`)."""

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from assay.data.scales import Scale
 from assay.errors import StudyError, unknown
+from assay.study.kinds import KINDS
 from assay.study.schema import Ensemble, Judge, Part, Question, StudyFile, scale_of
 
 Where = tuple[str | int, ...]
@@ -161,10 +162,10 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
 
 def _of_question(question: Question) -> Iterator[Problem]:
     scale = scale_of(question.scale)
-    wanted = {"preference": 2, "odd-one-out": 3}.get(scale.kind, 0)
+    wanted = len(question.kind.places)
     if len(question.options) != wanted and question.drawn_from is None:
-        what = f"needs {wanted} columns to choose between" if wanted else "is for preference and odd-one-out"
-        yield ("options",), what
+        comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
+        yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
     for label in question.meanings:
         known = [str(c) for c in scale.categories or ()]
         if known and label not in known:
@@ -195,7 +196,7 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
     taken: dict[str, str] = {}
     for label, key in question.keys.items():
         low = key.lower()
-        if scale.kind in ("preference", "odd-one-out") or not known:
+        if question.kind.places or not known:
             wrong[label] = "keys are for labels from a list; this scale has its own"
         elif label not in known:
             wrong[label] = unknown("label", label, known, "the scale")

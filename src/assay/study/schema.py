@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
+from assay.study.kinds import Kind, Orders, kind_of
 
 TRIPLET = ("first", "second", "third")
 """The columns of a triplet that was drawn: the three items' texts."""
@@ -60,7 +61,7 @@ class Question(Part):
         description="the two or three columns to choose between; for odd-one-out, one column of which three items "
         "are drawn while people answer",
     )
-    order: Literal["all", "shuffled", "fixed"] | None = Field(
+    order: Orders | None = Field(
         None,
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
@@ -83,16 +84,19 @@ class Question(Part):
         return scale
 
     @property
-    def orders(self) -> Literal["all", "shuffled", "fixed"]:
+    def kind(self) -> Kind:
+        """What the scale makes of the question."""
+        return kind_of(scale_of(self.scale))
+
+    @property
+    def orders(self) -> Orders:
         """How the options' order is varied, with the default of the scale."""
-        if self.order is not None:
-            return self.order
-        return "all" if scale_of(self.scale).kind == "preference" else "shuffled"
+        return self.kind.order if self.order is None else self.order
 
     @property
     def drawn_from(self) -> str | None:
         """The column of which three items at a time are drawn; None where items bring their own options."""
-        return self.options[0] if scale_of(self.scale).kind == "odd-one-out" and len(self.options) == 1 else None
+        return self.options[0] if self.kind.drawn and len(self.options) == 1 else None
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -106,20 +110,18 @@ class Question(Part):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-        if not order or label == 0:
+        places = self.kind.places
+        if not order or label not in places:
             return label, None
-        pair = len(self.choices) == 2
-        place = {-1: 0, 1: 1}[int(label)] if pair else "ABC".index(str(label))
-        own = self.choices.index(order[place])
-        return ((-1, 1)[own] if pair else "ABC"[own]), place + 1
+        place = places.index(label)
+        return places[self.choices.index(order[place])], place + 1
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
-        if not order or label == 0:
+        places = self.kind.places
+        if not order or label not in places:
             return label
-        if len(self.choices) == 2:
-            return (-1, 1)[order.index(self.choices[0 if label == -1 else 1])]
-        return "ABC"[order.index(self.choices["ABC".index(str(label))])]
+        return places[order.index(self.choices[places.index(label)])]
 
 
 class Price(Part):
