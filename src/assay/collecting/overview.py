@@ -72,7 +72,7 @@ class Numbers:
     items : int
         In the study.
     answered, skipped : int
-        Items answered and skipped so far, attention checks and second times among them.
+        Items answered and skipped so far, attention checks and retest items among them.
     people, busy : int
         Who may answer; and who has in the last ten minutes.
     filled, wanted : int

@@ -110,16 +110,14 @@ class Question(Part):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-        places = self.kind.places
-        if not order or label not in places:
+        if not order or label not in (places := self.kind.places):
             return label, None
         place = places.index(label)
         return places[self.choices.index(order[place])], place + 1
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
-        places = self.kind.places
-        if not order or label not in places:
+        if not order or label not in (places := self.kind.places):
             return label
         return places[order.index(self.choices[places.index(label)])]
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from assay.data.annotations import Annotations
 from assay.data.formats.labels import read_labels
 from assay.errors import AssayError, StudyError, listing
-from assay.study.definition import Study
+from assay.study.definition import STUDY_FILE, Study
 from assay.study.digests import canonical
 from assay.study.schema import scale_of
 from assay.study.store.annotators import put_annotators, retire_judges
@@ -88,6 +88,8 @@ def _labels_of_people(study: Study) -> Annotations | None:
         return None
     scales = {q.name: scale_of(q.scale) for q in study.config.questions}
     path = study.folder / study.config.labels
+    if (path / STUDY_FILE).is_file():
+        raise StudyError(f"{path} is a study; study.yaml must name a file of labels")
     try:
         labels = read_labels(path, scales if len(scales) > 1 else next(iter(scales.values())))
     except AssayError as error:
