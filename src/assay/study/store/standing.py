@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from assay.study.store import tables
 from assay.study.store.items import NOT_COUNTED, Role
 from assay.study.store.page_answers import PAGE
+from assay.study.store.tasks import counting, held
 
 
 def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -150,12 +151,11 @@ class Work:
 
     @property
     def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks they are: the first of each item, and none that came too late."""
+        """Which tasks they are."""
         t = tables.tasks.c
-        asked = sa.and_(t.questions == self.questions, t.condition == self.condition, t.repeat == 1, sa.not_(t.extra))
         who = [] if self.party is None else [t.party == self.party]
         who += [] if self.people is None else [t.annotator.in_(self.people)]
-        return sa.and_(asked, *who)
+        return sa.and_(counting(self.questions, self.condition), *who)
 
 
 @dataclass(frozen=True)
@@ -182,34 +182,28 @@ class Shortfall:
 def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float, most: int) -> Shortfall:
     """Which items of a role have fewer answers than wanted; the first of them by name, ``most`` at most."""
     t, i = tables.tasks.c, tables.items.c
-    counts = (_number(t.state == "answered").label("have"), _number(_held(now)).label("held"))
+    counts = (_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
     taken = sa.select(t.item, *counts).where(work.tasks).group_by(t.item).subquery()
-    have, held = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
+    have, before = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
     lacking = (
-        sa.select(i.item, i.position, have, held)
+        sa.select(i.item, i.position, have, before)
         .select_from(tables.items.outerjoin(taken, taken.c.item == i.item))
         .where(i.active, i.role == role, have < wanted)
     )
     each = lacking.subquery().c
     sums = sa.select(sa.func.count(each.item), sa.func.sum(each.have), sa.func.sum(each.held))
-    number, there, before = db.execute(sums).one()
+    number, n_have, n_held = db.execute(sums).one()
     first = db.execute(lacking.order_by(i.position).limit(most)).all()
     n_items = db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
-    return Shortfall(int(number), int(n_items), int(there or 0), int(before or 0), first)
+    return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
 
 
 def items_by_person(db: sa.Connection, work: Work, now: float) -> list[tuple[int, int]]:
     """(answered, held) for each person who was given items."""
     t = tables.tasks.c
-    query = sa.select(_number(t.state == "answered").label("have"), _number(_held(now)).label("held"))
+    query = sa.select(_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
     rows = db.execute(query.where(work.tasks, t.role == "item").group_by(t.annotator))
     return [(int(row.have), int(row.held)) for row in rows]
-
-
-def _held(now: float) -> sa.ColumnElement[bool]:
-    """Whether a task is before somebody at this moment."""
-    t = tables.tasks.c
-    return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
 
 def n_triplets(db: sa.Connection) -> int:

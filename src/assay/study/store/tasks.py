@@ -39,16 +39,25 @@ class Slot:
 
     @property
     def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks may count: not those that come a second time, or came too late."""
-        t = tables.tasks.c
-        asked = (t.questions == self.questions, t.condition == self.condition, t.party == self.party)
-        return sa.and_(*asked, t.repeat == 1, sa.not_(t.extra))
+        """Which tasks they are."""
+        return sa.and_(counting(self.questions, self.condition), tables.tasks.c.party == self.party)
+
+
+def counting(questions: str, condition: str) -> sa.ColumnElement[bool]:
+    """Which tasks of a session may count: not those that come a second time, or came too late."""
+    t = tables.tasks.c
+    return sa.and_(t.questions == questions, t.condition == condition, t.repeat == 1, sa.not_(t.extra))
+
+
+def held(now: float) -> sa.ColumnElement[bool]:
+    """Whether a task is before somebody at this moment: open again, or given and not yet run out."""
+    t = tables.tasks.c
+    return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
 
 def _taken(now: float) -> sa.ColumnElement[bool]:
-    """Whether a task takes a place of its item: answered, open again, or given and not yet run out."""
-    t = tables.tasks.c
-    return sa.or_(t.state.in_(("answered", "reopened")), sa.and_(t.state == "given", t.expires_at > now))
+    """Whether a task takes a place of its item: answered, or held."""
+    return sa.or_(tables.tasks.c.state == "answered", held(now))
 
 
 # -- places -----------------------------------------------------------------------------------------
