@@ -33,10 +33,14 @@ from fastapi.testclient import TestClient
 
 from assay.collecting.app import make_app
 from assay.collecting.design import Design
-from assay.collecting.invitations import Signer, find, invite
-from assay.study import schema
-from assay.study.store import Store
-from assay.study.study import Study, load_study
+from assay.collecting.invitations import Signer, invite
+from assay.study.definition import Study, load_study
+from assay.study.store import tables
+from assay.study.store.answers import history
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
+from assay.study.store.people import find
 from waiting import wait_until
 
 SECRET = "a secret for tests alone, 32 signs"
@@ -72,7 +76,7 @@ def invite_people(
     study: Study, store: Store, people: Iterable[str] | Mapping[str, Mapping[str, Any]], secret: str = SECRET
 ) -> dict[str, str]:
     """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
-    store.take_in(study)
+    sync_study(store, study)
     design = Design(study, store)
     attributes = people if isinstance(people, Mapping) else {name: {} for name in people}
     for name, about in attributes.items():
@@ -524,7 +528,7 @@ class Served:
         self.heard: list[Reply] = []
         """Every reply to anybody but the lead."""
         self.study = load_study(folder)
-        self.store = self.study.open_store(store)
+        self.store = open_store(self.study, store)
         try:
             self.links = invite_people(self.study, self.store, people)
             self.app = make_app(self.study, self.store, SECRET)
@@ -572,7 +576,7 @@ class Served:
 
     def history(self) -> list[dict[str, Any]]:
         """Every answer that was ever given, first to last; labels and what was shown as they were."""
-        rows = self.store.history().to_dicts()
+        rows = history(self.store).to_dicts()
         for row in rows:
             for column in ("label", "shown"):
                 row[column] = None if row[column] is None else json.loads(row[column])
@@ -599,7 +603,7 @@ def prepared(folder: Path, people: int, answers: int, overlap: int, store: str |
     ]
     write_study(folder, items=rows, people={"overlap": overlap, "quota": answers, "instructions": "Read all of it."})
     study = load_study(folder)
-    with study.open_store(store) as opened:
+    with open_store(study, store) as opened:
         return invite_people(study, opened, [f"person {n:03d}" for n in range(people)])
 
 
@@ -643,9 +647,9 @@ def verify(people: Sequence[Annotator], where: Store, overlap: int, quota: int |
     """What does not hold, in words; nothing where all does."""
     wrong = []
     with where.reading() as db:
-        rows = db.execute(sa.select(schema.answers)).all()
-        tasks = {row.id: row for row in db.execute(sa.select(schema.tasks)).all()}
-        n_items = db.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
+        rows = db.execute(sa.select(tables.answers)).all()
+        tasks = {row.id: row for row in db.execute(sa.select(tables.tasks)).all()}
+        n_items = db.execute(sa.select(sa.func.count()).select_from(tables.items)).scalar_one()
     kept: dict[tuple[int, str], list[object]] = {}
     for row in rows:
         kept.setdefault((row.shown["task"], row.request_key.rpartition("/")[2]), []).append(row)
@@ -697,6 +701,6 @@ def simulate(
         stop.set()
         killer.join()
     seconds = time.perf_counter() - begun
-    with load_study(folder).open_store(store) as opened:
+    with open_store(load_study(folder), store) as opened:
         wrong += verify(found, opened, overlap, answers)
     return found, wrong, done[0], seconds

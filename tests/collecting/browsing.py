@@ -20,9 +20,10 @@ import sqlalchemy as sa
 import yaml
 from annotating import Server, invite_people
 
-from assay.study import schema
-from assay.study.store import Store
-from assay.study.study import Study, load_study
+from assay.study.definition import Study, load_study
+from assay.study.store import tables
+from assay.study.store.connection import Store
+from assay.study.store.opening import open_store
 from waiting import wait_until
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
@@ -58,7 +59,7 @@ class Site:
             (folder / name).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
         (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False, allow_unicode=True), encoding="utf-8")
         self.study: Study = load_study(folder)
-        self.store: Store = self.study.open_store()
+        self.store: Store = open_store(self.study)
         self.server = Server(folder)
         self.url = self.server.url
         self.server.start()
@@ -76,9 +77,9 @@ class Site:
 
     def answers(self, name: str) -> list[dict[str, Any]]:
         """All answers of a person, oldest first, with item and question."""
-        a, s, q = schema.assignments.c, schema.answers.c, schema.questions.c
-        joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(
-            schema.questions, q.id == a.question
+        a, s, q = tables.assignments.c, tables.answers.c, tables.questions.c
+        joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(
+            tables.questions, q.id == a.question
         )
         columns = (a.item, q.name.label("question"), s.label, s.status, s.reason, s.comment, s.flag, s.revision)
         query = sa.select(*columns, s.seconds, s.shown).select_from(joined)
@@ -99,7 +100,7 @@ class Site:
     def drafts(self) -> list[dict[str, Any]]:
         """What is kept of half-written answers."""
         with self.store.reading() as db:
-            return [dict(row) for row in db.execute(sa.select(schema.drafts)).mappings()]
+            return [dict(row) for row in db.execute(sa.select(tables.drafts)).mappings()]
 
 
 def _json(row: dict[str, Any]) -> str:

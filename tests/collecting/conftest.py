@@ -16,7 +16,7 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import Served, write_study
 from browsing import Browser, in_thread
 
-from assay.study.store import Store
+from assay.study.store.connection import Store
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks

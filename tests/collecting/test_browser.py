@@ -13,8 +13,8 @@ from browsing import PHONE, VENDOR, Browser, Site, fits, in_browser, no_violatio
 from example_studies import STUDIES, stars
 
 import assay.collecting
-from assay.collecting.invitations import set_state
-from assay.study.study import RESERVED_KEYS
+from assay.study.checks import RESERVED_KEYS
+from assay.study.store.people import set_state
 from waiting import wait_until
 
 SAVED = re.compile(r"^Saved \d\d:\d\d$")

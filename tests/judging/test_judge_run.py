@@ -24,7 +24,11 @@ from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging import run as run_module
 from assay.judging.run import estimate_study, judge_study
-from assay.study.study import load_study
+from assay.reading import study_labels
+from assay.study.definition import load_study
+from assay.study.store.answers import history
+from assay.study.store.opening import open_store
+from assay.study.store.table import stored_annotations
 from waiting import wait_until
 
 QUICK = {"first_wait": 0.005}
@@ -46,7 +50,7 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
         assert (done.answered, done.left, server.count) == (30, 0, 30)
         assert judge_study(study).answered == 0
         assert server.count == 30
-    labels = study.annotations()
+    labels = study_labels(study)
     assert labels.judges == ("m1",)
     assert labels.labels["label"].to_list() == [3] * 30
     assert str(labels.items["document"][0]) == "d0"
@@ -61,8 +65,8 @@ def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_stu
     with ChatServer() as server:
         study = make_study(1, server.url, judge=PRICE)
         judge_study(study)
-    with study.open_store() as store:
-        (row,) = store.history().to_dicts()
+    with open_store(study) as store:
+        (row,) = history(store).to_dicts()
     assert row["reply"] == '{"label": 3}'
     assert len(row["fingerprint"]) == 64
     assert (row["tokens_in"], row["tokens_out"], row["model"]) == (100, 10, "tiny-served")
@@ -85,8 +89,8 @@ def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(m
     assert [n for _, n in rows(study, ends)] == [1] * 300
     # Every whole reply that the server sent is in the store: none was asked for and thrown away.
     assert sum(server.answered.values()) == rows(study, "select count(*) from answers")[0][0]
-    with study.open_store() as store:
-        missing = store.history().filter(pl.col("status") == "missing")
+    with open_store(study) as store:
+        missing = history(store).filter(pl.col("status") == "missing")
     assert missing["reason"].is_not_null().all()
     assert missing["reply"].is_not_null().all()
     assert missing["label"].is_null().all()
@@ -103,7 +107,7 @@ def test_a_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     assert (done.answered, done.reasked) == (3, 3)
     assert again[0]["messages"][2] == {"role": "assistant", "content": '{"label": 9}'}
     assert "not on the scale" in again[0]["messages"][3]["content"]
-    assert study.annotations().labels["label"].to_list() == [2, 2, 2]
+    assert study_labels(study).labels["label"].to_list() == [2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +130,8 @@ def test_what_can_not_be_read_twice_is_missing_with_its_reason_and_its_reply(mak
         assert server.count == 4, "a missing label is not paid for again"
     assert done.missing == 2
     assert any(reason in key for key in done.reasons)
-    with study.open_store() as store, pytest.raises(StudyError, match="no label yet"):
-        store.annotations()
+    with open_store(study) as store, pytest.raises(StudyError, match="no label yet"):
+        stored_annotations(store)
 
 
 def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
@@ -307,7 +311,7 @@ def test_two_runs_at_once_never_ask_the_same_question(make_study):
 
 RUN = """
 import sys
-from assay.study.study import load_study
+from assay.study.definition import load_study
 from assay.judging.run import judge_study
 judge_study(load_study(sys.argv[1]))
 """
@@ -346,7 +350,7 @@ def kill_and_resume(make_study, *, questions, kills, delay):
         answers = rows(study, "select count(*), count(distinct assignment) from answers where status = 'valid'")
         assert answers == [(questions, questions)]
         assert server.count <= questions + flying
-    assert len(study.annotations()) == questions
+    assert len(study_labels(study)) == questions
     return server.count
 
 
@@ -399,7 +403,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     with ChatServer(lambda n, body, server: Say(json.dumps({"label": chance.randint(0, 5)}))) as server:
         study = make_study(60, server.url, judge={"repeats": 2}, conditions={"temperature": [0, 1]})
         judge_study(study, record=record)
-        asked = study.annotations()
+        asked = study_labels(study)
     (study.folder / "study.db").replace(tmp_path / "old.db")
     replayed = make_study(
         60,
@@ -408,7 +412,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     )
     judge_study(replayed)
     key = ["item", "temperature", "repeat", "label"]
-    assert replayed.annotations().labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
+    assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
 
 
 def test_unknown_judges_are_named(make_study):

@@ -12,6 +12,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, OddOneOut, Preference
 from assay.errors import DataError, DesignError
 from assay.preference.position import position_bias, position_parts
+from assay.reading import study_labels
 
 #        item  order  label place
 PAIRS = [
@@ -197,7 +198,7 @@ def test_a_study_s_own_answers(tmp_path):
     import json
 
     from assay.judging.run import judge_study
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     (tmp_path / "items.csv").write_text("item,a,b\np1,x,y\np2,x,y\n")
     (tmp_path / "study.yaml").write_text(
@@ -208,6 +209,6 @@ def test_a_study_s_own_answers(tmp_path):
     (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, replies)))
     study = load_study(tmp_path)
     judge_study(study)
-    found = position_bias(study.annotations())
+    found = position_bias(study_labels(study))
     assert found.shares["estimate"].to_list() == [1.0]
     assert found.consistency["estimate"].to_list() == [0.0]

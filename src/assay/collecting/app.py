@@ -14,8 +14,9 @@ from assay.collecting.design import Design
 from assay.collecting.protection import Protection
 from assay.collecting.routes import common, lead, people
 from assay.collecting.routes.common import AppState, Refused
-from assay.study.store import Store
-from assay.study.study import Study
+from assay.study.definition import Study
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
 
 
 def make_app(study: Study, store: Store, secret: str, base_url: str | None = None) -> FastAPI:
@@ -36,7 +37,7 @@ def make_app(study: Study, store: Store, secret: str, base_url: str | None = Non
     StudyError
         Where the study cannot be put before people as it is.
     """
-    store.take_in(study)
+    sync_study(store, study)
     app = FastAPI(title="assay", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.assay = AppState(Design(study, store), secret, base_url)
     app.add_middleware(Protection, host=base_url and urlsplit(base_url).netloc)

@@ -14,8 +14,9 @@ from pydantic import Field
 from assay.collecting import invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
-from assay.collecting.invitations import LinkRefusedError, Person, Signer
+from assay.collecting.invitations import LinkRefusedError, Signer
 from assay.collecting.overview import Watch
+from assay.study.store.people import Person
 
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 _STATIC = Path(__file__).parents[1] / "static"

@@ -14,6 +14,7 @@ from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED
 from assay.collecting.routes.common import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.errors import AssayError, StudyError
+from assay.study.store import people as store_people
 
 Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 
@@ -49,7 +50,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     base = state.base_url or str(request.base_url)
     links = {
         person.name: invitations.personal_link(state.signer, person, base)
-        for person in invitations.everybody(state.store)
+        for person in store_people.everybody(state.store)
     }
     return {"view": state.watch.look(), "links": links, "paused": bool(state.store.setting(PAUSED))}
 
@@ -67,10 +68,10 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
 
 
 @router.post("/people/state")
-def set_state(name: Words, state: Annotated[invitations.State, Form()], shared: Shared) -> Response:
+def set_state(name: Words, state: Annotated[store_people.State, Form()], shared: Shared) -> Response:
     """Let a person answer, have them wait, or end their link."""
     with _in_words():
-        invitations.set_state(shared.store, answers.clean(name), state)
+        store_people.set_state(shared.store, answers.clean(name), state)
     return _back()
 
 
@@ -78,7 +79,7 @@ def set_state(name: Words, state: Annotated[invitations.State, Form()], shared: 
 def new_link(name: Words, state: Shared) -> Response:
     """Give a person a new link in place of theirs."""
     with _in_words():
-        invitations.new_link(state.store, answers.clean(name))
+        store_people.new_link(state.store, answers.clean(name))
     return _back()
 
 

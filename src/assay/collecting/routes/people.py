@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from assay.collecting import answers, invitations
+from assay.collecting import answers
 from assay.collecting.answers import (
     LONGEST_WORDS,
     InvalidAnswerError,
@@ -18,7 +18,6 @@ from assay.collecting.answers import (
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, Held, progress
-from assay.collecting.invitations import Person
 from assay.collecting.pages import image_of, pages_of
 from assay.collecting.routes.common import (
     BIGGEST,
@@ -32,6 +31,8 @@ from assay.collecting.routes.common import (
     person,
     person_of,
 )
+from assay.study.store import people as store_people
+from assay.study.store.people import Person
 
 _IMAGES = {
     **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
@@ -116,7 +117,7 @@ def consent(state: Shared) -> Response:
 @router.post("/consent")
 def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
     """Agree to take part."""
-    invitations.consent(state.store, person.name, state.design.consent_digest())
+    store_people.consent(state.store, person.name, state.design.consent_digest())
     return RedirectResponse("/work", 303)
 
 
