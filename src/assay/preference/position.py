@@ -254,7 +254,8 @@ def _ask(
     shares += [who | row for row in _share_rows(found, moments, mine, places)]
     pairs = int(moments[:, -1].sum())
     if pairs:
-        consistency.append(who | found[len(found) - 1].row() | {"n": pairs})
+        last = found[len(found) - 1]
+        consistency.append(who | last.row() | {"n": pairs, "reason": last.reason})
 
 
 def _wrap(
@@ -270,7 +271,7 @@ def _wrap(
     return PositionBias(
         shares=frame,
         consistency=pl.DataFrame(
-            consistency, schema={**{c: text[c] for c in text if c != "reason"}, **numbers, "n": pl.Int64}
+            consistency, schema={**{c: text[c] for c in text if c != "reason"}, **numbers, "n": pl.Int64, "reason": pl.String}
         ),
         n_items=items["item"].n_unique(),
         n_labels=items.height,
