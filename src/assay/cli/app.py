@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except CycloptsError as error:
         _stop(str(error))
     except OSError as error:
-        _stop(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
         if os.environ.get("ASSAY_TRACEBACK"):
             raise

@@ -151,10 +151,13 @@ def _parameter(name: str | None, typed: Any, limits: Limits, default: str) -> Pa
 def _several(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
     """``30,50`` as a list of numbers, ``a,b`` as one of texts."""
 
-    def convert(_: Any, tokens: Sequence[Any]) -> list[Any]:
-        return [kind(part) if kind in (int, float) else part for part in commas(_, tokens)]
+    def one(part: str) -> Any:
+        try:
+            return kind(part) if kind in (int, float) else part
+        except ValueError:
+            raise ValueError(f"'{part}' is not a {'whole number' if kind is int else 'number'}") from None
 
-    return convert
+    return lambda _, tokens: [one(part) for part in commas(_, tokens)]
 
 
 def _default(value: Any) -> str:
@@ -205,7 +208,7 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)
-    return re.sub(r"^([a-z_]+)(?= must )", lambda m: typed.get(m[1], m[1]), message)
+    return re.sub(r"^([a-z_]+)(?= must )|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message)
 
 
 def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:

@@ -113,7 +113,7 @@ def target(path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise AssayError(f"'{path}' is a folder; name a file in it, such as {path / 'report.html'}")
+        raise AssayError(f"'{path}' is a folder; name a file in it")
     for parent in path.parents:
         if parent.is_file():
             raise AssayError(f"'{path}' cannot be written, because '{parent}' is a file")

@@ -166,10 +166,11 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
     DesignError
         With what the option takes and, for a word, the nearest.
     """
-    words = _words(hint)
+    words = words_of(hint)
     if not _accepts(hint, value):
         if words:
-            raise DesignError(_not_a_word(name, value, words))
+            several = value if isinstance(value, list | tuple) else (value,)
+            raise DesignError(_not_a_word(name, next((v for v in several if v not in words), value), words))
         raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}")
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
@@ -255,7 +256,7 @@ def _is(hint: Any, value: Any) -> bool:
     if hint is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if hint is float:
-        return _is_number(value) and not math.isnan(float(value))
+        return _is_number(value) and math.isfinite(value)
     if origin in (tuple, list, Sequence):
         return isinstance(value, list | tuple) and all(_accepts(parts[0], v) for v in value)
     if origin is not None and isinstance(origin, type):
