@@ -16,10 +16,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.estimation.options import Limits, Settings, check, hints_of
+from assay.estimation.options import Limits, Settings, check, hints_of, words_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Read = Mapping[str, Callable[[Any], Any]]
+
+_LISTS: Mapping[Any, Any] = {int: list[int], float: list[float]}
 
 
 def commas(_: Any, tokens: Sequence[Any]) -> list[str]:
@@ -48,12 +50,12 @@ class Given:
             For a value that the settings refuse.
         """
         found = {}
-        for name, (hint, limits) in self.known.items():
-            value = getattr(self, name)
-            if value is not None:
-                value = self.read[name](value) if name in self.read else value
-                check(name, value, hint, limits)
-                found[name] = value
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is not one.default:
+                value = self.read[one.name](value) if one.name in self.read else value
+                check(one.name, value, *self.known[one.name])
+                found[one.name] = value
         return found
 
 
@@ -96,8 +98,11 @@ def takes(
                 continue
             offered[name] = (hint, limits)
             default = (shown or {}).get(name, _default(defaults[name]))
-            parameter = _parameter((named or {}).get(name), typed, limits, default)
-            parts.append((name, Annotated[typed | None, parameter], field(default=None)))
+            parameter = _parameter((named or {}).get(name), hint, typed, limits, default)
+            # A flag is given where it is not at its default, anything else where there is something.
+            flag = typed is bool
+            unset = field(default=defaults[name] if flag else None)
+            parts.append((name, Annotated[typed if flag else typed | None, parameter], unset))
     about = {"known": offered, "read": dict(read or {}), "__module__": __name__}
     kind = make_dataclass(settings[0].__name__, parts, bases=(Given,), namespace=about, frozen=True)
     kind = Parameter(name="*", group=group)(kind)
@@ -121,7 +126,7 @@ def _typed(hint: Any) -> Any:
         return str
     for member in members:
         if typing.get_origin(member) in (tuple, list, Sequence):
-            return list[_typed(typing.get_args(member)[0])]  # type: ignore[misc]
+            return _LISTS.get(typing.get_args(member)[0], list[str])
     words = tuple(w for m in members if typing.get_origin(m) is Literal for w in typing.get_args(m))
     if words:
         return Literal[words]
@@ -134,18 +139,16 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _parameter(name: str | None, typed: Any, limits: Limits, default: str) -> Parameter:
+def _parameter(name: str | None, hint: Any, typed: Any, limits: Limits, default: str) -> Parameter:
     words = range_words(limits)
-    more = f" [range: {words}]" if words and words not in limits.help else ""
-    several = typing.get_origin(typed) is list
-    return Parameter(
-        name=name,
-        help=limits.help + more,
-        show_default=default or False,
-        converter=_several(typing.get_args(typed)[0]) if several else None,
-        n_tokens=1 if several else None,
-        negative=None if default == "True" else (),
-    )
+    about = limits.help + (f" [range: {words}]" if words and words not in limits.help else "")
+    negative = None if default == "True" else ()
+    if typing.get_origin(typed) is not list:
+        return Parameter(name=name, help=about, show_default=default or False, negative=negative)
+    # The words of a list are checked by the settings: cyclopts takes the whole list for one word.
+    about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
+    several = _several(typing.get_args(typed)[0])
+    return Parameter(name=name, help=about, show_default=default or False, converter=several, n_tokens=1)
 
 
 def _several(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:

@@ -77,7 +77,7 @@ class Output:
             print(tables.to_csv(frame), end="")
         else:
             shown = tables.plain(frame)
-            print(tables.to_latex(shown) if self.latex else tables.to_text(shown))
+            print(tables.to_latex(shown) if self.latex else tables.to_text(shown) + "\n", end="")
 
     def words(self, result: Any) -> None:
         """Print a result that is read as sentences, without its table."""
