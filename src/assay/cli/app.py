@@ -85,16 +85,24 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
 
 
 def _app() -> App:
+    plainly = Parameter(negative=())
     made = App(
         name="assay",
         version=__version__,
         help="May this LLM judge stand in for human annotators, when no human label is gold?",
         help_format="plaintext",
-        default_parameter=Parameter(negative=()),
+        default_parameter=plainly,
     )
     for group, commands in COMMANDS.items():
         for place, (name, function, example) in enumerate(commands):
-            made.command(function, name=name, group=group, sort_key=place, help_epilogue=f"Example: {example}")
+            made.command(
+                function,
+                name=name,
+                group=group,
+                sort_key=place,
+                help_epilogue=f"Example: {example}",
+                default_parameter=plainly,
+            )
     made.register_install_completion_command(
         help="Let the shell complete commands and options: bash, zsh, fish, PowerShell.", group=_STUDIES
     )

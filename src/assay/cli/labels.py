@@ -25,12 +25,12 @@ _GROUP = Group("Reading the labels", sort_key=1)
 class LabelOptions:
     """How the labels are read; see `assay.read`."""
 
-    item: Annotated[Names, Parameter(help="Column that names the item; several name it together. [default: item]")] = (
-        None
-    )
+    item: Annotated[
+        Names, Parameter(help="Column that names the item; several name it together.", show_default="item")
+    ] = None
     annotator: Annotated[str, Parameter(help="Column that names who answered.")] = "annotator"
     label: Annotated[
-        Names, Parameter(help="Column that holds the label; several are one criterion each. [default: label]")
+        Names, Parameter(help="Column that holds the label; several are one criterion each.", show_default="label")
     ] = None
     criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
     repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None

@@ -129,7 +129,7 @@ def alt_test(
     judge
         The judges to test, separated by commas; all of the table when not given.
     fail_under
-        Exit with 1 where a winning rate is below this.
+        Exit with 1 where a winning rate is below this, 0 to 1.
     """
     given = options.options()
     if fail_under is not None:
