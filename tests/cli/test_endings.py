@@ -138,6 +138,10 @@ def test_people_and_platforms_call_columns_by_their_own_names(run: Run, table: s
     code, out, err = run("agreement", table, *READ, "--where", "worker=ann_1,ann_2", "--who", "humans", "--json")
     assert code == 0, err
     assert json.loads(out)["humans"] == ["ann_1", "ann_2"]
+    code, out, err = run("agreement", table, *READ, "--by", "worker", "--who", "humans", "--coefficients", "qwk")
+    assert "is not in" not in err
+    code, out, err = run("agreement", table, *READ, "--where", "stars=1,2", "--who", "humans", "--json")
+    assert code == 0, err
 
 
 # -- as a program -----------------------------------------------------------------------------------
