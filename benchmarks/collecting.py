@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "collecting"))
 
 from annotating import simulate

@@ -24,6 +24,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.judging.providers import Request
+    from assay.study.store import queue
+    from assay.study.store.intake import sync_study
+    from assay.study.store.opening import open_store
 
 DELAY = 0.05
 AT_ONCE = 100
@@ -91,14 +94,14 @@ limits: {{concurrency: {AT_ONCE}}}
 def requests_of(folder: Path, questions: int) -> list[Request]:
     """The requests that the run will make."""
     from assay.judging.plan import Plan
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     study = load_study(folder)
-    with study.open_store(str(folder / "bare.db")) as store:
-        store.take_in(study)
+    with open_store(study, str(folder / "bare.db")) as store:
+        sync_study(store, study)
         plan = Plan(study, store)
         plan.save()
-        return [plan.request(claim) for claim in store.sample("m1", questions)]
+        return [plan.request(claim) for claim in queue.sample(store, "m1", questions)]
 
 
 async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> float:
@@ -153,7 +156,7 @@ def raw(url: str, folder: Path, questions: int) -> float:
 def judged(url: str, folder: Path, questions: int) -> float:
     """A judging run, from its first claim to its last answer."""
     from assay.judging.run import judge_study
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     (folder / "study.db").unlink(missing_ok=True)
     done = judge_study(load_study(folder))

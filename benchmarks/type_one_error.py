@@ -18,7 +18,8 @@ from scipy.special import gammaln, ndtr, xlogy
 import assay
 from assay.replacement import decision
 from assay.replacement.curves import score_studies
-from assay.replacement.panel import Settings, TestTable
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import AltTestSettings
 from assay.simulation import Source, simulate
 
 LEVEL = 0.05
@@ -113,7 +114,7 @@ def whole(
 ) -> tuple[float, float, np.ndarray]:
     """Judge's noise and share of ties at the boundary; P(one test rejects), P(any does), P(passes): (3, sizes)."""
     source = Source.of(scale, prior, spread)
-    table = TestTable.of(simulate(2, 2, scale=source.scale, prior=prior), Settings(epsilon=epsilon))
+    table = AltTestTable.of(simulate(2, 2, scale=source.scale, prior=prior), AltTestSettings(epsilon=epsilon))
     chances = np.array(prior)
     noise = boundary_noise(epsilon, human, m, chances, spread, table.score.name)
     total, step = np.zeros((3, len(sizes))), 1000
@@ -123,7 +124,7 @@ def whole(
         truth = source.draw(rng.random((step, sizes[-1])), cumulative)
         judge = source.answer(rng, truth, cumulative, np.array([noise]))[..., 0]
         people = source.answer(rng, truth, cumulative, np.full(m, human))
-        p = decision.p_values(score_studies(table, people, judge, np.ones((step, m)), sizes), epsilon)[1]
+        p = decision.p_values(score_studies(table.rule, people, judge, np.ones((step, m)), sizes), epsilon)[1]
         rejected = decision.by_rejects(p, LEVEL)
         for row, found in zip(total, (p <= LEVEL, rejected.any(axis=2, keepdims=True)), strict=False):
             row += found.mean(axis=2).sum(axis=0)

@@ -20,7 +20,9 @@ from assay.collecting import answers, invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
 from assay.collecting.pages import pages_of
-from assay.study.study import load_study
+from assay.study.definition import load_study
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
 
 FOLDER = Path(__file__).parent / "pictures"
 PORT = 8499
@@ -81,8 +83,8 @@ def main() -> None:
 def answer(folder: Path) -> None:
     """Four people answer some of the items by chance, so that the lead's page has something to show."""
     study, chance = load_study(folder), random.Random(7)
-    with study.open_store() as store:
-        store.take_in(study)
+    with open_store(study) as store:
+        sync_study(store, study)
         design = Design(study, store)
         assigner = Assigner(design)
         for name, done in {"Ana Ruiz": 22, "Ben Okoro": 25, "Chi Tanaka": 19, "Dan Weiss": 8}.items():

@@ -1,17 +1,19 @@
-"""What every test may use: real data where they lie beside the checkout, and one Hypothesis profile."""
+"""What every test may use: real data where they lie beside the checkout, and two Hypothesis profiles."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Derandomised, so that a run here and a run elsewhere try the same examples.
+# Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for the slow run:
+# pytest -m "slow or hypothesis" --hypothesis-profile thorough
 settings.register_profile(
     "steady",
     deadline=None,
@@ -19,9 +21,23 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+settings.register_profile("thorough", settings.get_profile("steady"), max_examples=400)
 settings.load_profile("steady")
 
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): tests that pytest-xdist gives to one worker")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has the PostgreSQL cluster, where tests are spread over several with ``--dist loadgroup``."""
+    for item in items:
+        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if "postgres" in getattr(item, "fixturenames", ()) or given.get("url") == "postgresql":
+            item.add_marker(pytest.mark.xdist_group("postgres"))
 
 
 @pytest.fixture
@@ -39,13 +55,12 @@ def postgres_programs() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL cluster made for these tests, reached by its socket."""
     programs = postgres_programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed (Debian package: postgresql)")
     pytest.importorskip("psycopg", reason='PostgreSQL needs the extra "postgres"')
-    folder = tmp_path_factory.mktemp("postgres")
     as_user: dict[str, object] = {}
     if os.getuid() == 0:  # initdb refuses root; the Debian package brings a user
         import pwd
@@ -55,8 +70,8 @@ def postgres(tmp_path_factory) -> Iterator[str]:
         except KeyError:
             pytest.skip("PostgreSQL cannot be started by root, and there is no user 'postgres'")
         as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        folder = Path("/tmp") / f"assay-postgres-{os.getpid()}"
-        folder.mkdir(mode=0o700)
+    folder = Path(tempfile.mkdtemp(prefix="assay-postgres-", dir="/tmp"))  # the path of a socket must be short
+    if as_user:
         os.chown(folder, user.pw_uid, user.pw_gid)
     data = folder / "data"
 

@@ -11,7 +11,7 @@ import pytest
 import assay
 from assay import planning
 from assay.errors import DataError, DesignError
-from assay.replacement.panel import Settings
+from assay.replacement.settings import AltTestSettings
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
 
@@ -47,10 +47,14 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
     plan = assay.plan_alt_test(
         sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
     )
-    settings = Settings(epsilon=0.1, seed=3, **options)
+    settings = AltTestSettings(epsilon=0.1, seed=3, **options)
+    noise = world.get("annotator_noise")
     source = planning._Simulated.of(
-        world.get("annotator_noise"), 0.35, 0.0, world.get("scale"), None, world.get("spread", 0.0),
-        world.get("labels_per_item"), settings, 4,
+        planning.PlanSettings(
+            judge_noise=0.35, alt_test=settings,
+            **{**world, "annotator_noise": None if noise is None else tuple(np.atleast_1d(noise))},
+        ),
+        4,
     )  # fmt: skip
     studies = list(source.studies(4, sizes[-1], n_studies, 3))
     for row in plan.table.iter_rows(named=True):
@@ -180,12 +184,15 @@ def test_who_is_not_tested_is_said():
 
 
 def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
-    assert assay.plan_alt_test((20, 40), epsilon=0.1, threshold=0, n_studies=50).table["estimate"].to_list() == [0, 1]
+    assert assay.plan_alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"].to_list() == [
+        0,
+        1,
+    ]
 
 
 def test_signed_rank_tests_are_said():
     plan = assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
-    assert "with 20 items there are signed-rank tests" in plan.summary()
+    assert "20 items there are signed-rank tests" in plan.summary()
     assert not assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
 
 
@@ -202,13 +209,13 @@ def test_the_plan_tells_what_it_rests_on():
     ):  # fmt: skip
         assert words in text
     assert plan.signature.startswith(
-        "plan-alt-test|items:40,80|humans:3,4|eps:0.10|score:neg_rmse|fdr:0.05|of:ordinal:1-5"
+        "plan-alt-test|score:neg_rmse|of:ordinal:1-5 noise 0.1,0.3 vs 0.2|items:40,80|humans:3,4|eps:0.10|"
     )
     as_json = json.loads(json.dumps(plan.to_dict()))
     assert as_json["kind"] == "AltTestPlan"
     assert len(as_json["table"]) == 4
-    assert as_json["seed"] == 9
-    assert as_json["settings"]["fdr"] == 0.05
+    assert as_json["settings"]["seed"] == 9
+    assert as_json["settings"]["alt_test"]["fdr"] == 0.05
     assert as_json["settings"]["epsilon"] == [0.1]
     assert [row["n_annotators"] for row in as_json["smallest"]] == [3, 4]
 
@@ -241,16 +248,16 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"epsilon": 1.5}, "epsilon must lie between 0 and 1"),
         ({"epsilon": 0.1, "annotators": "crowd"}, "both set epsilon"),
         ({"annotators": "experts"}, "did you mean 'expert'"),
-        ({"n_items": 1}, "n_items must be whole numbers of at least 2; got 1"),
-        ({"n_annotators": ()}, "n_annotators must be whole numbers"),
+        ({"n_items": 1}, "n_items must be whole numbers of at least 2"),
+        ({"n_annotators": ()}, "n_annotators is empty"),
         ({"n_annotators": (1, 3)}, "n_annotators must be whole numbers of at least 2"),
-        ({"power": 1}, "power is a probability"),
-        ({"n_studies": 0}, "n_studies must be at least 1"),
-        ({"annotator_noise": 1.5}, "annotator_noise is a probability"),
-        ({"annotator_noise": ()}, "annotator_noise is a probability"),
-        ({"judge_noise": -0.1}, "judge_noise is a probability"),
+        ({"power": 1}, "power must lie between 0 and 1"),
+        ({"n_studies": 0}, "n_studies must be a whole number of at least 1"),
+        ({"annotator_noise": 1.5}, "annotator_noise must lie between 0 and 1"),
+        ({"annotator_noise": ()}, "annotator_noise is empty"),
+        ({"judge_noise": -0.1}, "judge_noise must lie between 0 and 1"),
         ({"judge_bias": 1}, "bias needs an ordered scale"),
-        ({"labels_per_item": 1}, "2 human labels per item"),
+        ({"labels_per_item": 1}, "labels_per_item must be a whole number of at least 2"),
         ({"judge": "a"}, "names the judge of a pilot"),
         ({"gold": "truth"}, "leave gold=... out"),
         ({"clusters": "document"}, "leave clusters=... out"),

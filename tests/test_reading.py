@@ -13,6 +13,7 @@ import pytest
 
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError
+from assay.estimation.result import Exclusion
 from assay.reading import read
 
 LONG = pl.DataFrame(
@@ -112,7 +113,7 @@ def test_wide_tables(tmp_path, form):
     assert repr(labels) == "Annotations(5 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)"
     np.testing.assert_array_equal(labels.matrix(), [[4, 5, 4], [2, np.nan, 3]])
     # A cell that nobody filled in is no row that was left out.
-    assert labels.reading.left_out == ()
+    assert labels.reading.exclusions == ()
     assert labels.reading.rows == 5
 
 
@@ -193,7 +194,7 @@ def test_labels_of_a_text_file_have_the_type_they_look_like(tmp_path, cells, wan
 def test_what_stands_for_no_label_among_numbers(tmp_path, nothing):
     labels = read(write(tmp_path / "a.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\nc,ann,3\n"))
     assert labels.labels["label"].to_list() == [1, 3]
-    assert labels.reading.left_out == (("no label in it", 1),)
+    assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
     with_scale = read(write(tmp_path / "b.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\n"), scale="1-5")
     assert with_scale.labels["label"].to_list() == [1]
 
@@ -235,7 +236,7 @@ def test_pandas_with_gaps(tmp_path):
         read(frame)
     labels = read(frame.assign(item=[1, 2, 3]))
     assert labels.items["item"].to_list() == ["1", "3"]
-    assert labels.reading.left_out == (("no label in it", 1),)
+    assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
     copy = frame.copy()
     read(frame.head(1))
     pd.testing.assert_frame_equal(frame, copy)
@@ -461,3 +462,11 @@ def test_a_file_of_a_few_hundred_megabytes(tmp_path, suffix):
     assert len(labels) == n_items * m
     assert labels.labels["label"].sum() == frame["label"].sum()
     assert labels.n_items == n_items
+
+
+def test_the_users_own_names_work_in_every_layout(tmp_path):
+    wide = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "gpt": [4, 3]})
+    labels = read(wide, item="id", layout="wide", judges=["gpt"])
+    assert labels.where(id="a").n_items == 1
+    long = pl.DataFrame({"id": ["a", "b"], "worker": ["ann", "gpt"], "stars": [4, 2]})
+    assert read(long, item="id", annotator="worker", label="stars").where(worker="ann").n_items == 1

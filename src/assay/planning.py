@@ -7,31 +7,32 @@ drawn from a pilot, and counts how each ends. All studies, sizes and values of e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
+from assay.data.chunks import in_memory
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
-from assay.estimation import Result, json_safe, signature
-from assay.estimation.options import Settings as Options
-from assay.estimation.options import option
+from assay.estimation.options import Settings, option
+from assay.estimation.result import Result, Run, json_safe
+from assay.estimation.statistic import Floats
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
-from assay.replacement.panel import EPSILON, Expertise, Settings, TestTable
-from assay.reporting import pictures as figures
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions
+from assay.reporting import pictures
 from assay.simulation import CATEGORIES, NOISE, Source, simulate
+from assay.statistics.wins import average_advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 500)
 """Numbers of items that a plan looks at unless told otherwise."""
@@ -51,7 +52,7 @@ _FOREIGN = {
 
 
 @dataclass(frozen=True)
-class PlanSettings(Options):
+class PlanSettings(Settings):
     """Options of `plan_alt_test` besides those of the alt-test itself."""
 
     n_items: tuple[int, ...] = option(SIZES, "Numbers of items to look at, separated by commas.", low=2, key="items")
@@ -73,9 +74,23 @@ class PlanSettings(Options):
     labels_per_item: int | None = option(None, "People who answer each item; all of them when not given.", low=2)
     pilot: str | None = option(None, "Fingerprint of the labels at hand.", hidden=True)
     judge: str | None = option(None, "The judge of the pilot.")
+    alt_test: AltTestSettings = option(AltTestSettings(epsilon=0.1), hidden=True)
     power: float = option(0.8, "The power wanted.", above=0, below=1)
     n_studies: int = option(1000, "Simulated studies.", low=1, key="studies", always=True)
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("n_items", "n_annotators", "epsilon", "annotator_noise"):
+            if getattr(self, name) == ():
+                raise DesignError(f"{name} is empty; give at least one number")
+
+    def signed(self) -> dict[str, str]:
+        """The options of the plan, and those of the alt-test."""
+        own = super().signed()
+        own.pop("alt_test", None)
+        tests = {k: v for k, v in self.alt_test.signed().items() if k not in ("eps", "seed")}
+        return own | tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +109,8 @@ class AltTestPlan(Result):
         Studies behind every row.
     assumptions : tuple of str
         What was simulated or drawn, in words.
-    notes : tuple of str
-        What a reader must know to read the table right.
-    seed : int
-    settings : Settings
-        Everything else that decides an alt-test.
+    run : Run
+        Every option, those of the alt-test too.
     """
 
     outcomes: pl.DataFrame = field(metadata={"json": False})
@@ -106,10 +118,7 @@ class AltTestPlan(Result):
     score: str
     n_studies: int
     assumptions: tuple[str, ...]
-    notes: tuple[str, ...]
-    seed: int
-    settings: Settings
-    _of: str = ""
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -136,37 +145,13 @@ class AltTestPlan(Result):
             .join(enough.group_by(key).agg(pl.col("n_items").min()), on=key, how="left", maintain_order="left")
         )
 
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        o, s = self.outcomes, self.settings
-        return signature(
-            "plan-alt-test",
-            items=o["n_items"].unique().sort().to_list(),
-            humans=o["n_annotators"].unique().sort().to_list(),
-            eps=o["epsilon"].unique().sort().to_list(),
-            score=self.score,
-            fdr=s.fdr,
-            threshold=None if s.threshold == 0.5 else s.threshold,
-            test=None if s.test == "auto" else s.test,
-            min_items=None if s.min_items == 30 else s.min_items,
-            min_humans=None if s.min_humans == 2 else s.min_humans,
-            balance=f"ipw-{s.ties}" if s.balance else None,
-            normalise=s.normalise,
-            quality="yes" if s.quality is not None else None,
-            repeats=None if s.repeats == "error" else s.repeats,
-            of=self._of,
-            studies=self.n_studies,
-            seed=self.seed,
-        )
-
     def summary(self) -> str:
         """The assumptions, the power as a table, and the smallest sufficient sizes."""
         lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
-            f"Decided at a winning rate of {self.settings.threshold:g}, Benjamini-Yekutieli at q = "
-            f"{self.settings.fdr:g}; score: {self.score}. Monte-Carlo error at most "
+            f"Decided at a winning rate of {self.alt_test.threshold:g}, Benjamini-Yekutieli at q = "
+            f"{self.alt_test.fdr:g}; score: {self.score}. Monte-Carlo error at most "
             f"{1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
@@ -181,17 +166,16 @@ class AltTestPlan(Result):
                 lines.append(f"Power {self.power:g} at {of}: none of these sizes has it.")
             else:
                 lines.append(f"Power {self.power:g} at {of}: {row['n_items']:,} items.")
-        lines += [f"Note: {note}." for note in self.notes]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Power against the number of items, a colour an epsilon, a line style a number of annotators."""
         panels = self.outcomes["n_annotators"].unique(maintain_order=True).to_list()
-        ax = figures.axes(ax, width=5.6 if len(panels) == 1 else 7.2, height=3.4)
+        ax = pictures.axes(ax, width=5.6 if len(panels) == 1 else 7.2, height=3.4)
         epsilons = self.outcomes["epsilon"].unique(maintain_order=True).to_list()
         for (k, style), (e, colour) in product(
             zip(panels, cycle(["-", "--", ":", "-."]), strict=False),
-            zip(epsilons, cycle(figures.PALETTE), strict=False),
+            zip(epsilons, cycle(pictures.PALETTE), strict=False),
         ):
             part = self.outcomes.filter((pl.col("n_annotators") == k) & (pl.col("epsilon") == e)).sort("n_items")
             panel = f", {k} annotators" if len(panels) > 1 else ""
@@ -200,18 +184,21 @@ class AltTestPlan(Result):
                 label=f"ε = {e:g}{panel}",
             )  # fmt: skip
             ax.fill_between(part["n_items"], part["low"], part["high"], color=colour, alpha=0.12, linewidth=0)
-        ax.axhline(self.power, color=figures.MUTED, linewidth=1, linestyle=":")
+        ax.axhline(self.power, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel("items" if len(panels) > 1 else f"items, {panels[0]} annotators")
         ax.set_ylabel("power: P(verdict 'replace')")
         ax.set_ylim(-0.03, 1.05)
-        figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
         return ax
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON; the settings name every epsilon."""
-        whole = super().to_dict()
-        whole["settings"]["epsilon"] = self.outcomes["epsilon"].unique().sort().to_list()
-        return {**whole, "smallest": json_safe(self.smallest)}
+        """Everything, safe for JSON."""
+        return {**super().to_dict(), "smallest": json_safe(self.smallest)}
+
+    @property
+    def alt_test(self) -> AltTestSettings:
+        """The options of the alt-test that was planned for."""
+        return self.run.settings.alt_test  # type: ignore[attr-defined, no-any-return]
 
 
 def plan_alt_test(
@@ -232,7 +219,7 @@ def plan_alt_test(
     power: float = 0.8,
     n_studies: int = 1000,
     seed: int = 0,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> AltTestPlan:
     """How many items and annotators does the alt-test need to tell?
 
@@ -298,44 +285,56 @@ def plan_alt_test(
     A judge that errs on 20% of the items, where people err on 30%, passes in 88% of the studies with 100 items
     at epsilon .1; at epsilon .2, 30 items are enough for the usual 80%.
     """
-    sizes, panels = _whole(n_items, "n_items"), _whole(n_annotators, "n_annotators")
-    epsilons = _epsilons(epsilon, annotators)
-    for name, why in _FOREIGN.items():
-        if options.get(name) is not None:
-            raise DesignError(f"{why}; leave {name}=... out")
-    settings = Settings.of({**options, "epsilon": epsilons[0], "seed": seed})
-    if not 0 < power < 1:
-        raise DesignError(f"power is a probability between 0 and 1; got {power}")
-    if n_studies < 1:
-        raise DesignError(f"n_studies must be at least 1; got {n_studies}")
-    world: _World
-    if pilot is None:
-        if judge is not None:
-            raise DesignError("judge=... names the judge of a pilot; describe a simulated one with judge_noise=...")
-        world = _Simulated.of(
-            annotator_noise, judge_noise, judge_bias, scale, prior, spread, labels_per_item, settings, max(panels)
-        )
-    else:
-        said = {
-            "annotator_noise": annotator_noise, "judge_noise": judge_noise, "judge_bias": judge_bias or None,
-            "scale": scale, "prior": prior, "spread": spread or None, "labels_per_item": labels_per_item,
-        }  # fmt: skip
-        for name, value in said.items():
-            if value is not None:
-                raise DesignError(f"a pilot brings its own labels; leave {name}=... out")
-        world = _Pilot.of(pilot, judge, settings, max(panels))
-    found = [_outcomes(world, size, sizes, epsilons, n_studies, seed) for size in panels]
+    tests = _alt_test(options, epsilon, annotators, seed)
+    noises = None if annotator_noise is None else tuple(np.atleast_1d(annotator_noise).tolist())
+    settings = PlanSettings(
+        n_items=_listed(n_items), n_annotators=_listed(n_annotators), epsilon=_epsilons(epsilon, annotators),
+        annotator_noise=noises, judge_noise=judge_noise, judge_bias=judge_bias, scale=scale,
+         prior=None if prior is None else tuple(prior), spread=spread,
+        labels_per_item=labels_per_item, pilot=None if pilot is None else pilot.fingerprint, judge=judge, power=power,
+        n_studies=n_studies, seed=seed, alt_test=tests,
+    )  # fmt: skip
+    world = _world(settings, None if pilot is None else in_memory(pilot, "a plan from a pilot"))
+    sizes = settings.n_items
+    found = [_outcomes(world, size, sizes, settings.epsilon, n_studies, seed) for size in settings.n_annotators]
+    notes = dict.fromkeys(note for _, notes in found for note in notes)
+    run = Run(
+        "plan-alt-test", settings, world.data, {"score": world.table.score.name, "of": world.name},
+        notes=tuple(notes),
+    )  # fmt: skip
     return AltTestPlan(
         outcomes=pl.concat([frame for frame, _ in found]),
         power=power,
         score=world.table.score.name,
         n_studies=n_studies,
         assumptions=world.assumptions(),
-        notes=tuple(dict.fromkeys(note for _, notes in found for note in notes)),
-        seed=seed,
-        settings=settings,
-        _of=world.name,
+        run=run,
     )
+
+
+def _alt_test(
+    options: Mapping[str, Any], epsilon: float | Sequence[float] | None, annotators: Expertise | None, seed: int
+) -> AltTestSettings:
+    """The options of the alt-test that are planned for."""
+    for name, why in _FOREIGN.items():
+        if options.get(name) is not None:
+            raise DesignError(f"{why}; leave {name}=... out")
+    first = _epsilons(epsilon, annotators)[0]
+    return AltTestSettings.of({**options, "epsilon": first, "seed": seed}, "plan_alt_test")
+
+
+def _world(settings: PlanSettings, pilot: Annotations | None) -> _World:
+    """Where the studies of a plan come from."""
+    most = max(settings.n_annotators)
+    if pilot is None:
+        if settings.judge is not None:
+            raise DesignError("judge=... names the judge of a pilot; describe a simulated one with judge_noise=...")
+        return _Simulated.of(settings, most)
+    defaults = PlanSettings()
+    for name in ("annotator_noise", "judge_noise", "judge_bias", "scale", "prior", "spread", "labels_per_item"):
+        if getattr(settings, name) != getattr(defaults, name):
+            raise DesignError(f"a pilot brings its own labels; leave {name}=... out")
+    return _Pilot.of(pilot, settings.judge, settings.alt_test, most)
 
 
 # -- where studies come from ------------------------------------------------------------------------
@@ -355,8 +354,13 @@ class _Studies(NamedTuple):
 class _World(ABC):
     """Where studies come from."""
 
-    table: TestTable
+    table: AltTestTable
     name: str
+
+    @property
+    def data(self) -> str:
+        """Fingerprint of the labels that studies are drawn from."""
+        return self.table.fingerprint
 
     @abstractmethod
     def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
@@ -371,7 +375,7 @@ class _World(ABC):
 class _Simulated(_World):
     """Studies with a known truth."""
 
-    table: TestTable
+    table: AltTestTable
     name: str
     source: Source
     annotator_noise: Floats
@@ -382,36 +386,22 @@ class _Simulated(_World):
     """Annotators that are drawn, of whom smaller panels are the first."""
 
     @classmethod
-    def of(
-        cls, annotator_noise: float | Sequence[float] | None, judge_noise: float | None, judge_bias: float,
-        scale: Scale | str | int | None, prior: Sequence[float] | None, spread: float, labels_per_item: int | None,
-        settings: Settings, most: int,
-    ) -> _Simulated:  # fmt: skip
+    def of(cls, settings: PlanSettings, most: int) -> _Simulated:
         """Check the assumptions."""
-        if settings.normalise is not None or settings.quality is not None:
+        s = settings
+        if s.alt_test.normalise is not None or s.alt_test.quality is not None:
             raise DesignError("normalise=... and quality=... need real annotators; give pilot=...")
-        noise = np.atleast_1d(np.asarray(NOISE if annotator_noise is None else annotator_noise, dtype=float))
-        judged = judge_noise if judge_noise is not None else float(noise.mean()) if len(noise) else NOISE
-        for name, value in (("annotator_noise", noise), ("judge_noise", np.array([judged], dtype=float))):
-            if not len(value) or not ((value >= 0) & (value <= 1)).all():
-                raise DesignError(f"{name} is a probability, 0 to 1; got {value.tolist()}")
-        if labels_per_item is not None and labels_per_item < 2:
-            raise DesignError("the alt-test needs 2 human labels per item; set labels_per_item to 2 or more")
-        source = Source.of(CATEGORIES if scale is None else scale, prior, spread)
+        noise = np.array((NOISE,) if s.annotator_noise is None else s.annotator_noise, dtype=float)
+        if not len(noise):
+            raise DesignError("annotator_noise is a probability, 0 to 1; got []")
+        judged = float(noise.mean()) if s.judge_noise is None else s.judge_noise
+        source = Source.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
         # A table of two items in which everything the settings say about labels is checked.
-        template = simulate(
-            2, 2, scale=source.scale, prior=prior, spread=spread, bias={"judge": judge_bias} if judge_bias else None
-        )
+        bias = {"judge": s.judge_bias} if s.judge_bias else None
+        template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
         name = f"{source.scale.spec} noise {_short(noise)} vs {judged:g}"
-        name += "".join(
-            f" {what} {_short(np.atleast_1d(value))}"
-            for what, value in (
-                ("bias", judge_bias or None), ("spread", spread or None), ("prior", prior), ("each", labels_per_item)
-            )
-            if value is not None
-        )  # fmt: skip
         return cls(
-            TestTable.of(template, settings), name, source, noise, judged, judge_bias, labels_per_item, most
+            AltTestTable.of(template, s.alt_test), name, source, noise, judged, s.judge_bias, s.labels_per_item, most
         )  # fmt: skip
 
     def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
@@ -455,7 +445,7 @@ class _Simulated(_World):
 class _Pilot(_World):
     """Studies drawn from labels at hand."""
 
-    table: TestTable
+    table: AltTestTable
     name: str
     judge: str
     labels: Floats
@@ -464,9 +454,9 @@ class _Pilot(_World):
     """(items,)"""
 
     @classmethod
-    def of(cls, pilot: Annotations, judge: str | None, settings: Settings, most: int) -> _Pilot:
+    def of(cls, pilot: Annotations, judge: str | None, settings: AltTestSettings, most: int) -> _Pilot:
         """Check the pilot."""
-        table = TestTable.of(pilot, settings)
+        table = AltTestTable.of(pilot, settings)
         if judge is None:
             if len(pilot.judges) != 1:
                 raise DesignError(f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one")
@@ -492,7 +482,7 @@ class _Pilot(_World):
             yield _Studies(
                 self.labels[items[:, :, None], part.members[:, None, :]],
                 self.judged[items],
-                self.table.panel.quality[part.members],
+                self.table.rule.quality[part.members],
             )
 
     def assumptions(self) -> tuple[str, ...]:
@@ -514,7 +504,7 @@ def _outcomes(
     passed, failed, winning = np.zeros((3, len(epsilons), len(sizes)))
     rho, told, tested_share, ranked = np.zeros((4, len(sizes)))
     for studies in world.studies(n_annotators, sizes[-1], n_studies, seed):
-        counts = score_studies(world.table, *studies, sizes)
+        counts = score_studies(world.table.rule, *studies, sizes)
         n = counts.sum(axis=(-1, -2))
         tested = n >= max(settings.min_items, 2)
         counts = np.where(tested[..., None, None], counts, 0.0)
@@ -531,7 +521,7 @@ def _outcomes(
             passed[e] += replace.sum(axis=0)
             failed[e] += (~replace & (losing >= max(settings.threshold, 0.5) - 1e-12)).sum(axis=0)
             winning[e] += omega.sum(axis=0)
-        average = decision.average_advantage(counts)
+        average = average_advantage(counts)
         rho += np.nansum(average, axis=0)
         told += np.count_nonzero(~np.isnan(average), axis=0)
         tested_share += tested.mean(axis=-1).sum(axis=0) / n_studies
@@ -575,7 +565,9 @@ def _wilson(count: Floats, n: int, z: float = 1.959963984540054) -> tuple[Floats
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def _notes(settings: Settings, sizes: tuple[int, ...], n_annotators: int, tested: Floats, ranked: Floats) -> list[str]:
+def _notes(
+    settings: AltTestSettings, sizes: tuple[int, ...], n_annotators: int, tested: Floats, ranked: Floats
+) -> list[str]:
     notes = []
     few = [(size, share) for size, share in zip(sizes, tested, strict=True) if share < 1 - 1e-9]
     if few:
@@ -596,23 +588,20 @@ def _notes(settings: Settings, sizes: tuple[int, ...], n_annotators: int, tested
 # -- checks and words -------------------------------------------------------------------------------
 
 
-def _whole(given: int | Sequence[int], name: str) -> tuple[int, ...]:
-    """Ascending different whole numbers of at least 2."""
-    values = sorted({int(v) for v in np.atleast_1d(np.asarray(given)).tolist()})
-    if not values or values[0] < 2:
-        raise DesignError(f"{name} must be whole numbers of at least 2; got {given}")
-    return tuple(values)
+def _listed(given: Any) -> tuple[Any, ...]:
+    """One number, or ascending different ones."""
+    return tuple(sorted(set(given))) if isinstance(given, list | tuple | np.ndarray) else (given,)
 
 
 def _epsilons(epsilon: float | Sequence[float] | None, annotators: Expertise | None) -> tuple[float, ...]:
     if annotators is not None:
         if epsilon is not None:
             raise DesignError("epsilon=... and annotators=... both set epsilon; give one")
-        return (Settings(annotators=annotators).tolerance,)
-    values = sorted({float(e) for e in np.atleast_1d(np.asarray(EPSILONS if epsilon is None else epsilon)).tolist()})
-    if not values or values[0] < 0 or values[-1] > 1:
+        return (AltTestSettings(annotators=annotators).tolerance,)
+    values = _listed(EPSILONS if epsilon is None else epsilon)
+    if not values:
         raise DesignError(f"epsilon must lie between 0 and 1; got {epsilon}")
-    return tuple(values)
+    return values
 
 
 def _short(values: Floats) -> str:

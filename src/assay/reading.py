@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
-from assay.data.formats import Rows, alt_test, tables
+from assay.data.formats import Rows, tables
 from assay.data.formats.joining import joined
-from assay.data.formats.offered import settle_scales
-from assay.data.formats.registry import format_of
-from assay.data.scales import Preference, Scale, parse_scale
-from assay.errors import DataError
+from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
+from assay.data.scales import Scale, parse_scale
 
-Layout = Literal["long", "wide"]
+if TYPE_CHECKING:
+    from assay.study.definition import Study
 
 
 def read(
@@ -90,74 +89,64 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
+    own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
     paths = _paths(source)
     if len(paths) == 1 and (paths[0] / "study.yaml").is_file():
-        from assay.study.study import load_study
+        from assay.study.definition import load_study
 
-        return load_study(paths[0]).annotations()
+        return study_labels(load_study(paths[0]))
     own_item = None if item == "item" or not isinstance(item, str) else item
-    parts = [_rows_of(path, own_item, format, options) for path in paths]
-    rows = joined(parts) if parts else _rows_of_frame(source, label if isinstance(label, str) else None)
-    scales: Scale | Mapping[str, Scale] | None = _scales(scale)
-    if rows.scales is not None:
-        rows, scales = settle_scales(rows, scales)
-        item = "item"
-    if not isinstance(item, str):
-        rows, item = tables.one_item_of(rows, item), "item"
-    if not isinstance(label, str):
-        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
-    if layout == "wide":
-        rows = tables.unpivot(rows, item, columns)
-        item, annotator, label = "item", "annotator", "label"
-    elif columns is not None:
-        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
-    frame = rows.labels
-    if rows.untyped and label in frame.columns:
-        wanted = None if scales is None else _numbers_wanted(scales)
-        typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
-        names = (item, annotator, criterion or "criterion", label, "_row")
-        frame = tables.numbers_where_all_are(frame.with_columns(typed), leave=names)
-    return Annotations.from_frame(
-        frame,
+    parts = [rows_of(path, own_item, format, options) for path in paths]
+    made = annotations_of(
+        joined(parts) if parts else _rows_of_frame(source, label if isinstance(label, str) else None),
         item=item,
         annotator=annotator,
         label=label,
         criterion=criterion,
+        scale=_scales(scale),
+        layout=layout,
+        columns=columns,
+        judges=judges,
+        items=None if items is None else _beside(items),
+        annotators=None if annotators is None else _beside(annotators),
         repeat=repeat,
         kind=kind,
-        judges=rows.judges if judges is None else judges,
-        scale=scales,
         conditions=conditions,
-        items=rows.items if items is None else _beside(items),
-        annotators=rows.annotators if annotators is None else _beside(annotators),
         split_item=split_item,
-        reading=rows.reading,
     )
+    return replace(made, names={**own_name, **made.names})
 
 
-def _path(source: str | os.PathLike[str]) -> Path:
-    path = Path(source).expanduser()
-    if not path.exists():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
-        hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
-        raise DataError(f"there is no file or folder '{path}'{hint}")
-    return path
+def study_labels(study: Study, store: str | None = None) -> Annotations:
+    """Everything that people and judges have answered so far in a study, as the one table.
+
+    Parameters
+    ----------
+    study : Study
+        See `assay.study.definition.load_study`.
+    store : str, optional
+        A database in place of the one in the folder: a path or ``postgresql://…``.
+
+    Raises
+    ------
+    StudyError
+        While there is no answer with a label.
+    """
+    from assay.study.store.opening import open_store
+
+    with open_store(study, store) as opened:
+        from assay.study.store.intake import sync_study
+        from assay.study.store.table import stored_annotations
+
+        sync_study(opened, study)
+        return stored_annotations(opened)
 
 
 def _paths(source: Any) -> list[Path]:
     """The files of a source; none where it is a frame."""
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
-        return [_path(one) for one in source]
-    return [_path(source)] if isinstance(source, str | os.PathLike) else []
-
-
-def _rows_of(path: Path, item: str | None, format: str, options: Mapping[str, Any]) -> Rows:  # noqa: A002
-    chosen = format_of(path, format)
-    if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
-        raise DataError(
-            f"the folder '{path}' holds no study.yaml, no {alt_test.HUMANS} and no Parquet files; name a file in it"
-        )
-    return chosen.rows(path, item, options)
+        return [existing(one) for one in source]
+    return [existing(source)] if isinstance(source, str | os.PathLike) else []
 
 
 def _rows_of_frame(source: Any, label: str | None) -> Rows:
@@ -173,12 +162,7 @@ def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | di
     return {name: parse_scale(one) if isinstance(one, str) else one for name, one in scale.items()}
 
 
-def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
-    each = [scales] if isinstance(scales, Scale) else list(scales.values())
-    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
-
-
 def _beside(frame: Any) -> pl.DataFrame:
     if not isinstance(frame, str | os.PathLike):
         return to_polars(frame)
-    return tables.read_table(_path(frame)).labels.drop("_row", strict=False)
+    return tables.read_table(existing(frame)).labels.drop("_row", strict=False)

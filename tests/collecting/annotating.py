@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import sqlalchemy as sa
@@ -33,12 +33,18 @@ from fastapi.testclient import TestClient
 
 from assay.collecting.app import make_app
 from assay.collecting.design import Design
-from assay.collecting.invitations import Signer, find, invite
-from assay.study import schema
-from assay.study.store import Store
-from assay.study.study import Study, load_study
+from assay.collecting.invitations import Signer, invite
+from assay.study.definition import Study, load_study
+from assay.study.store import tables
+from assay.study.store.answers import history
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
+from assay.study.store.people import find
+from waiting import wait_until
 
 SECRET = "a secret for tests alone, 32 signs"
+T = TypeVar("T")
 STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
 
 
@@ -70,7 +76,7 @@ def invite_people(
     study: Study, store: Store, people: Iterable[str] | Mapping[str, Mapping[str, Any]], secret: str = SECRET
 ) -> dict[str, str]:
     """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
-    store.take_in(study)
+    sync_study(store, study)
     design = Design(study, store)
     attributes = people if isinstance(people, Mapping) else {name: {} for name in people}
     for name, about in attributes.items():
@@ -93,11 +99,12 @@ def lead_path(study: Study, secret: str = SECRET) -> str:
 # -- its server -------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    """A port that nothing listened on a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def reserved_port() -> socket.socket:
+    """A socket that holds a port: nobody else is given it, and only who is told of it can listen there."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
 
 
 class Server:
@@ -105,7 +112,8 @@ class Server:
 
     def __init__(self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET) -> None:
         self.folder, self.store, self.workers, self.secret = folder, store, workers, secret
-        self.port = free_port()
+        self._held = reserved_port()
+        self.port = int(self._held.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,11 +133,12 @@ class Server:
                 env=os.environ | {"ASSAY_SECRET": self.secret},
                 start_new_session=True,
             )
-        until = time.monotonic() + wait
-        while not self.healthy():
-            if self._process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
-            time.sleep(0.02)
+        process = self._process
+        wait_until(lambda: self.healthy() or process.poll() is not None, self._said, seconds=wait)
+        assert process.poll() is None, self._said()
+
+    def _said(self) -> str:
+        return f"the server did not start:\n{self.log.read_text()[-4000:]}"
 
     def healthy(self) -> bool:
         """Whether it answers."""
@@ -150,6 +159,11 @@ class Server:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
+    def close(self) -> None:
+        """End it for good, and give its port back."""
+        self.kill()
+        self._held.close()
+
     @property
     def pid(self) -> int:
         """Of the process that was started."""
@@ -161,7 +175,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
+        self.close()
 
 
 # -- wires ------------------------------------------------------------------------------------------
@@ -424,38 +438,40 @@ class Annotator:
         body = {"task": task, "key": str(uuid.UUID(int=self.chance.getrandbits(128))), "revision": 0}
         return body | {"labels": dict(labels or {}), "seconds": 1.5} | rest
 
-    def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, tries: int = 600, **rest: Any) -> Reply:
+    def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, **rest: Any) -> Reply:
         """Post an answer until the server says that it is saved, with one key, as the script does."""
         body = self.body(task, labels, **rest)
-        for _ in range(tries):
-            begun = time.perf_counter()
-            try:
-                reply = self.send("POST", "/answers", body)
-            except LostError:
-                time.sleep(0.1)
-                continue
-            if reply.status == 200:
-                self.waits.append(time.perf_counter() - begun)
-                self.saved.append(body | {"revision": reply.json()["revision"]})
-                return reply
-            if reply.status < 500:
-                raise AssertionError((reply.status, reply.text))
-            time.sleep(0.1)
-        raise AssertionError("the server did not come back")
 
-    def again(self, what: Callable[[], Any], tries: int = 600) -> Any:
-        """Do something that reads, as often as it takes."""
-        for _ in range(tries):
+        def post() -> Reply | None:
+            begun = time.perf_counter()
+            reply = self.send("POST", "/answers", body)
+            if reply.status >= 500:
+                return None
+            assert reply.status == 200, (reply.status, reply.text)
+            self.waits.append(time.perf_counter() - begun)
+            return reply
+
+        found = self.again(post)
+        self.saved.append(body | {"revision": found.json()["revision"]})
+        return found
+
+    def again(self, what: Callable[[], T | None]) -> T:
+        """Do something as often as it takes until the server answers it."""
+
+        def once() -> T | None:
             try:
                 return what()
             except LostError:
-                time.sleep(0.1)
-        raise AssertionError("the server did not come back")
+                return None
 
-    def work_through(self, most: int | None = None, think: Callable[[], None] = lambda: None, patience: int = 0) -> str:
+        return wait_until(once, "the server did not come back", every=0.1)
+
+    def work_through(
+        self, most: int | None = None, think: Callable[[], None] = lambda: None, patience: float = 0
+    ) -> str:
         """Answer what comes until there is nothing more, or so many are answered; why it ended.
 
-        Where others hold what is left, look again every half second, ``patience`` times.
+        Where others hold what is left, wait so many seconds for it.
         """
         done = 0
         self.again(self.join)
@@ -463,11 +479,7 @@ class Annotator:
         last = 0
         while most is None or done < most:
             if not queue:
-                queue, rest = self.again(partial(self.pages, last))
-                if not queue and rest["end"] is not None and rest["end"]["kind"] == "empty" and patience:
-                    patience -= 1
-                    time.sleep(0.5)
-                    continue
+                queue, rest = self._next(last, patience)
                 if not queue and rest["end"] is not None:
                     return str(rest["end"]["kind"])
                 if not queue and last == 0:
@@ -481,6 +493,16 @@ class Annotator:
             self.keep(task)
             done += 1
         return "enough"
+
+    def _next(self, after: int, patience: float) -> tuple[list[TaskOnPage], dict[str, Any]]:
+        """The tasks after a page; with patience, not before there are some or nothing more can come."""
+
+        def look() -> tuple[list[TaskOnPage], dict[str, Any]] | None:
+            tasks, rest = self.again(partial(self.pages, after))
+            held_by_others = not tasks and rest["end"] is not None and rest["end"]["kind"] == "empty"
+            return None if held_by_others and patience else (tasks, rest)
+
+        return wait_until(look, "others kept what is left", seconds=patience, every=0.5)
 
 
 # -- a study served in this process ------------------------------------------------------------------
@@ -506,7 +528,7 @@ class Served:
         self.heard: list[Reply] = []
         """Every reply to anybody but the lead."""
         self.study = load_study(folder)
-        self.store = self.study.open_store(store)
+        self.store = open_store(self.study, store)
         try:
             self.links = invite_people(self.study, self.store, people)
             self.app = make_app(self.study, self.store, SECRET)
@@ -554,7 +576,7 @@ class Served:
 
     def history(self) -> list[dict[str, Any]]:
         """Every answer that was ever given, first to last; labels and what was shown as they were."""
-        rows = self.store.history().to_dicts()
+        rows = history(self.store).to_dicts()
         for row in rows:
             for column in ("label", "shown"):
                 row[column] = None if row[column] is None else json.loads(row[column])
@@ -581,7 +603,7 @@ def prepared(folder: Path, people: int, answers: int, overlap: int, store: str |
     ]
     write_study(folder, items=rows, people={"overlap": overlap, "quota": answers, "instructions": "Read all of it."})
     study = load_study(folder)
-    with study.open_store(store) as opened:
+    with open_store(study, store) as opened:
         return invite_people(study, opened, [f"person {n:03d}" for n in range(people)])
 
 
@@ -595,7 +617,7 @@ def run_people(server: Server, links: dict[str, str], think: float) -> tuple[lis
         pause: Callable[[], None] = lambda: time.sleep(think * (0.5 + chance.random()))  # noqa: E731
         try:
             time.sleep(think * chance.random())
-            end = person.work_through(think=pause, patience=240)
+            end = person.work_through(think=pause, patience=120)
             if end != "done":
                 wrong.append(f"{person.link}: {end} after {len(person.saved)}")
         except Exception as error:
@@ -625,9 +647,9 @@ def verify(people: Sequence[Annotator], where: Store, overlap: int, quota: int |
     """What does not hold, in words; nothing where all does."""
     wrong = []
     with where.reading() as db:
-        rows = db.execute(sa.select(schema.answers)).all()
-        tasks = {row.id: row for row in db.execute(sa.select(schema.tasks)).all()}
-        n_items = db.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
+        rows = db.execute(sa.select(tables.answers)).all()
+        tasks = {row.id: row for row in db.execute(sa.select(tables.tasks)).all()}
+        n_items = db.execute(sa.select(sa.func.count()).select_from(tables.items)).scalar_one()
     kept: dict[tuple[int, str], list[object]] = {}
     for row in rows:
         kept.setdefault((row.shown["task"], row.request_key.rpartition("/")[2]), []).append(row)
@@ -679,6 +701,6 @@ def simulate(
         stop.set()
         killer.join()
     seconds = time.perf_counter() - begun
-    with load_study(folder).open_store(store) as opened:
+    with open_store(load_study(folder), store) as opened:
         wrong += verify(found, opened, overlap, answers)
     return found, wrong, done[0], seconds

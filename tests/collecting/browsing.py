@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +20,11 @@ import sqlalchemy as sa
 import yaml
 from annotating import Server, invite_people
 
-from assay.study import schema
-from assay.study.store import Store
-from assay.study.study import Study, load_study
+from assay.study.definition import Study, load_study
+from assay.study.store import tables
+from assay.study.store.connection import Store
+from assay.study.store.opening import open_store
+from waiting import wait_until
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
 VENDOR = Path(__file__).parent / "vendor"
@@ -58,14 +59,14 @@ class Site:
             (folder / name).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
         (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False, allow_unicode=True), encoding="utf-8")
         self.study: Study = load_study(folder)
-        self.store: Store = self.study.open_store()
+        self.store: Store = open_store(self.study)
         self.server = Server(folder)
         self.url = self.server.url
         self.server.start()
 
     def close(self) -> None:
         """End server and store."""
-        self.server.kill()
+        self.server.close()
         self.store.close()
 
     def invite(self, name: str) -> str:
@@ -76,9 +77,9 @@ class Site:
 
     def answers(self, name: str) -> list[dict[str, Any]]:
         """All answers of a person, oldest first, with item and question."""
-        a, s, q = schema.assignments.c, schema.answers.c, schema.questions.c
-        joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(
-            schema.questions, q.id == a.question
+        a, s, q = tables.assignments.c, tables.answers.c, tables.questions.c
+        joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(
+            tables.questions, q.id == a.question
         )
         columns = (a.item, q.name.label("question"), s.label, s.status, s.reason, s.comment, s.flag, s.revision)
         query = sa.select(*columns, s.seconds, s.shown).select_from(joined)
@@ -89,18 +90,17 @@ class Site:
         """The labels of a person, oldest first."""
         return [row["label"] for row in self.answers(name) if question in (None, row["question"])]
 
-    def wait_for(self, name: str, count: int, seconds: float = 10) -> list[dict[str, Any]]:
+    def wait_for(self, name: str, count: int) -> list[dict[str, Any]]:
         """The answers of a person once there are so many."""
-        until = time.monotonic() + seconds
-        while len(found := self.answers(name)) < count and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: len(self.answers(name)) >= count, lambda: f"{name} has {self.labels(name)}, not {count}")
+        found = self.answers(name)
         assert len(found) == count, f"{len(found)} answers of {name}, not {count}"
         return found
 
     def drafts(self) -> list[dict[str, Any]]:
         """What is kept of half-written answers."""
         with self.store.reading() as db:
-            return [dict(row) for row in db.execute(sa.select(schema.drafts)).mappings()]
+            return [dict(row) for row in db.execute(sa.select(tables.drafts)).mappings()]
 
 
 def _json(row: dict[str, Any]) -> str:
@@ -136,13 +136,16 @@ class Browser:
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
 
-    def visit(self, link: str, *, instructions: bool = False, **options: Any) -> Any:
-        """A page of a new visitor who follows their link."""
+    def visit(self, link: str, *, instructions: bool = False, stopped_clock: bool = False, **options: Any) -> Any:
+        """A page of a new visitor who follows their link; a stopped clock goes on when it is told to."""
         options = {"viewport": {"width": 1200, "height": 850}, "reduced_motion": "reduce", **options}
         context = self._browser.new_context(**options)
         context.set_default_timeout(20000)  # the machine may be busy
         self._contexts.append(context)
         context.on("page", self._watch)
+        if stopped_clock:
+            context.clock.install(time=1_800_000_000)
+            context.clock.pause_at(1_800_000_001)
         page = context.new_page()
         page.goto(link)
         if not instructions:

@@ -16,13 +16,28 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import Served, write_study
 from browsing import Browser, in_thread
 
-from assay.study.store import Store
+from assay.study.store.connection import Store
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 class Clock:
-    """The store's clock, so many seconds ahead."""
+    """The store's clock, so many seconds ahead; it can be stopped."""
 
     ahead = 0.0
+    stopped: float | None = None
+
+    def now(self) -> float:
+        return (time.time() if self.stopped is None else self.stopped) + self.ahead
+
+    def stop(self) -> None:
+        self.stopped = time.time()
 
     def later(self, *, minutes: float = 0, days: float = 0) -> None:
         self.ahead += minutes * 60 + days * 86400
@@ -31,7 +46,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(Store, "now", lambda self, db: time.time() + found.ahead)
+    monkeypatch.setattr(Store, "now", lambda self, db: found.now())
     return found
 
 

@@ -24,8 +24,13 @@ from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
 from assay.collecting.triplets import PairCounts, Sampler
 from assay.errors import StudyError
-from assay.study.store import Store
-from assay.study.study import load_study
+from assay.estimation.result import Exclusion
+from assay.study.definition import load_study
+from assay.study.store import people
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
+from assay.study.store.table import stored_annotations
 
 DAY = 86400.0
 STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
@@ -44,17 +49,17 @@ class Site:
         text = questions + "people:\n" + textwrap.indent(textwrap.dedent(people).strip() or "seed: 0", "  ") + "\n"
         (folder / "study.yaml").write_text(text)
         self.study = load_study(folder)
-        self.store = self.study.open_store(url)
+        self.store = open_store(self.study, url)
         try:
-            self.store.take_in(self.study)
+            sync_study(self.store, self.study)
             self.design = Design(self.study, self.store)
             self.assigner = Assigner(self.design)
         except StudyError:
             self.store.close()
             raise
 
-    def person(self, name: str, **attributes: str) -> invitations.Person:
-        return invitations.find(self.store, name) or invitations.invite(self.design, name, attributes)
+    def person(self, name: str, **attributes: str) -> people.Person:
+        return people.find(self.store, name) or invitations.invite(self.design, name, attributes)
 
     def hold(self, name: str, after: int = 0, most: int = 1):
         return self.assigner.hold(self.person(name), after, most)
@@ -78,9 +83,9 @@ class Site:
 
     def item_of(self, task) -> str:
         with self.store.reading() as db:
-            from assay.study import schema
+            from assay.study.store import tables
 
-            t = schema.tasks.c
+            t = tables.tasks.c
             import sqlalchemy as sa
 
             return str(db.execute(sa.select(t.item).where(t.id == task.id)).scalar_one())
@@ -221,7 +226,7 @@ def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answe
     assert made.hold("ana").pages == ()
     saved = made.answer("ana", late, 5)
     assert saved.extra
-    table = made.store.annotations()
+    table = stored_annotations(made.store)
     rows = dict(zip(table.labels["annotator"], table.column("extra"), strict=True))
     assert rows == {"ana": True, "ben": None}
 
@@ -265,9 +270,9 @@ def test_checks_come_after_so_many_items_and_do_not_count(site, tmp_path):
     with made.store.reading() as db:
         session = made.design.sessions("ana")[0]
         assert progress(made.design, db, made.person("ana"), session) == {"done": 10, "total": 10}
-    table = made.store.annotations()
+    table = stored_annotations(made.store)
     assert not set(table.labels["item"]) & {"c1", "c2"}
-    assert ("the item is an attention check", 2) in table.reading.left_out
+    assert Exclusion("row", 2, "the item is an attention check") in table.reading.exclusions
 
 
 def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):
@@ -290,7 +295,7 @@ def test_an_item_is_shown_as_it_was_given_and_what_it_said_is_kept(site, tmp_pat
     (task,) = made.tasks("ana", made.hold("ana").pages)
     assert task.fields[0].text == "text 0"
     (tmp_path / "study0" / "items.csv").write_text("item,review\nr00,another text\n")
-    made.store.take_in(load_study(tmp_path / "study0"))
+    sync_study(made.store, load_study(tmp_path / "study0"))
     (again,) = made.tasks("ana", [1])
     assert again.fields[0].text == "text 0"
     (new,) = made.tasks("ben", made.hold("ben").pages)
@@ -303,7 +308,7 @@ def test_a_share_comes_again_with_others_between(site):
     again = [item for item, number in Counter(order).items() if number == 2]
     assert len(again) == 3
     assert all(order.index(item, order.index(item) + 1) - order.index(item) > 3 for item in again[:2])
-    repeats = made.store.annotations().labels
+    repeats = stored_annotations(made.store).labels
     assert sorted(repeats.filter(repeats["repeat"] == 2)["item"]) == sorted(again)
 
 
@@ -331,7 +336,7 @@ def test_a_session_for_each_scale_the_next_one_closed_until_its_time(site, clock
     assert len(set(seen)) == 3
     orders = {tuple(made.assigner.order("ana", one)) for one in drawn}
     assert len(orders) > 1
-    assert made.store.annotations().conditions == ("scale",)
+    assert stored_annotations(made.store).conditions == ("scale",)
     others = {tuple(one.condition for one in made.design.sessions(f"p{n}")) for n in range(40)}
     assert len(others) == 6
 
@@ -369,7 +374,7 @@ def test_sides_are_drawn_kept_and_undone(site):
         (shown,) = made.tasks("ana", held.pages)
         assert shown.questions[0].given == '"first"'
     assert 8 < Counter(sides)["gpt"] < 32
-    table = made.store.annotations()
+    table = stored_annotations(made.store)
     # Left was always chosen: the label says whose text stood there.
     assert Counter(table.labels["label"]) == {-1: Counter(sides)["gpt"], 1: Counter(sides)["llama"]}
     assert set(table.column("position")) == {1}
@@ -389,7 +394,7 @@ def test_triplets_are_drawn_while_people_answer_until_every_pair_was_seen(site):
     assert min(pairs.values()) == 2
     assert max(pairs.values()) <= 4
     assert made.hold("ana").end.kind == "done"
-    table = made.store.annotations()
+    table = stored_annotations(made.store)
     assert len(table.labels) == len(triplets)
     assert {"first", "second", "third", "first_item", "second_item", "third_item"} <= set(table.items.columns)
     assert set(table.labels["label"]) <= {"A", "B", "C"}
@@ -463,7 +468,7 @@ def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
     for thread in threads:
         thread.join()
     assert failed == []
-    labels = made.store.annotations().labels
+    labels = stored_annotations(made.store).labels
     assert set(Counter(labels["item"]).values()) == {3}
     assert len(labels) == len(labels.unique(["item", "annotator"])) == 36
     made.store.close()

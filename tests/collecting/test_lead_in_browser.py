@@ -13,6 +13,8 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
 from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
 
+from waiting import wait_until
+
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {},
     "dark": {"color_scheme": "dark"},
@@ -105,11 +107,7 @@ def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -
     mine.locator("summary:has-text('Make a new link')").click()
     mine.locator("button:has-text('Make a new link')").click()
     page.wait_for_selector("#said:has-text('There is a new link for Chi')")
-    until = 100
-    while field.input_value() == first and until:
-        page.wait_for_timeout(50)
-        until -= 1
-    assert field.input_value() != first
+    wait_until(lambda: field.input_value() != first, "the old link still stands there")
     mine.locator("summary:has-text('End their link')").click()
     mine.locator("button.danger").click()
     mine.locator(".tag:text-is('ended')").wait_for()
@@ -125,6 +123,6 @@ def test_pause_open_and_a_server_that_is_away(browser: Browser, site: Site) -> N
     page.click("text=Open the study again")
     page.wait_for_selector("h2:text-is('The study is open')")
     page.context.set_offline(True)
-    page.wait_for_selector("#connection-words:text-is('Can not reach the server; trying again')")
+    page.wait_for_selector("#connection-words:text-is('Cannot reach the server; trying again')")
     page.context.set_offline(False)
     page.wait_for_selector("#connection-words:text-is('Live')")

@@ -17,7 +17,8 @@ from assay.collecting import agreed, overview
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
-from assay.study import schema
+from assay.study.store import tables
+from assay.study.store.table import stored_annotations
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
 FIXED = {"order": "fixed", "ahead": 1}
@@ -28,7 +29,7 @@ def look(page: Served) -> Overview:
 
 
 def item_of(page: Served, task: int) -> str:
-    (row,) = page.rows(schema.tasks, schema.tasks.c.id == task)
+    (row,) = page.rows(tables.tasks, tables.tasks.c.id == task)
     return str(row.item)
 
 
@@ -99,7 +100,7 @@ def test_a_small_study_by_hand(serve: Any, url: str) -> None:
 def test_places_that_somebody_holds(serve: Any, clock: Any) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1, "reserve": 10}, who=["ana", "ben"])
     ana = page.annotator("ana")
-    held = len(page.rows(schema.tasks))
+    held = len(page.rows(tables.tasks))
     (short,) = look(page).short
     assert held > 0
     assert short.held == held == sum(one.held for one in short.first)
@@ -206,7 +207,7 @@ def test_pairs_of_triplets(serve: Any) -> None:
     assert "Triplets are drawn when people begin" in page.lead().send("GET", "/lead").text
     ana = page.annotator()
     ana.work_through(1)
-    drawn = len(page.rows(schema.items, schema.items.c.role == "triplet"))
+    drawn = len(page.rows(tables.items, tables.items.c.role == "triplet"))
     found = watch.look()
     assert found.pairs is not None
     assert found.pairs.triplets == drawn > 0
@@ -286,7 +287,7 @@ def test_agreement_is_that_of_assay_on_the_same_table(serve: Any, scale: Any, co
         labels = {f"i{n:03d}": 1 + (n + shift * (n % 3 == 0)) % 5 for n in range(8)}
         work(page, page.annotator(name), {k: str(v) if isinstance(scale, list) else v for k, v in labels.items()})
     (found,) = look(page).agreement
-    table = assay.agreement(page.store.annotations(), who=["humans"], coefficients=[coefficient]).table
+    table = assay.agreement(stored_annotations(page.store), who=["humans"], coefficients=[coefficient]).table
     (row,) = table.to_dicts()
     assert (found.estimate, found.low, found.high) == (row["estimate"], row["low"], row["high"])
     assert (found.items, found.people, found.reason) == (8, 2, "")
@@ -305,7 +306,7 @@ def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
         work(page, page.annotator(name), {f"i{n:03d}": words[(n + shift * (n % 3 == 0)) % 4] for n in range(8)})
     (found,) = look(page).agreement
     assert found.title == "Krippendorff's α, nominal"
-    own = assay.krippendorff_alpha(page.store.annotations(), level="nominal")
+    own = assay.krippendorff_alpha(stored_annotations(page.store), level="nominal")
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 

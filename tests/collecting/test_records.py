@@ -17,13 +17,13 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import SECRET, STARS, Annotator, Served, link_of
 
 import assay
-from assay.collecting import invitations
 from assay.collecting.forms import PageForm
 from assay.collecting.pages import pages_of
 from assay.collecting.records import README, archive, labels_csv
 from assay.errors import StudyError
-from assay.study import schema
-from assay.study.study import scale_of
+from assay.study.schema import scale_of
+from assay.study.store import people, tables
+from assay.study.store.table import stored_annotations
 
 FILES = ("answers", "tasks", "questions", "forms", "items", "contents", "people")
 
@@ -136,9 +136,9 @@ class Watching:
                 assert self.person.answer(task).status == 200
 
     def look(self) -> None:
-        me = invitations.find(self.page.store, self.name)
+        me = people.find(self.page.store, self.name)
         assert me is not None
-        mine = self.page.rows(schema.tasks, schema.tasks.c.annotator == self.name)
+        mine = self.page.rows(tables.tasks, tables.tasks.c.annotator == self.name)
         new = sorted({task.page for task in mine} - set(self.saw))
         for page in pages_of(self.page.design, me, new):
             self.saw[page.number] = shown(page, self.page.design.people.instructions)
@@ -362,7 +362,7 @@ def test_the_readme_names_every_column(serve: Any) -> None:
         if rows:
             assert named == list(rows[0])
         else:
-            assert set(named) == {column.name for column in schema.contents.columns}
+            assert set(named) == {column.name for column in tables.contents.columns}
 
 
 def test_an_empty_study(serve: Any) -> None:
@@ -395,7 +395,7 @@ def test_the_table_goes_back_into_assay(serve: Any, tmp_path: Any) -> None:
     content = labels_csv(page.store)
     (tmp_path / "labels.csv").write_bytes(content)
     again = assay.read(tmp_path / "labels.csv", scale="1-5")
-    own = page.store.annotations()
+    own = stored_annotations(page.store)
     key = ["item", "annotator", "criterion", "label"]
     assert again.labels.select(key).sort(key).equals(own.labels.select(key).sort(key))
     rows = list(csv.DictReader(io.StringIO(content.decode())))
@@ -410,5 +410,5 @@ def test_every_column_of_the_answers_and_no_text_of_items(serve: Any) -> None:
     assert set(header) == {
         *("item", "annotator", "criterion", "label", "order", "position", "place", "seconds", "kind", "role"),
     }
-    assert len(rows) == len(page.store.annotations())
+    assert len(rows) == len(stored_annotations(page.store))
     assert not {"source_text", "note", "by"} & set(header)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import assay.collecting
-from assay.study import schema
+from assay.study.store import tables
 
 MARKUP = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'><b>bold</b>&amp;</textarea></title>{{ 7*7 }}"
 SQL = "x'); DROP TABLE answers; --\" OR 1=1 /* $1 %s %(a)s ? :a \\"
@@ -189,7 +189,7 @@ def test_what_another_site_sends_is_refused(serve: Any, headers: dict[str, str])
     page = serve(who=("ana", "ben"), people={"consent": "Read this."})
     ana, lead = page.annotator(), page.lead()
     task = ana.work()[0]
-    before = [page.rows(table) for table in schema.TABLES]
+    before = [page.rows(table) for table in tables.TABLES]
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     posts = [
         (ana, "POST", "/answers", json.dumps(ana.body(task)).encode(), {"Content-Type": "application/json"}),
@@ -206,7 +206,17 @@ def test_what_another_site_sends_is_refused(serve: Any, headers: dict[str, str])
         reply = who.wire.send(method, path, {"Cookie": who.cookie, **kind, **headers}, body)
         assert reply.status == 403, (path, reply)
         check_headers(reply)
-    assert [page.rows(table) for table in schema.TABLES] == before
+    assert [page.rows(table) for table in tables.TABLES] == before
+
+
+def test_whoever_has_no_link_is_not_told_what_a_request_should_hold(serve: Any) -> None:
+    page = serve()
+    visitor = page.visitor()
+    replies = [visitor.send("GET", path) for path in ("/work/x", "/pages", "/pages?after=-1", "/images/x/x")]
+    replies += [visitor.send("POST", "/answers", {}), visitor.send("PUT", "/drafts/x", {}), visitor.form("/consent")]
+    assert {reply.status for reply in replies} == {401}
+    replies = [visitor.form(f"/lead/{path}") for path in ("people", "people/state", "people/link", "study", "reopen")]
+    assert {reply.status for reply in replies} == {403}
 
 
 def test_cookies_are_for_the_page_alone(serve: Any) -> None:
@@ -219,7 +229,8 @@ def test_cookies_are_for_the_page_alone(serve: Any) -> None:
     from assay.collecting.app import make_app
 
     secure = InProcess(TestClient(make_app(page.study, page.store, "another secret for tests", "https://x.example")))
-    from assay.collecting.invitations import Signer, find
+    from assay.collecting.invitations import Signer
+    from assay.study.store.people import find
 
     person = find(page.store, "ana")
     assert person is not None
@@ -344,7 +355,7 @@ def test_bodies_without_end_are_refused(serve: Any) -> None:
     with TestClient(page.app) as client:
         sent = client.post("/answers", content=endless(), headers=headers)
     assert sent.status_code == 413
-    assert page.rows(schema.answers) == []
+    assert page.rows(tables.answers) == []
     assert ana.send("POST", "/answers", body).status == 200
 
 
@@ -401,7 +412,7 @@ ODD_TEXTS = (
 def test_sql_and_odd_signs_in_every_field_are_text_and_nothing_else(serve: Any, url: str) -> None:
     page = serve(questions=[STARS, WHY], store=url, items=40)
     ana, lead = page.annotator(), page.lead()
-    tables = [table.name for table in schema.TABLES]
+    names = [table.name for table in tables.TABLES]
     queue = ana.work()
     for odd in ODD_TEXTS:
         task = queue.pop(0) if queue else (queue := ana.work()).pop(0)
@@ -431,7 +442,7 @@ def test_sql_and_odd_signs_in_every_field_are_text_and_nothing_else(serve: Any, 
         assert lead.send("GET", "/lead").status == 200, odd
         assert ana.send("GET", "/work").status == 200, odd
     with page.store.reading() as db:
-        for name in tables:
+        for name in names:
             db.execute(sa.text(f"select count(*) from {name}")).scalar_one()
     reasons = [row["comment"] for row in page.history() if row["comment"]]
     assert SQL in reasons
@@ -487,7 +498,7 @@ def test_bodies_that_no_browser_sends(serve: Any, url: str) -> None:
         assert ana.send("GET", f"/work/{task.page}").status == 200
     for kind in kinds[1:]:  # a form of another site could send these kinds; only JSON is read
         assert ana.send("POST", "/answers", good, {"Content-Type": kind}).status in (400, 415, 422), kind
-    assert page.rows(schema.answers) == []
+    assert page.rows(tables.answers) == []
     # A key that stands twice is read as one of them, and what is stored fits the scale either way.
     twice = good.replace(b'"labels": {', b'"labels": {"%s": 99, ' % task.questions[0].id.encode())
     assert ana.send("POST", "/answers", twice, {"Content-Type": "application/json"}).status in (200, 422)

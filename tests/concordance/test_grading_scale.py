@@ -145,7 +145,7 @@ def test_repeats_and_missing_labels():
 def test_one_seed_one_number_and_bootstraps_too(labels):
     one, two = (grading_scale_study(labels, method="percentile", n_resamples=300, seed=4) for _ in range(2))
     assert one.alignment.equals(two.alignment)
-    assert "bootstrap" in one.interval
+    assert "bootstrap" in one.run.interval
 
 
 def test_pictures_and_storage(study):

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studies import from_grid, ordinal_grid
 
-from assay.concordance import sheet as sheets
 from assay.concordance.categorical import (
     cohen_kappa,
     exact_agreement,
@@ -23,6 +22,7 @@ from assay.concordance.categorical import (
 )
 from assay.concordance.icc import icc, icc_table, nested_icc
 from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
+from assay.data import ratings as sheets
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Text
 from assay.errors import DataError, DesignError
@@ -194,7 +194,7 @@ def test_missing_cells_are_never_filled_with_means():
     assert icc(labels).estimate == pytest.approx(whole, abs=0.03)
     assert icc(from_grid(filled, Interval())).estimate < whole - 0.15
     complete = icc(labels, estimator="anova")
-    assert complete.left_out[0][0] == "items with a missing label"
+    assert complete.exclusions[0].reason == "a missing label"
     assert complete.n_items < 100
 
 
@@ -259,7 +259,7 @@ def test_nested_scores_average_what_the_result_says():
         (lambda t: bias(t["interval"], ["r0", "r1", "r2"]), "second minus first; got 3"),
         (lambda t: krippendorff_alpha(t["interval"], level="cardinal"), "nominal, ordinal, interval or ratio"),
         (lambda t: krippendorff_alpha(t["open"], level="ratio"), "labels of 0 or more"),
-        (lambda t: within_agreement(t["interval"], k=-1), "0 or more"),
+        (lambda t: within_agreement(t["interval"], k=-1), "0 or a larger number"),
         (lambda t: correlation(t["interval"], kind="rho"), "pearson, spearman or kendall"),
         (lambda t: icc(t["interval"], estimator="reml"), "anova or components"),
     ],
@@ -288,7 +288,7 @@ def test_an_unknown_annotator_is_named():
 def test_a_result_can_be_read_cited_and_stored():
     found = cohen_kappa(from_grid(ordinal_grid(30, 3, 0), Ordinal(1, 5)), weights="quadratic")
     assert found.table["annotators"].to_list() == ["r0, r1, r2", "r0 & r1", "r0 & r2", "r1 & r2"]
-    assert found.signature.startswith("qwk|items:30|annotators:3|labels:90|interval:jackknife-z")
+    assert found.signature.startswith("qwk|items:30|annotators:3|labels:90|scale:ordinal:1-5|interval:jackknife-z")
     assert "mean over 3 pairs" in found.summary().lower()
     stored = json.loads(json.dumps(found.to_dict()))
     assert stored["estimate"] == found.estimate

@@ -96,7 +96,7 @@ def test_krippendorff_2011_reliability_data(level, published):
     found = krippendorff_alpha(from_grid(KRIPPENDORFF, Ordinal(1, 5)), level=level)
     assert found.estimate == pytest.approx(published, abs=0.0005)
     assert found.n_items == 11
-    assert found.left_out == (("items without two labels to compare", 1),)
+    assert [str(e) for e in found.exclusions] == ["1 item: no two labels to compare"]
 
 
 def test_fleiss_1971_psychiatric_diagnoses():

@@ -12,8 +12,9 @@ from studies import from_grid
 from assay.concordance.categorical import krippendorff_alpha
 from assay.concordance.comparisons import WHO
 from assay.concordance.icc import icc, nested_icc
+from assay.concordance.measures import all_measures
 from assay.concordance.numerical import bias, correlation
-from assay.concordance.summary import agreement, all_measures
+from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, Ordinal
 from assay.errors import DataError, DesignError
@@ -57,7 +58,7 @@ def value(found, who, coefficient, first=None, second=None, group=None) -> dict:
 def test_every_kind_of_comparison_is_there(found):
     kinds = dict(found.shown().group_by("who").len().iter_rows())
     assert kinds == {
-        "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "any human": 3, "drawn human": 6,
+        "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "human pairs": 3, "random human": 6,
     }  # fmt: skip
     assert set(found.table["coefficient"]) == set(all_measures())
 
@@ -101,7 +102,7 @@ def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):
 
 def test_a_judge_like_a_person_is_not_shown_to_differ():
     shown = [
-        agreement(panel(seed=s, judge_noise=0.7), who=["any human"], coefficients=["qwk"]).differences["closer"][0]
+        agreement(panel(seed=s, judge_noise=0.7), who=["human pairs"], coefficients=["qwk"]).differences["closer"][0]
         for s in range(12)
     ]
     assert shown.count("not shown") >= 10
@@ -110,12 +111,12 @@ def test_a_judge_like_a_person_is_not_shown_to_differ():
 def test_any_human_is_the_mean_over_people_for_an_average(found):
     labels = panel()
     each = [bias(labels, [name, "good"]).estimate for name in labels.humans]
-    assert value(found, "any human", "bias", second="good")["estimate"] == pytest.approx(np.mean(each))
+    assert value(found, "human pairs", "bias", second="good")["estimate"] == pytest.approx(np.mean(each))
 
 
 def test_drawn_humans_hover_around_any_human(found):
-    drawn = value(found, "drawn human", "spearman", second="good")
-    any_human = value(found, "any human", "spearman", second="good")
+    drawn = value(found, "random human", "spearman", second="good")
+    any_human = value(found, "human pairs", "spearman", second="good")
     assert drawn["estimate"] == pytest.approx(any_human["estimate"], abs=0.01)
     # One person for each item shows less than all four do.
     assert drawn["high"] - drawn["low"] > any_human["high"] - any_human["low"]
@@ -125,8 +126,8 @@ def test_drawn_humans_hover_around_any_human(found):
 def test_drawn_humans_by_brute_force():
     labels = panel(n=30)
     row = value(
-        agreement(labels, who=["drawn human"], coefficients=["pearson"], draws=3000),
-        "drawn human",
+        agreement(labels, who=["random human"], coefficients=["pearson"], draws=3000),
+        "random human",
         "pearson",
         second="good",
     )
@@ -161,17 +162,18 @@ def test_p_values_are_adjusted_within_a_coefficient(found):
 
 def test_nominal_labels_get_what_they_can_have():
     cells = np.random.default_rng(0).integers(1, 4, (50, 3))
-    found = (
-        agreement(from_grid(cells, Nominal(["1", "2", "3"]), names=["a", "b", "j"], judges=["j"])) if False else None
-    )
     votes = pl.DataFrame(
         {
-            "item": np.repeat(np.arange(50), 3),
+            "item": [f"i{i:06d}" for i in range(50) for _ in range(3)],
             "annotator": ["a", "b", "j"] * 50,
             "label": np.array(["x", "y", "z"])[cells.ravel() - 1],
         }
     )
     found = agreement(Annotations.from_frame(votes, judges=["j"], scale=Nominal(["x", "y", "z"])))
+    # Categories called 1, 2, 3 are no numbers either: the same coefficients with the same values.
+    figures = agreement(from_grid(cells, Nominal([1, 2, 3]), names=["a", "b", "j"], judges=["j"]))
+    assert figures.table["estimate"].equals(found.table["estimate"])
+    assert figures.table["coefficient"].equals(found.table["coefficient"])
     assert set(found.table["coefficient"]) == {
         "exact-agreement", "cohen-kappa", "scott-pi", "fleiss-kappa", "gwet-ac1", "krippendorff-alpha-nominal",
     }  # fmt: skip
@@ -216,7 +218,7 @@ def test_lesion_per_feature(real_data):
     labels = read(real_data / "alt_test" / "lesion", split_item="__", scale={
         "Asymmetry": "0-2", "Blue": "0-2", "Border": "0-2", "Dermo": "0-2", "Color": "1-6",
     })  # fmt: skip
-    found = agreement(labels, who=["humans", "judges", "any human"])
+    found = agreement(labels, who=["humans", "judges", "human pairs"])
     assert found.criteria == ("Asymmetry", "Blue", "Border", "Color", "Dermo")
     assert value_of_criterion(found, "Asymmetry") == pytest.approx(0.508, abs=0.001)
     closer = found.differences.filter((pl.col("coefficient") == "icc(a,1)") & (pl.col("criterion") == "Asymmetry"))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from assay.data.annotations import Annotations, Reading, natural
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
+from assay.estimation.result import Exclusion
 
 
 def frame_of(*rows, columns=("item", "annotator", "label")):
@@ -207,11 +208,11 @@ def test_a_mixture_of_numbers_and_text_in_memory_is_refused_by_row():
 def test_rows_without_a_label_are_left_out_and_counted():
     labels = labels_of(("a", "ann", 1.0), ("b", "ann", None), ("c", "ann", math.nan))
     assert len(labels) == 1
-    assert labels.reading.left_out == (("no label in it", 2),)
+    assert labels.reading.exclusions == (Exclusion("row", 2, "no label in it"),)
     assert labels.items["item"].to_list() == ["a"]
     text = labels_of(("a", "ann", "x"), ("b", "ann", " "), ("c", "ann", ""))
-    assert text.reading.left_out == (("no label in it", 2),)
-    assert text.reading.lines()[0] == "2 rows left out: no label in it"
+    assert text.reading.exclusions == (Exclusion("row", 2, "no label in it"),)
+    assert text.reading.lines()[0] == "2 rows excluded: no label in it"
 
 
 @pytest.mark.parametrize(
@@ -525,4 +526,50 @@ def test_the_table_is_not_changed_by_what_is_done_to_it():
 
 def test_what_was_read_in_lines():
     reading = Reading("x.csv", 9).without("no label in it", 1).without("nothing", 0).noted("labels taken as text")
-    assert reading.lines() == ["1 row left out: no label in it", "labels taken as text"]
+    assert reading.lines() == ["1 row excluded: no label in it", "labels taken as text"]
+
+
+# -- the user's own names ---------------------------------------------------------------------------
+
+OWN = Annotations.from_frame(
+    frame_of(*SMALL, columns=("id", "worker", "stars")), item="id", annotator="worker", label="stars", judges=["gpt"]
+)
+
+
+def test_columns_that_play_a_role_keep_the_users_name():
+    assert OWN.names == {"id": "item", "worker": "annotator", "stars": "label"}
+    assert OWN.where(worker="ann", stars=[1, 3]).labels.rows() == [("a", "ann", 1), ("b", "ann", 3)]
+    assert [value for value, _ in OWN.split("worker")] == ["ann", "bob", "gpt"]
+    assert OWN.column("stars").to_list() == [1, 2, 3, 3]
+    assert OWN.where(kind="human").where(id="b").n_items == 1
+    assert OWN.column_name("id") == OWN.column_name("item") == "item"
+    with pytest.raises(DataError, match="worker 'an' is not in the table; did you mean 'ann'"):
+        OWN.where(worker="an")
+    with pytest.raises(DataError, match="column 'wrker' is not in the table; did you mean 'worker'"):
+        OWN.where(wrker="ann")
+
+
+def test_a_name_that_is_also_another_column_means_that_column():
+    frame = frame_of(("a", "ann", 1), ("b", "ann", 2), columns=("id", "annotator", "label"))
+    items = pl.DataFrame({"item": ["a", "b"], "id": [7, 8]})
+    labels = Annotations.from_frame(frame, item="id", items=items)
+    assert labels.where(id=7).labels["item"].to_list() == ["a"]
+
+
+def test_a_condition_may_be_named_as_the_user_does():
+    frame = frame_of(("a", "ann", 1, 1), ("a", "ann", 2, 2), columns=("item", "annotator", "label", "run"))
+    labels = Annotations.from_frame(frame, repeat="run", conditions=["run"])
+    assert labels.conditions == ("repeat",)
+
+
+def test_a_split_item_keeps_no_name():
+    frame = frame_of(("a__x", "ann", 1), ("a__y", "ann", 2), columns=("id", "annotator", "label"))
+    assert Annotations.from_frame(frame, item="id", split_item="__").names == {}
+
+
+@pytest.mark.parametrize("table", [REPEATED, labels_of(*SMALL)])
+def test_an_unknown_rule_for_repeats_is_refused(table):
+    with pytest.raises(DesignError, match=r"repeats must be error, first, .* or each; got 'meen'; did you mean 'mean'"):
+        table.resolve_repeats("meen")
+    with pytest.raises(DesignError, match=r"repeats must be .*; got 'median'"):
+        table.resolve_repeats("median")

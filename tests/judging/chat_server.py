@@ -73,13 +73,24 @@ class ChatServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
+    def is_idle(self) -> bool:
+        """Whether nobody is connected, and nothing that was asked is still at work."""
+
+        async def look() -> bool:
+            for _ in range(10):  # turns of the loop, in which it hears of whoever came or went last
+                await asyncio.sleep(0)
+            assert self._runner.server is not None
+            return not self._runner.server.connections and not self.busy
+
+        return asyncio.run_coroutine_threadsafe(look(), self._loop).result(10)
+
     def _serve(self, started: threading.Event) -> None:
         async def main() -> None:
             self._loop = asyncio.get_running_loop()
             self._stop = asyncio.Event()
             app = web.Application()
             app.router.add_post("/v1/chat/completions", self._chat)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()

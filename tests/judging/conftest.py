@@ -10,7 +10,7 @@ import yaml
 pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
-from assay.study.study import Study, load_study
+from assay.study.definition import Study, load_study
 
 
 @pytest.fixture

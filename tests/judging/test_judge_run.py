@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -19,9 +21,15 @@ import pytest
 from chat_server import ChatServer, Say, faults, item_of
 
 from assay.errors import JudgeError, StudyError
+from assay.judging import client
 from assay.judging import run as run_module
 from assay.judging.run import estimate_study, judge_study
-from assay.study.study import load_study
+from assay.reading import study_labels
+from assay.study.definition import load_study
+from assay.study.store.answers import history
+from assay.study.store.opening import open_store
+from assay.study.store.table import stored_annotations
+from waiting import wait_until
 
 QUICK = {"first_wait": 0.005}
 PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
@@ -42,7 +50,7 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
         assert (done.answered, done.left, server.count) == (30, 0, 30)
         assert judge_study(study).answered == 0
         assert server.count == 30
-    labels = study.annotations()
+    labels = study_labels(study)
     assert labels.judges == ("m1",)
     assert labels.labels["label"].to_list() == [3] * 30
     assert str(labels.items["document"][0]) == "d0"
@@ -51,18 +59,20 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     assert "30 answered" in done.summary()
 
 
-def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study):
+def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    monkeypatch.setattr(client, "monotonic", itertools.count(100, 2.5).__next__)
     with ChatServer() as server:
         study = make_study(1, server.url, judge=PRICE)
         judge_study(study)
-    with study.open_store() as store:
-        (row,) = store.history().to_dicts()
+    with open_store(study) as store:
+        (row,) = history(store).to_dicts()
     assert row["reply"] == '{"label": 3}'
     assert len(row["fingerprint"]) == 64
     assert (row["tokens_in"], row["tokens_out"], row["model"]) == (100, 10, "tiny-served")
     assert row["cost"] == pytest.approx(0.0002)
-    assert 0 < row["latency"] < 5
-    assert abs(row["answered_at"] - time.time()) < 60
+    assert row["latency"] == 2.5
+    assert row["answered_at"] == 1_800_000_000
     assert row["counts"]
 
 
@@ -79,8 +89,8 @@ def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(m
     assert [n for _, n in rows(study, ends)] == [1] * 300
     # Every whole reply that the server sent is in the store: none was asked for and thrown away.
     assert sum(server.answered.values()) == rows(study, "select count(*) from answers")[0][0]
-    with study.open_store() as store:
-        missing = store.history().filter(pl.col("status") == "missing")
+    with open_store(study) as store:
+        missing = history(store).filter(pl.col("status") == "missing")
     assert missing["reason"].is_not_null().all()
     assert missing["reply"].is_not_null().all()
     assert missing["label"].is_null().all()
@@ -97,7 +107,7 @@ def test_a_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     assert (done.answered, done.reasked) == (3, 3)
     assert again[0]["messages"][2] == {"role": "assistant", "content": '{"label": 9}'}
     assert "not on the scale" in again[0]["messages"][3]["content"]
-    assert study.annotations().labels["label"].to_list() == [2, 2, 2]
+    assert study_labels(study).labels["label"].to_list() == [2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +130,8 @@ def test_what_can_not_be_read_twice_is_missing_with_its_reason_and_its_reply(mak
         assert server.count == 4, "a missing label is not paid for again"
     assert done.missing == 2
     assert any(reason in key for key in done.reasons)
-    with study.open_store() as store, pytest.raises(StudyError, match="no label yet"):
-        store.annotations()
+    with open_store(study) as store, pytest.raises(StudyError, match="no label yet"):
+        stored_annotations(store)
 
 
 def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
@@ -145,16 +155,29 @@ def test_a_service_that_is_not_there_stops_the_run(make_study):
         judge_study(study, **QUICK)
 
 
-def test_retry_after_is_obeyed(make_study):
-    times = []
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds that calls were made to wait; the clock stands still, and nobody waits."""
+    found = []
 
+    async def wait(self, seconds):
+        if seconds > 0:
+            found.append(seconds)
+
+    monkeypatch.setattr(client.Endpoint, "_sleep", wait)
+    monkeypatch.setattr(client, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(client, "Bucket", partial(client.Bucket, clock=lambda: 100.0))
+    return found
+
+
+def test_retry_after_is_obeyed(make_study, waits):
     def script(n, body, server):
-        times.append(time.monotonic())
-        return Say(status=429, headers={"Retry-After": "0.4"}) if n == 1 else Say()
+        return Say(status=429, headers={"Retry-After": "7"}) if n == 1 else Say()
 
     with ChatServer(script) as server:
         assert judge_study(make_study(1, server.url), **QUICK).answered == 1
-    assert times[1] - times[0] >= 0.4
+    assert waits
+    assert min(waits) >= 7
 
 
 def test_a_call_that_takes_too_long_is_made_again(make_study):
@@ -251,13 +274,12 @@ def test_openai_prices_are_known_offline(make_study, monkeypatch):
     assert 0 < estimate.cost < 0.01
 
 
-def test_requests_per_minute_are_kept(make_study):
+def test_requests_per_minute_are_kept(make_study, waits):
     with ChatServer() as server:
-        # 1,200 a minute are 20 a second; two seconds' worth may go at once, so 60 take about a second.
+        # 1,200 a minute are 20 a second; two seconds' worth may go at once, the rest one by one.
         study = make_study(60, server.url, limits={"concurrency": 60, "requests_per_minute": 1200})
-        begun = time.monotonic()
         assert judge_study(study).answered == 60
-    assert 0.9 < time.monotonic() - begun < 4
+    assert waits == pytest.approx([n / 20 for n in range(1, 21)])
 
 
 def test_a_busy_service_is_asked_less_at_once(make_study):
@@ -289,7 +311,7 @@ def test_two_runs_at_once_never_ask_the_same_question(make_study):
 
 RUN = """
 import sys
-from assay.study.study import load_study
+from assay.study.definition import load_study
 from assay.judging.run import judge_study
 judge_study(load_study(sys.argv[1]))
 """
@@ -299,6 +321,11 @@ def start(study):
     source = str(Path(run_module.__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": source}
     return subprocess.Popen([sys.executable, "-c", RUN, str(study.folder)], env=environment)
+
+
+def let_run(process, server, requests):
+    """Wait until a run has made so many requests, or has ended."""
+    wait_until(lambda: server.count >= requests or process.poll() is not None, "the run does not go on", every=0.001)
 
 
 def kill_and_resume(make_study, *, questions, kills, delay):
@@ -311,12 +338,11 @@ def kill_and_resume(make_study, *, questions, kills, delay):
             at = server.count
             process = start(study)
             goal = at + max(1, round((questions - at) / (kills - number + 2) * chance.uniform(0.2, 1.8)))
-            while server.count < goal and process.poll() is None:
-                time.sleep(0.001)
-            time.sleep(chance.uniform(0, 0.02))
+            let_run(process, server, goal)
+            time.sleep(chance.uniform(0, 0.02))  # no wait: between two requests any moment will do
             process.kill()
             process.wait()
-            time.sleep(3 * delay)  # replies that were under way reach nobody
+            wait_until(server.is_idle, "the server still answers a run that was killed")
             answers = rows(study, "select count(*) from answers")[0][0]
             flying = server.count - answers
             assert flying <= 10 * number
@@ -324,7 +350,7 @@ def kill_and_resume(make_study, *, questions, kills, delay):
         answers = rows(study, "select count(*), count(distinct assignment) from answers where status = 'valid'")
         assert answers == [(questions, questions)]
         assert server.count <= questions + flying
-    assert len(study.annotations()) == questions
+    assert len(study_labels(study)) == questions
     return server.count
 
 
@@ -341,8 +367,7 @@ def test_ctrl_c_lets_the_calls_in_flight_come_home(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
         study = make_study(500, server.url, judge=PRICE)
         process = start(study)
-        while server.count < 30:
-            time.sleep(0.005)
+        let_run(process, server, 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert rows(study, "select count(*) from answers")[0][0] == server.count < 500
@@ -378,7 +403,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     with ChatServer(lambda n, body, server: Say(json.dumps({"label": chance.randint(0, 5)}))) as server:
         study = make_study(60, server.url, judge={"repeats": 2}, conditions={"temperature": [0, 1]})
         judge_study(study, record=record)
-        asked = study.annotations()
+        asked = study_labels(study)
     (study.folder / "study.db").replace(tmp_path / "old.db")
     replayed = make_study(
         60,
@@ -387,7 +412,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     )
     judge_study(replayed)
     key = ["item", "temperature", "repeat", "label"]
-    assert replayed.annotations().labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
+    assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
 
 
 def test_unknown_judges_are_named(make_study):

@@ -10,8 +10,8 @@ import yaml
 
 from assay import alt_test
 from assay.judging.run import judge_study
-from assay.reading import read
-from assay.study.study import load_study
+from assay.reading import read, study_labels
+from assay.study.definition import load_study
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "alt_test"
 SCALES = {"wax": None, "cebab_stars": "1-5"}
@@ -55,7 +55,7 @@ def test_replayed_judges_give_the_published_verdicts(name, tmp_path):
     study = replayed(name, tmp_path)
     done = judge_study(study)
     assert (done.missing, done.failed) == (0, 0)
-    table = study.annotations()
+    table = study_labels(study)
     original = read(DATA / name)
     key = ["item", "annotator", "label"]
     mine, theirs = (t.labels.select(key).sort(key) for t in (table, original))

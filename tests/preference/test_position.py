@@ -12,6 +12,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, OddOneOut, Preference
 from assay.errors import DataError, DesignError
 from assay.preference.position import position_bias, position_parts
+from assay.reading import study_labels
 
 #        item  order  label place
 PAIRS = [
@@ -86,10 +87,11 @@ def test_a_judge_without_bias_is_not_called_biased_and_one_with_it_is():
 
 def test_the_interval_covers_the_truth():
     inside = 0
-    for seed in range(100):
+    for seed in range(150):
         row = position_bias(simulated(0.4, seed=seed, n=60), n_resamples=400).shares.row(0, named=True)
         inside += row["low"] <= 0.7 <= row["high"]
-    assert inside >= 88
+    # 150 intervals of 95% hold the truth 132 to 149 times, but for one time in a thousand (binomial).
+    assert 132 <= inside <= 149
 
 
 def test_swapping_the_places_mirrors_the_share():
@@ -116,7 +118,7 @@ def test_clusters_are_resampled_whole():
     assert alone.shares["estimate"][0] == together.shares["estimate"][0]
     assert alone.shares.select("low", "high").row(0) != together.shares.select("low", "high").row(0)
     assert "clusters:doc" in together.signature
-    with pytest.raises(DataError, match="column 'docs' is not in the items; did you mean 'doc'"):
+    with pytest.raises(DataError, match="item column 'docs' is not in the table of items; did you mean 'doc'"):
         position_bias(wide, clusters="docs")
 
 
@@ -133,8 +135,8 @@ def test_people_and_several_judges_each_have_their_row():
 
 def test_answers_whose_place_is_not_known_are_counted():
     found = position_bias(pairs([*PAIRS, ("p5", None, 1, None)]))
-    assert found.left_out == (("the place that was chosen is not known", 1),)
-    assert "Left out: the place that was chosen is not known (1)." in found.summary()
+    assert [(e.count, e.reason) for e in found.exclusions] == [(1, "the place that was chosen is not known")]
+    assert "Excluded: 1 answer: the place that was chosen is not known." in found.summary()
 
 
 def test_repeats_and_conditions_are_paired_with_their_own():
@@ -196,7 +198,7 @@ def test_a_study_s_own_answers(tmp_path):
     import json
 
     from assay.judging.run import judge_study
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     (tmp_path / "items.csv").write_text("item,a,b\np1,x,y\np2,x,y\n")
     (tmp_path / "study.yaml").write_text(
@@ -207,6 +209,6 @@ def test_a_study_s_own_answers(tmp_path):
     (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, replies)))
     study = load_study(tmp_path)
     judge_study(study)
-    found = position_bias(study.annotations())
+    found = position_bias(study_labels(study))
     assert found.shares["estimate"].to_list() == [1.0]
     assert found.consistency["estimate"].to_list() == [0.0]

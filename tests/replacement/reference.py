@@ -7,6 +7,7 @@ for `assay.replacement`, and as slow as it looks.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -44,8 +45,13 @@ def accuracy(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
 
 def neg_rmse(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
     """The square of RMSE with a minus sign (3.1, C.4): the same order as −RMSE, and exact."""
-    total = sum(q * (Fraction(str(label)) - Fraction(str(other))) ** 2 for other, q in others)
+    total = sum(q * _squared(label, other) for other, q in others)
     return -total / sum(q for _, q in others)
+
+
+@functools.cache
+def _squared(label: Any, other: Any) -> Fraction:
+    return (Fraction(str(label)) - Fraction(str(other))) ** 2
 
 
 def similarity(function: Callable[[Any, Any], float]) -> Callable[[Any, list[tuple[Any, Fraction]]], Fraction]:

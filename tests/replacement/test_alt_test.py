@@ -14,6 +14,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from panels import columns, random_study, table
+from table_2 import DATA_SETS, TABLE_2
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
@@ -21,11 +22,10 @@ from assay.errors import DataError, DesignError
 from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
-from assay.replacement.panel import EPSILON, Settings, TestTable
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import EPSILON, AltTestSettings
 
 # -- published numbers ------------------------------------------------------------------------------
-
-DATA_SETS = {"wax": "crowd", "mtbench": "expert", "cebab_stars": "crowd", "lesion": "skilled"}
 
 
 @pytest.mark.real_data
@@ -58,28 +58,6 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
                 ("n_human_better", "n_human_better"),
             ):
                 assert row[ours] == pytest.approx(numbers[theirs], abs=1e-9), (judge, who, ours)
-
-
-# Table 2 of the paper: accuracy with the majority vote or mean Pearson, omega, rho.
-TABLE_2 = {
-    "wax": {
-        "gemini_flash": (0.38, 0.38, 0.69), "gemini_pro": (0.39, 0.5, 0.74), "gpt-4o": (0.38, 0.5, 0.73),
-        "gpt-4o-mini": (0.24, 0.0, 0.59), "llama-31": (0.24, 0.0, 0.57), "mistral-v03": (0.17, 0.0, 0.50),
-    },
-    "mtbench": {
-        "gemini_flash": (0.62, 0.0, 0.72), "gemini_pro": (0.62, 0.0, 0.76), "gpt-4o": (0.68, 0.0, 0.77),
-        "gpt-4o-mini": (0.60, 0.0, 0.74), "llama-31": (0.54, 0.0, 0.69), "mistral-v03": (0.52, 0.0, 0.68),
-    },
-    "cebab_stars": {
-        "gemini_flash": (0.75, 0.6, 0.82), "gemini_pro": (0.78, 0.8, 0.87),
-        "gpt-4o": (0.80, 0.9, 0.90), "gpt-4o-mini": (0.79, 0.9, 0.89), "llama-31": (0.78, 0.6, 0.85),
-        "mistral-v03": (0.76, 0.5, 0.83),
-    },
-    "lesion": {
-        "gemini_flash": (0.70, 0.17, 0.71), "gemini_pro": (0.73, 1.0, 0.81), "gpt-4o": (0.67, 0.0, 0.62),
-        "gpt-4o-mini": (0.72, 0.67, 0.73),
-    },
-}  # fmt: skip
 
 
 @pytest.mark.real_data
@@ -337,7 +315,7 @@ def test_random_ties_lie_between_the_fixed_rules_and_follow_the_seed(seed):
 def test_ranks_are_midranks_within_an_annotator():
     humans = columns(ann="1125", bob="2345", cat="1.34")
     labels = table(humans, {"judge": columns(judge="5432")["judge"]}, scale=Ordinal(1, 5))
-    answers = TestTable.of(labels, Settings.of({"epsilon": 0.1, "normalise": "rank"})).answers
+    answers = AltTestTable.of(labels, AltTestSettings.of({"epsilon": 0.1, "normalise": "rank"})).ratings.answers
     by = {
         name: answers.value[answers.annotator == answers.annotators.index(name)].tolist() for name in answers.annotators
     }
@@ -506,7 +484,7 @@ def test_nobody_has_enough_items():
     assert test.verdict == "cannot tell yet"
     assert not test.passed
     assert test.annotators.height == test.n_items == test.n_labels == 0
-    assert [str(left) for left in test.left_out] == [
+    assert [str(left) for left in test.exclusions] == [
         "2 annotators (ann with 5, bob with 5): fewer than 30 comparable items"
     ]
     summary = test.summary()
@@ -524,7 +502,7 @@ def test_annotators_with_few_items_are_named_and_still_compared_with():
     judge = columns(judge="ab" * 20)
     test = alt_test(table(humans, judge), "judge", annotators="crowd")
     assert test.annotators["annotator"].to_list() == ["ann", "bob"]
-    assert [str(left) for left in test.left_out] == ["1 annotator (cat with 6): fewer than 30 comparable items"]
+    assert [str(left) for left in test.exclusions] == ["1 annotator (cat with 6): fewer than 30 comparable items"]
     # cat still decides whom ann is compared with: contradicting both on six items moves rho.
     humans["cat"] = columns(cat="ba" * 3)["cat"]
     judge = columns(judge="ba" * 3 + "ab" * 17)
@@ -570,14 +548,14 @@ def test_one_annotator_for_most_items():
     test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", annotators="crowd")
     assert test.annotators["n"].to_list() == [32, 32]
     assert test.n_items == 32
-    assert [str(left) for left in test.left_out] == ["68 items: a label of one person only"]
+    assert [str(left) for left in test.exclusions] == ["68 items: a label of one person only"]
 
 
 def test_three_labels_may_be_asked_for():
     humans = columns(ann="ab" * 50, bob="ab" * 40, cat="ab" * 20)
     test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", annotators="crowd", min_humans=3)
     assert test.n_items == 40
-    assert [str(left) for left in test.left_out] == ["60 items: fewer than 3 human labels"]
+    assert [str(left) for left in test.exclusions] == ["60 items: fewer than 3 human labels"]
     assert "min_humans:3" in test.signature
 
 
@@ -586,14 +564,14 @@ def test_a_judge_without_labels_for_some_items():
     judge = columns(judge="." * 10 + "ab" * 20 + "ab")
     test = alt_test(table(humans, judge), "judge", annotators="crowd")
     assert test.annotators["n"].to_list() == [40, 40]
-    assert [str(left) for left in test.left_out] == ["10 items: no label of the judge", "2 items: no human label"]
+    assert [str(left) for left in test.exclusions] == ["10 items: no label of the judge", "2 items: no human label"]
 
 
 def test_items_without_an_expert_are_counted():
     humans = columns(ann="ab" * 25, expert="ab" * 16)
     test = alt_test(table(humans, columns(judge="ab" * 25)), "judge", expert="expert", epsilon=0.1)
     assert test.n_items == 32
-    assert "18 items: no reference label" in [str(left) for left in test.left_out]
+    assert "18 items: no reference label" in [str(left) for left in test.exclusions]
     assert "the expert 'expert'" in test.summary()
     assert "expert:expert" in test.signature
 
@@ -638,7 +616,7 @@ STUDY = random_study(1)
     [
         ({}, DesignError, "the alt-test has no default for epsilon, what the judge's low cost is worth"),
         ({"epsilon": 0.1, "annotators": "crowd"}, DesignError, "both set epsilon; give one"),
-        ({"annotators": "students"}, DesignError, "annotators 'students' is not in expert"),
+        ({"annotators": "students"}, DesignError, "annotators must be expert, skilled or crowd; got 'students'"),
         ({"epsilon": 1.5}, DesignError, "epsilon must lie between 0 and 1; got 1.5"),
         ({"epsilon": -0.1}, DesignError, "epsilon must lie between 0 and 1; got -0.1"),
         ({"epsilon": 0.1, "fdr": 5}, DesignError, "fdr must lie between 0 and 1; got 5"),
@@ -668,7 +646,7 @@ STUDY = random_study(1)
             "the quality of annotator 'h0' must be a number above 0; got 'high'",
         ),
         ({"epsilon": 0.1, "seed": -1}, DesignError, "seed must be 0 or a larger whole number; got -1"),
-        ({"epsilon": 0.1, "score": "f1"}, DesignError, "score 'f1' is not known"),
+        ({"epsilon": 0.1, "score": "f1"}, DesignError, "score must be accuracy, neg_rmse or similarity; got 'f1'"),
         ({"epsilon": 0.1, "score": "similarity"}, DesignError, "free text is compared by a similarity"),
         ({"epsilon": 0.1, "normalise": "log"}, DesignError, "normalise must be zscore, minmax or rank; got 'log'"),
         ({"epsilon": 0.1, "normalise": "rank", "score": "accuracy"}, DesignError, "normalised labels are rarely equal"),
@@ -728,8 +706,10 @@ def test_categories_have_no_rmse():
 
 
 def test_an_unknown_option_meets_its_nearest():
-    with pytest.raises(DesignError, match="option 'epsilom' is not in the alt-test's options; did you mean 'epsilon'"):
-        Settings.of({"epsilom": 0.1})
+    with pytest.raises(
+        DesignError, match="option 'epsilom' is not in the options of the alt-test; did you mean 'epsilon'"
+    ):
+        AltTestSettings.of({"epsilom": 0.1}, "the alt-test")
 
 
 # -- how it reads -----------------------------------------------------------------------------------
@@ -818,7 +798,7 @@ def test_everything_survives_json(options):
     assert made["signature"] == test.signature
     assert made["verdict"] == test.verdict
     assert made["settings"]["seed"] == 0
-    assert len(made["annotators"]) == test.n_annotators
+    assert len(made["table"]) == test.n_annotators
     assert not any(key.startswith("_") for key in made)
 
 

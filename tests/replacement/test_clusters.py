@@ -47,7 +47,9 @@ def test_the_signature_and_the_summary_say_clusters() -> None:
 
 
 def test_an_unknown_cluster_column_is_refused() -> None:
-    with pytest.raises(assay.DataError, match="item column 'documnet' is not in the table; did you mean 'document'"):
+    with pytest.raises(
+        assay.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"
+    ):
         assay.alt_test(table(2), "judge", epsilon=0.15, clusters="documnet")
 
 

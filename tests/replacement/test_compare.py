@@ -214,7 +214,7 @@ def test_it_reads_like_every_result():
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(made["tests"]) == ["good", "poor"]
     assert made["tests"]["good"]["verdict"] == found.tests["good"].verdict
-    assert found.signature.startswith(f"compare-judges|items:{found.tests['good'].n_items}|humans:4|judges:2|")
+    assert found.signature.startswith(f"compare-judges|items:{found.tests['good'].n_items}|humans:4|judges:good,poor|")
     summary = found.summary()
     assert summary.startswith("good has the largest advantage probability, 0.")
     assert "It is ahead of poor: difference" in summary

@@ -247,4 +247,4 @@ def test_the_size_curve_in_words():
         f"{curve.winning_rate[1]:.2f} with 60; passes in {100 * curve.passing[0]:.0f}% and "
         f"{100 * curve.passing[1]:.0f}% of 10 draws."
     )
-    assert curve.signature.startswith("size-curve|panel:3|draws:10|seed:0|")
+    assert curve.signature.startswith("size-curve|sizes:30,60|panel:3|draws:10|seed:0 of ")

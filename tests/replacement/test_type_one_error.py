@@ -15,7 +15,8 @@ from scipy.stats import multinomial
 import assay
 from assay.replacement import decision
 from assay.replacement.curves import score_studies
-from assay.replacement.panel import Settings, TestTable
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import AltTestSettings
 from assay.simulation import Source
 
 LEVEL = 0.05
@@ -180,13 +181,13 @@ def test_the_boundary_is_where_the_calculation_says():
 def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[float, float, float]:
     """From labels: P(one test rejects), P(any does), P(the judge passes)."""
     source = Source.of(4, PRIOR.tolist())
-    table = TestTable.of(assay.simulate(2, 2, prior=PRIOR.tolist()), Settings(epsilon=epsilon))
+    table = AltTestTable.of(assay.simulate(2, 2, prior=PRIOR.tolist()), AltTestSettings(epsilon=epsilon))
     rng = np.random.default_rng(n)
     cumulative = source.priors(rng, n_studies)
     truth = source.draw(rng.random((n_studies, n)), cumulative)
     judge = source.answer(rng, truth, cumulative, np.array([boundary(epsilon, m=m)]))[..., 0]
     people = source.answer(rng, truth, cumulative, np.full(m, 0.3))
-    p = decision.p_values(score_studies(table, people, judge, np.ones((n_studies, m)), (n,))[:, 0], epsilon)[1]
+    p = decision.p_values(score_studies(table.rule, people, judge, np.ones((n_studies, m)), (n,))[:, 0], epsilon)[1]
     rejected = decision.by_rejects(p, LEVEL)
     return float((p <= LEVEL).mean()), float(rejected.any(axis=1).mean()), float((rejected.mean(axis=1) >= 0.5).mean())
 

@@ -11,10 +11,18 @@ sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
 from assay.errors import StudyError  # noqa: E402
-from assay.study import store as store_module  # noqa: E402
-from assay.study.schema import TABLES  # noqa: E402
-from assay.study.store import Answer, Assignment, Store  # noqa: E402
-from assay.study.study import init_study, load_study  # noqa: E402
+from assay.estimation.result import Exclusion  # noqa: E402
+from assay.reading import study_labels  # noqa: E402
+from assay.study.definition import load_study  # noqa: E402
+from assay.study.starter import init_study  # noqa: E402
+from assay.study.store import queue  # noqa: E402
+from assay.study.store.answers import Answer, add_answer, history  # noqa: E402
+from assay.study.store.connection import Store  # noqa: E402
+from assay.study.store.intake import sync_study  # noqa: E402
+from assay.study.store.questions import questions  # noqa: E402
+from assay.study.store.queue import Assignment  # noqa: E402
+from assay.study.store.table import stored_annotations  # noqa: E402
+from assay.study.store.tables import TABLES  # noqa: E402
 
 
 @pytest.fixture
@@ -26,14 +34,14 @@ def study(tmp_path):
 @pytest.fixture
 def store(url, study) -> Iterator[Store]:
     with Store.open(url) as opened:
-        opened.take_in(study)
+        sync_study(opened, study)
         yield opened
 
 
 def plan(store, n=8, digest="one", recipe="r"):
-    question = store.questions()[0].id
+    question = questions(store)[0].id
     wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
-    store.plan(["example"], wanted, digest)
+    queue.plan(store, wanted, digest)
 
 
 def test_statements_and_migrations_know_the_same_columns(url):
@@ -62,7 +70,7 @@ def test_many_may_open_a_new_store_at_once(url):
 
 
 def test_a_database_of_a_newer_assay_is_refused(url):
-    with Store.open(url) as store, store._write() as db:
+    with Store.open(url) as store, store.writing() as db:
         db.execute(sa.text("update alembic_version set version_num = '9999'"))
     with pytest.raises(StudyError, match="made by a newer assay"):
         Store.open(url)
@@ -70,11 +78,11 @@ def test_a_database_of_a_newer_assay_is_refused(url):
 
 def test_a_claim_is_taken_once_however_many_ask(store):
     plan(store)
-    runs = [store.start_run() for _ in range(4)]
+    runs = [queue.start_run(store) for _ in range(4)]
     got = []
 
     def claiming(run):
-        while claims := store.claim(run, ["example"], 1):
+        while claims := queue.claim(store, run, ["example"], 1):
             got.extend(claim.id for claim in claims)
 
     threads = [threading.Thread(target=claiming, args=(run,)) for run in runs]
@@ -87,87 +95,87 @@ def test_a_claim_is_taken_once_however_many_ask(store):
 
 def test_an_answer_is_written_once_and_counts(store):
     plan(store)
-    run = store.start_run()
-    claim = store.claim(run, ["example"], 1)[0]
-    assert store.add(claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
-    assert store.add(claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
-    assert not store.add(claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
-    assert store.spent() == 0.75
-    assert store.counts(["example"]) == {"answered": 1, "open": 7}
-    assert store.history()["counts"].to_list()[-2:] == [False, True]
-    table = store.annotations().where(annotator="example")
+    run = queue.start_run(store)
+    claim = queue.claim(store, run, ["example"], 1)[0]
+    assert add_answer(store, claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
+    assert add_answer(store, claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
+    assert not add_answer(store, claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
+    assert queue.spent(store) == 0.75
+    assert queue.counts(store, ["example"]) == {"answered": 1, "open": 7}
+    assert history(store)["counts"].to_list()[-2:] == [False, True]
+    table = stored_annotations(store).where(annotator="example")
     assert table.labels.select("item", "label").rows() == [("r01", 4)]
 
 
 def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):
     plan(store)
-    dead = store.start_run()
-    store.claim(dead, ["example"], 5)
-    assert len(store.claim(store.start_run(), ["example"], 8)) == 3, "its process is alive"
-    monkeypatch.setattr(store_module, "_alive", lambda process: False)
-    assert len(store.claim(store.start_run(), ["example"], 8)) == 8
+    dead = queue.start_run(store)
+    queue.claim(store, dead, ["example"], 5)
+    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 3, "its process is alive"
+    monkeypatch.setattr(queue, "_alive", lambda process: False)
+    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 8
 
 
 def test_a_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
     plan(store)
-    monkeypatch.setattr(store_module, "_host", lambda: "elsewhere")
-    store.claim(store.start_run(), ["example"], 5)
+    monkeypatch.setattr(queue, "_host", lambda: "elsewhere")
+    queue.claim(store, queue.start_run(store), ["example"], 5)
     monkeypatch.undo()
-    assert len(store.claim(store.start_run(), ["example"], 8)) == 3
-    monkeypatch.setattr(store_module, "LEASE", -1.0)
-    assert len(store.claim(store.start_run(), ["example"], 8)) == 8
+    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 3
+    monkeypatch.setattr(queue, "LEASE", -1.0)
+    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 8
 
 
 def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_not(store):
     plan(store)
-    run = store.start_run()
-    first, second = store.claim(run, ["example"], 2)
-    store.add(first, run, Answer("failed", reason="HTTP 500"), 1)
-    store.add(second, run, Answer("missing", reason="refused", reply="no"), 1)
-    store.still_here(run)
-    store.end_run(run)
-    assert store.counts(["example"]) == {"failed": 1, "missing": 1, "open": 6}
-    again = store.claim(store.start_run(), ["example"], 8)
+    run = queue.start_run(store)
+    first, second = queue.claim(store, run, ["example"], 2)
+    add_answer(store, first, run, Answer("failed", reason="HTTP 500"), 1)
+    add_answer(store, second, run, Answer("missing", reason="refused", reply="no"), 1)
+    queue.heartbeat(store, run)
+    queue.end_run(store, run)
+    assert queue.counts(store, ["example"]) == {"failed": 1, "missing": 1, "open": 6}
+    again = queue.claim(store, queue.start_run(store), ["example"], 8)
     assert len(again) == 7
     assert again[0].revision == 1
-    assert ("example: refused", 1) in store.annotations().reading.left_out
+    assert Exclusion("row", 1, "example: refused") in stored_annotations(store).reading.exclusions
 
 
 def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
     plan(store)
-    run = store.start_run()
-    claim = store.claim(run, ["example"], 1)[0]
-    store.add(claim, run, Answer("valid", 4), 1)
+    run = queue.start_run(store)
+    claim = queue.claim(store, run, ["example"], 1)[0]
+    add_answer(store, claim, run, Answer("valid", 4), 1)
     plan(store, digest="two", recipe="other")
-    assert store.counts(["example"]) == {"open": 8}
-    assert store.annotations().judges == ()
+    assert queue.counts(store, ["example"]) == {"open": 8}
+    assert stored_annotations(store).judges == ()
     plan(store, digest="three")
-    assert store.annotations().judges == ("example",)
+    assert stored_annotations(store).judges == ("example",)
 
 
 def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
-    before = store.annotations()
+    before = stored_annotations(store)
     assert (before.humans, len(before)) == (("ana", "ben", "chi"), 24)
     file = study.folder / "labels.csv"
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:1], "r01,ana,5", *lines[2:-1], "r99,ana,3"]) + "\n")
-    store.take_in(study)
-    after = store.annotations()
+    sync_study(store, study)
+    after = stored_annotations(store)
     assert len(after) == 23
     assert after.where(item="r01", annotator="ana").labels["label"].to_list() == [5]
-    assert ("the label is of an item that the study does not have", 1) in after.reading.left_out
-    assert store.history().height == 26, "24, a correction, a withdrawal"
+    assert Exclusion("row", 1, "the label is of an item that the study does not have") in after.reading.exclusions
+    assert history(store).height == 26, "24, a correction, a withdrawal"
     file.write_text("\n".join(lines) + "\n")
-    store.take_in(study)
-    assert store.annotations().labels.equals(before.labels)
+    sync_study(store, study)
+    assert stored_annotations(store).labels.equals(before.labels)
 
 
 def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
     file = study.folder / "labels.csv"
     head = "item,annotator,label,seconds,mood,gender,review\n"
     file.write_text(head + "r01,ana,1,3.5,calm,f,x\nr02,ana,5,2,,f,y\nr01,ben,2,9,wild,m,x\nr02,ben,4,1,calm,m,y\n")
-    store.take_in(study)
-    labels = store.annotations()
+    sync_study(store, study)
+    labels = stored_annotations(store)
     found = labels.labels.sort("annotator", "item")
     assert found["seconds"].to_list() == [3.5, 2, 9, 1]
     assert found["mood"].to_list() == ["calm", None, "wild", "calm"]
@@ -175,15 +183,15 @@ def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
     assert "the file of labels has review too; those of the items count" in labels.reading.lines()
     assert labels.items["review"][0] == "The soup was cold and nobody cared."
     file.write_text(file.read_text().replace("3.5", "4.5"))
-    store.take_in(load_study(study.folder))
-    assert store.annotations().labels.sort("annotator", "item")["seconds"][0] == 4.5
+    sync_study(store, load_study(study.folder))
+    assert stored_annotations(store).labels.sort("annotator", "item")["seconds"][0] == 4.5
 
 
 def test_an_order_that_hangs_on_the_item_is_a_condition_still(store, study):
     rows = "r01,ana,1,a>b\nr01,ben,2,a>b\nr02,ana,5,b>a\nr02,ben,5,b>a\n"
     (study.folder / "labels.csv").write_text("item,annotator,label,order\n" + rows)
-    store.take_in(study)
-    labels = store.annotations()
+    sync_study(store, study)
+    labels = stored_annotations(store)
     assert labels.conditions == ("order",)
     assert labels.labels.sort("item", "annotator")["order"].to_list() == ["a>b", "a>b", "b>a", "b>a"]
 
@@ -191,13 +199,13 @@ def test_an_order_that_hangs_on_the_item_is_a_condition_still(store, study):
 def test_labels_of_people_off_the_scale_name_the_file(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,ana,9\n")
     with pytest.raises(StudyError, match=r"labels\.csv.*off the scale"):
-        store.take_in(study)
+        sync_study(store, study)
 
 
 def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,example,3\n")
     with pytest.raises(StudyError, match="'example' is the name of a judge already"):
-        store.take_in(study)
+        sync_study(store, study)
 
 
 def test_words_for_a_store_that_can_not_be_used(tmp_path):
@@ -214,6 +222,6 @@ def test_a_whole_run_of_judging_on_either_database(url, study):
     done = judge_study(study, store=url)
     assert (done.answered, done.left) == (8, 0)
     assert judge_study(study, store=url).answered == 0
-    table = study.annotations(store=url)
+    table = study_labels(study, store=url)
     assert table.judges == ("example",)
     assert len(table) == 32

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.errors import StudyError
-from assay.study.study import SCHEMA_FILE, init_study, load_study, study_schema
+from assay.study.definition import load_study
+from assay.study.starter import SCHEMA_FILE, init_study, study_schema
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import assay
 from assay.reporting import tables, words
 from assay.verdict import labels as plots
-from assay.verdict.report import report
+from assay.verdict.report import Report, report
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,18 @@ def labels() -> assay.Annotations:
 
 
 @pytest.fixture(scope="module")
-def page(labels: assay.Annotations) -> str:
-    return report(labels, annotators="skilled").html()
+def steps() -> list[tuple[str, int, int]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(labels: assay.Annotations, steps: list[tuple[str, int, int]]) -> Report:
+    return report(labels, annotators="skilled", progress=lambda *step: steps.append(step))
+
+
+@pytest.fixture(scope="module")
+def page(found: Report) -> str:
+    return found.html()
 
 
 class Outline(HTMLParser):
@@ -48,8 +58,7 @@ def outline(page: str) -> Outline:
     return found
 
 
-def test_verdicts_are_the_three_of_the_simulation(labels: assay.Annotations) -> None:
-    found = report(labels, annotators="skilled")
+def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
     assert found.cards[0].headline == "careful may replace a skilled annotator."
     assert found.cards[1].headline == "Cannot tell yet for middling."
@@ -60,14 +69,14 @@ def test_verdicts_are_the_three_of_the_simulation(labels: assay.Annotations) -> 
 
 
 def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> None:
-    found = outline(page)
-    assert "script" not in found.tags
-    assert "link" not in found.tags
-    assert all(r.startswith("#") for r in found.references)
+    seen = outline(page)
+    assert "script" not in seen.tags
+    assert "link" not in seen.tags
+    assert all(r.startswith("#") for r in seen.references)
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    assert found.tags.count("svg") == 9  # judges, three forests, two curves, labels, agreement twice
+    assert seen.tags.count("svg") == 9  # judges, three forests, two curves, labels, agreement twice
 
 
 def test_ids_of_pictures_do_not_clash(page: str) -> None:
@@ -92,9 +101,10 @@ def test_markup_in_names_is_text() -> None:
     assert "<b>bold" not in page
 
 
-def test_save_makes_the_folder(labels: assay.Annotations, tmp_path: Path) -> None:
-    path = report(labels, judges=["careful"], annotators="skilled").save(tmp_path / "new" / "report.html")
-    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+def test_save_makes_the_folder(found: Report, page: str, tmp_path: Path) -> None:
+    path = found.save(tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8") == page
+    assert page.startswith("<!doctype html>")
 
 
 def test_criteria_are_reported_one_by_one() -> None:
@@ -107,11 +117,11 @@ def test_criteria_are_reported_one_by_one() -> None:
     assert "By criterion" in found.html()
 
 
-def test_json_round_trip(labels: assay.Annotations) -> None:
-    found = json.loads(json.dumps(report(labels, annotators="skilled").to_dict()))
-    assert found["kind"] == "Report"
-    assert [card["tone"] for card in found["cards"]] == ["good", "open", "bad"]
-    assert found["comparison"]["best"] == "careful"
+def test_json_round_trip(found: Report) -> None:
+    kept = json.loads(json.dumps(found.to_dict()))
+    assert kept["kind"] == "Report"
+    assert [card["tone"] for card in kept["cards"]] == ["good", "open", "bad"]
+    assert kept["comparison"]["best"] == "careful"
 
 
 def test_left_out_is_said() -> None:
@@ -120,11 +130,10 @@ def test_left_out_is_said() -> None:
     assert "no label of the judge" in page
 
 
-def test_progress_is_told(labels: assay.Annotations) -> None:
-    told: list[tuple[str, int, int]] = []
-    report(labels, annotators="skilled", progress=lambda *step: told.append(step))
-    assert [done for _, done, _ in told] == list(range(len(told)))
-    assert all(steps == len(told) for _, _, steps in told)
+def test_progress_is_told(found: Report, steps: list[tuple[str, int, int]]) -> None:
+    assert found.cards
+    assert [done for _, done, _ in steps] == list(range(len(steps)))
+    assert all(of == len(steps) for _, _, of in steps)
 
 
 def test_no_judge_is_refused(labels: assay.Annotations) -> None:

@@ -19,7 +19,7 @@ from assay.errors import AssayError
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from assay.estimation import Result
+    from assay.estimation.result import Result
 
 _GROUP = Group("Output", sort_key=9)
 

@@ -17,6 +17,7 @@ from assay.errors import DesignError
 from assay.estimation.options import number_in
 from assay.planning import _FOREIGN, PlanSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
+from assay.verdict.report import ReportSettings
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -32,7 +33,7 @@ _DOMAINS = {"by": "the criterion, where the table has several"}
 _HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
 
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
-_ONE_BY_ONE = ("pairs", "random human", "drawn human")
+_ONE_BY_ONE = ("pairs", "random human")
 
 DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
 """The judges of the demo, and how often each answers at random."""
@@ -68,19 +69,12 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     note(f"written to {path}")
 
 
-@takes(
-    AltTestBySettings,
-    group=_REPLACEMENT,
-    without=("correction",),
-    shown=_DOMAINS,
-    read={"similarity": similarity},
-)
+@takes(ReportSettings, group=_REPLACEMENT, without=("judges",), read={"similarity": similarity})
 def report(
     source: str,
     *,
     out: _HTML = Path("report.html"),
     judge: Names = None,
-    title: str | None = None,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
     output: Output = FOR_PEOPLE,
@@ -95,8 +89,6 @@ def report(
         Where the page is written.
     judge
         The judges to report on, separated by commas; all of the table when not given.
-    title
-        Headline of the page.
     """
     from assay.verdict.report import report as make
 
@@ -104,7 +96,7 @@ def report(
     given = options.options()
     table = labels.read(source, judge or ())
     with progress_bar("Testing") as progress:
-        found = make(table, judges=judge, title=title, progress=progress, **given)
+        found = make(table, judges=judge, progress=progress, **given)
         path = found.save(out)
     output.words(found)
     note(f"written to {path}")

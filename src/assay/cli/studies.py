@@ -25,7 +25,7 @@ def init(folder: Path) -> None:
     folder
         Made if it is not there; nothing in it is overwritten.
     """
-    from assay.study.study import init_study
+    from assay.study.starter import init_study
 
     for path in init_study(folder):
         print(path)
@@ -55,7 +55,7 @@ def judge(
     verbose
         Log every call to standard error.
     """
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     for library in ("sqlalchemy", "alembic", "aiohttp"):
         require(library, "judge", "asking models")
@@ -98,17 +98,18 @@ def invite(
     secret
         Signs the links; the same as for assay serve.
     """
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     for library in ("sqlalchemy", "alembic", "itsdangerous"):
         require(library, "serve", "inviting people")
     from assay.collecting import invitations
     from assay.collecting.server import links
+    from assay.study.store.opening import open_store
 
     loaded = load_study(study)
     if names:
         attributes = invitations.read_attributes(", ".join(attribute or ()))
-        with loaded.open_store(store) as opened:
+        with open_store(loaded, store) as opened:
             invitations.invite_all(loaded, opened, names, attributes)
     everybody = links(loaded, base_url, secret, store)[1]
     for name, link in everybody.items():
@@ -144,7 +145,7 @@ def serve(
         Signs the links: at least 16 characters, known to nobody else.
     """
     from assay.estimation.options import number_in
-    from assay.study.study import load_study
+    from assay.study.definition import load_study
 
     for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
         require(library, "serve", "the annotation page")

@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import sqlalchemy as sa
-
 from assay.collecting.design import Design
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError
-from assay.study import schema
-from assay.study.store import NOT_COUNTED
-from assay.study.study import scale_of
+from assay.study.kinds import kind_of
+from assay.study.schema import scale_of
+from assay.study.store.connection import Connection
+from assay.study.store.standing import human_answers
 
 log = logging.getLogger("assay.collecting")
 
@@ -51,7 +50,7 @@ class Agreed:
     reason: str = ""
 
 
-def agreement_so_far(design: Design, db: sa.Connection) -> tuple[Agreed, ...]:
+def agreement_so_far(design: Design, db: Connection) -> tuple[Agreed, ...]:
     """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
     tables = _labels_of_people(design, db)
     found = []
@@ -63,20 +62,10 @@ def agreement_so_far(design: Design, db: sa.Connection) -> tuple[Agreed, ...]:
     return tuple(found)
 
 
-def _labels_of_people(design: Design, db: sa.Connection) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
+def _labels_of_people(design: Design, db: Connection) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
     """By question and scale: the label by item and person, the first time that they were asked."""
-    a, s, i, n = (table.c for table in (schema.assignments, schema.answers, schema.items, schema.annotators))
-    joined = schema.assignments.join(schema.answers, s.id == a.answer).join(schema.items, i.item == a.item)
-    joined = joined.join(schema.annotators, n.annotator == a.annotator)
-    query = (
-        sa.select(a.question, a.condition, a.item, a.annotator, s.label)
-        .select_from(joined)
-        .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
-        .where(a.question.in_([q.id for q in design.questions]))
-        .order_by(a.repeat, a.id)
-    )
     found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
-    for row in db.execute(query):
+    for row in human_answers(db, [q.id for q in design.questions]):
         spec = json.loads(row.condition).get("scale") if design.scales else None
         found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
     return found
@@ -90,7 +79,7 @@ def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, s
     items = sum(number > 1 for number in each.values())
     people = len({person for _, person in labels})
     so_far = Agreed(question, spec, items=items, people=people)
-    if scale.kind == "text":
+    if kind_of(scale).free_text:
         return replace(so_far, reason="free text has no labels that could be the same; read the answers")
     if people < 2:
         who = "nobody has" if people == 0 else "only one person has"

@@ -7,23 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
-from assay.collecting.assignment import Assigner, parsed
+from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
-from assay.collecting.invitations import Person
 from assay.data.scales import Label
-from assay.study import schema
-from assay.study.study import scale_of
-
-RECIPE = "page"
-"""What tells an answer on the page from a label in a file."""
+from assay.study.kinds import kind_of
+from assay.study.schema import scale_of
+from assay.study.store.connection import Connection
+from assay.study.store.items import known_items
+from assay.study.store.page_answers import PAGE, add_page_answer, answers_to, latest_revision, withdraw
+from assay.study.store.people import Person
+from assay.study.store.tasks import drop_draft, put_draft, set_task_state, task_by_id
 
 LONGEST_TEXT = 50_000
 LONGEST_WORDS = 2_000
 """Of a comment, of the reason of a skip or a flag."""
-
-_WORDS = {"first": -1, "tie": 0, "second": 1}
 
 
 @dataclass(frozen=True)
@@ -97,26 +94,21 @@ def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
     UnknownTaskError, NewerAnswerError, InvalidAnswerError
         Where nothing was written.
     """
-    with assigner.store.in_turn() as db:
+    with assigner.store.exclusive() as db:
         return _Saving(assigner, db, person, sent).save()
 
 
 class _Saving:
-    def __init__(self, assigner: Assigner, db: sa.Connection, person: Person, sent: Submission) -> None:
+    def __init__(self, assigner: Assigner, db: Connection, person: Person, sent: Submission) -> None:
         self.assigner, self.db, self.person, self.sent = assigner, db, person, sent
-        t = schema.tasks.c
-        task = db.execute(sa.select(schema.tasks).where(t.id == sent.task, t.annotator == person.name)).first()
+        task = task_by_id(db, sent.task, person.name)
         if task is None:
             raise UnknownTaskError
         self.task = task
         self.asked = assigner.design.asked(task.questions, task.condition)
 
     def save(self) -> Saved:
-        a, s = schema.assignments.c, schema.answers.c
-        mine = _assignments_of(self.task, [one.id for one in self.asked])
-        joined = schema.assignments.join(schema.answers, s.assignment == a.id)
-        query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label)
-        earlier = self.db.execute(query.select_from(joined).where(mine).order_by(s.id)).all()
+        earlier = answers_to(self.db, self.task)
         keys = {self._key(one.id) for one in self.asked}
         same = [row for row in earlier if row.request_key in keys]
         if same:
@@ -129,13 +121,14 @@ class _Saving:
         answered = {row.question for row in earlier}
         now = self.assigner.store.now(self.db)
         extra = self._extra(now)
-        about = {"place": self.task.place} | ({"session": self.task.session} if parsed(self.task.condition) else {})
+        about = {"place": self.task.place} | ({"session": self.task.session} if self.task.condition != "{}" else {})
         about |= {"extra": True} if extra else {}
         for one in self.asked:
             label = labels.get(one.id)
             if label is None and self.sent.skip is None and one.id not in answered:
                 continue  # optional, and left alone
-            self._write(one, label, revision + 1, about, now)
+            answer = self._answer(one, label, about) | {"revision": revision + 1, "answered_at": now}
+            add_page_answer(self.db, self.task, one.id, answer)
         self._close(now, extra)
         return Saved(revision + 1, now, False, extra, self._feedback(labels))
 
@@ -171,9 +164,10 @@ class _Saving:
         return found
 
     def _label(self, one: Asked, raw: Any) -> Label | None:
-        if one.scale.kind == "preference":
-            return _WORDS.get(raw) if isinstance(raw, str) else None
-        if one.scale.kind == "text":
+        kind = kind_of(one.scale)
+        if kind.words:
+            return next((label for label, word in kind.words.items() if word == raw), None)
+        if kind.free_text:
             return clean(raw) if isinstance(raw, str) and len(raw) <= LONGEST_TEXT and clean(raw).strip() else None
         if isinstance(raw, str) and raw != clean(raw):
             return None
@@ -195,53 +189,36 @@ class _Saving:
     # -- what is written ------------------------------------------------------------------------
 
     def _key(self, question: int) -> str:
-        return f"{RECIPE}/{self.task.id}/{question}/{self.sent.key}"
+        return f"{PAGE}/{self.task.id}/{question}/{self.sent.key}"
 
-    def _write(self, one: Asked, label: Label | None, revision: int, about: dict[str, Any], now: float) -> None:
-        a = schema.assignments
+    def _answer(self, one: Asked, label: Label | None, about: dict[str, Any]) -> dict[str, Any]:
+        """What is kept of the answer to one question."""
         skipped = self.sent.skip is not None
-        status = "missing" if skipped else "valid" if label is not None else "withdrawn"
-        place = {column: self.task._mapping[column] for column in ("item", "annotator", "condition", "repeat")}
-        closed = "answered" if status == "valid" else status
-        row = place | {"question": one.id, "recipe": RECIPE, "session": RECIPE, "status": closed, "active": True}
-        insert = self.assigner.store.insert(a)
-        insert = insert.on_conflict_do_update(
-            index_elements=["item", "question", "annotator", "recipe", "condition", "repeat"],
-            set_={"status": insert.excluded.status},
-        )
-        number = self.db.execute(insert.returning(a.c.id), row).scalar_one()
         order = self.task.shown["order"].get(str(one.id))
         shown: dict[str, Any] = {"task": self.task.id, "form": self.task.form, "page": self.task.page}
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
-        answer = {
-            "assignment": number,
+        return {
             "request_key": self._key(one.id),
-            "revision": revision,
-            "status": status,
+            "status": "missing" if skipped else "valid" if label is not None else "withdrawn",
             "label": label,
             "reason": f"skipped: {clean(self.sent.skip or '')}".rstrip(": ") if skipped else None,
             "comment": clean(self.sent.comment) or None,
             "flag": clean(self.sent.flag) or None,
             "shown": shown | {"about": about},
             "seconds": self.sent.seconds,
-            "answered_at": now,
         }
-        written = self.db.execute(sa.insert(schema.answers).returning(schema.answers.c.id), answer).scalar_one()
-        self.db.execute(sa.update(a).where(a.c.id == number).values(answer=written))
 
     def _close(self, now: float, extra: bool) -> None:
-        t = schema.tasks
         state = "answered" if self.sent.skip is None else "skipped"
-        new = {"state": state, "closed_at": now, "extra": extra}
-        self.db.execute(sa.update(t).where(t.c.id == self.task.id).values(new))
-        self.db.execute(sa.delete(schema.drafts).where(schema.drafts.c.task == self.task.id))
+        set_task_state(self.db, self.task.id, state, extra=extra, closed_at=now)
+        drop_draft(self.db, self.task.id)
 
     def _feedback(self, labels: Mapping[int, Label | None]) -> list[dict[str, Any]] | None:
         """What is told while warming up: the known answer of each question, and why."""
         if self.task.role != "warm-up" or self.sent.skip is not None:
             return None
-        known = self.assigner.store.known_items("warm-up").get(self.task.item) or {"labels": {}, "feedback": ""}
+        known = known_items(self.assigner.store, "warm-up").get(self.task.item) or {"labels": {}, "feedback": ""}
         found = []
         for one in self.asked:
             name = one.definition.name
@@ -263,49 +240,26 @@ class _Saving:
 
 def reopen(assigner: Assigner, number: int) -> None:
     """Take back the answers to a task and put it before its person again; what was answered stays on record."""
-    with assigner.store.in_turn() as db:
-        t, a, s = schema.tasks, schema.assignments.c, schema.answers.c
-        task = db.execute(sa.select(t).where(t.c.id == number)).first()
+    with assigner.store.exclusive() as db:
+        task = task_by_id(db, number)
         if task is None or task.state not in ("answered", "skipped"):
             raise UnknownTaskError
         now = assigner.store.now(db)
-        mine = _assignments_of(task, parsed(task.questions))
-        count = sa.select(sa.func.max(s.revision)).where(s.assignment == a.id).scalar_subquery()
-        rows = db.execute(sa.select(a.id, count.label("revision")).where(mine)).all()
-        newest = max((row.revision or 0 for row in rows), default=0) + 1
-        for row in rows:
-            answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}
-            answer |= {"status": "withdrawn", "reason": "reopened by the lead", "answered_at": now}
-            written = db.execute(sa.insert(schema.answers).returning(s.id), answer).scalar_one()
-            one = sa.update(schema.assignments).where(a.id == row.id)
-            db.execute(one.values(status="withdrawn", answer=written))
+        withdraw(db, task, "reopened by the lead", now)
         extra = task.state == "skipped" and not assigner.has_place(db, task, now)
-        changed = {"state": "reopened", "closed_at": None, "extra": extra or task.extra}
-        db.execute(sa.update(t).where(t.c.id == number).values(changed))
+        set_task_state(db, number, "reopened", extra=extra or task.extra, closed_at=None)
 
 
 def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, body: Mapping[str, Any]) -> bool:
     """Keep what is half written; False where there is a newer answer, which a draft does not touch."""
-    with assigner.store.in_turn() as db:
-        t, d = schema.tasks.c, schema.drafts
-        task = db.execute(sa.select(schema.tasks).where(t.id == number, t.annotator == person.name)).first()
+    with assigner.store.exclusive() as db:
+        task = task_by_id(db, number, person.name)
         if task is None:
             raise UnknownTaskError
         if revision != latest_revision(db, task):
             return False
-        insert = assigner.store.insert(d)
-        new = {name: insert.excluded[name] for name in ("revision", "body", "kept_at")}
-        row = {"task": number, "revision": revision, "body": body, "kept_at": assigner.store.now(db)}
-        db.execute(insert.on_conflict_do_update(index_elements=["task"], set_=new), row)
+        put_draft(db, number, revision, body, assigner.store.now(db))
         return True
-
-
-def latest_revision(db: sa.Connection, task: Any) -> int:
-    """How many answers to a task there are."""
-    a, s = schema.assignments.c, schema.answers.c
-    joined = schema.assignments.join(schema.answers, s.assignment == a.id)
-    query = sa.select(sa.func.max(s.revision)).select_from(joined)
-    return int(db.execute(query.where(_assignments_of(task, parsed(task.questions)))).scalar() or 0)
 
 
 def clean(text: str) -> str:
@@ -327,30 +281,24 @@ def cleaned(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _assignments_of(task: Any, questions: list[int]) -> sa.ColumnElement[bool]:
-    a = schema.assignments.c
-    return sa.and_(
-        *(a.annotator == task.annotator, a.item == task.item, a.recipe == RECIPE),
-        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(questions)),
-    )
-
-
 def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     """The place at which the chosen option stood."""
-    if label is None or label == 0:
+    places = one.definition.kind.places
+    if label is None or label not in places:
         return None
-    own = 0 if label == -1 else 1 if label == 1 else "ABC".index(str(label))
-    return order.index(one.definition.choices[own]) + 1
+    return order.index(one.definition.choices[places.index(label)]) + 1
 
 
 def _in_words(one: Asked, label: Label, order: list[str]) -> str:
     shown = one.definition.shuffled(label, order)
-    if one.scale.kind == "preference":
-        return {-1: "left", 0: "no preference", 1: "right"}[int(shown)]
+    told = kind_of(one.scale).told
+    if shown in told:
+        return told[shown]
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed(one: Asked) -> str:
-    if one.scale.kind == "preference":
-        return "left, right or no preference"
-    return f"text of at most {LONGEST_TEXT} characters" if one.scale.kind == "text" else one.scale.describe()
+    kind = kind_of(one.scale)
+    if kind.told:
+        return kind.allowed(kind.told)
+    return f"text of at most {LONGEST_TEXT} characters" if kind.free_text else one.scale.describe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,13 @@ from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError, listing
-from assay.study.store import AskedQuestion, Store, canonical, chance, digest_of
-from assay.study.study import Item, People, Study, scale_of
+from assay.study.definition import Study
+from assay.study.digests import canonical, chance, digest_of
+from assay.study.items import Item
+from assay.study.schema import People, scale_of
+from assay.study.store.connection import Store
+from assay.study.store.items import items, known_items
+from assay.study.store.questions import AskedQuestion, keep_form, questions, questions_by_id
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -57,7 +63,7 @@ class Design:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.people: People = study.config.people
-        self.questions: tuple[AskedQuestion, ...] = tuple(store.questions())
+        self.questions: tuple[AskedQuestion, ...] = tuple(questions(store))
         self.asked_now = canonical([q.id for q in self.questions])
         """Names the questions in their present versions; a task keeps the ones it was given with."""
         self.scales = tuple(study.config.conditions.scale)
@@ -70,13 +76,11 @@ class Design:
 
     # -- what is asked --------------------------------------------------------------------------
 
-    def _asked(self, questions: str, condition: str) -> tuple[Asked, ...]:
+    def _asked(self, ids: str, condition: str) -> tuple[Asked, ...]:
         """The questions of a task, in the versions and on the scale with which it was given."""
-        import json
-
         scale = json.loads(condition).get("scale")
         found = []
-        for number, definition in self.store.questions_by_id(json.loads(questions)).items():
+        for number, definition in questions_by_id(self.store, json.loads(ids)).items():
             found.append(Asked(number, definition, parse_scale(scale) if scale else scale_of(definition.scale)))
         return tuple(found)
 
@@ -90,7 +94,7 @@ class Design:
             "images": list(self.study.config.items.images),
             "together": self.people.together,
         }
-        return self.store.keep_form(digest_of(shown), shown)
+        return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
         """What a person agrees to, by its content."""
@@ -193,11 +197,11 @@ class Design:
         quota = self.people.quota
         if quota is None and not everything:
             return None
-        items = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
+        number = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
         checks = 0
         if self.people.checks is not None:
-            checks = min(items // self.people.checks.every, len(self.store.known_items("check")))
-        return items + checks + int(items * self.people.retest)
+            checks = min(number // self.people.checks.every, len(known_items(self.store, "check")))
+        return number + checks + int(number * self.people.retest)
 
     # -- what must not be -----------------------------------------------------------------------
 
@@ -210,7 +214,7 @@ class Design:
                 "is not answered with a number; ask it in a study of its own"
             )
         columns: dict[str, None] = {}
-        for item, _digest in self.store.items():  # noqa: PERF102
+        for item, _digest in items(self.store):
             columns |= dict.fromkeys(item.fields)
             for image in self.study.config.items.images:
                 if str(item.fields.get(image, "")).startswith(REMOTE):
@@ -231,7 +235,7 @@ class Design:
                 )
 
     def _items_in_order(self) -> tuple[Sequence[str], Mapping[str, str | None]]:
-        documents = {item.name: item.document for item, _ in self.store.items()}
+        documents = {item.name: item.document for item, _ in items(self.store)}
         return tuple(documents), documents
 
     def item_images(self, item: Item) -> tuple[str, ...]:

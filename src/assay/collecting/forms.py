@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.collecting.design import Asked
-from assay.data.scales import Label
-from assay.study.store import canonical
-from assay.study.study import Item, Question
+from assay.data.scales import Label, Scale
+from assay.study.digests import canonical
+from assay.study.items import Item
+from assay.study.kinds import kind_of
+from assay.study.schema import Question
 
-Kind = Literal["choice", "preference", "odd-one-out", "number", "text"]
+Widget = Literal["choice", "preference", "odd-one-out", "number", "text"]
+"""How a question is put; `page.html` and the page's script know each by its name."""
 
 MOST_CATEGORIES = 11
 """More labels than these are asked for as a number, where they are whole numbers."""
@@ -48,7 +51,7 @@ class QuestionForm:
     name: str
     text: str
     guidelines: str
-    kind: Kind
+    kind: Widget
     choices: tuple[Choice, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -112,40 +115,56 @@ def question_form(
         The person's own answer so far, in the item's own order.
     """
     question, scale = asked.definition, asked.scale
-    given = None if label is None else canonical(question.shuffled(label, order))
-    if given is not None and scale.kind == "preference":
-        given = canonical({-1: "first", 0: "tie", 1: "second"}[int(question.shuffled(label or 0, order))])
-    kind: Kind
-    choices: tuple[Choice, ...] = ()
-    low = high = None
-    if scale.kind == "preference":
-        kind = "preference"
-        sides = [_field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True)]
-        choices = (
-            Choice('"first"', "Left is better", None, "←", sides[0]),
-            Choice('"tie"', "No preference", None, "0"),
-            Choice('"second"', "Right is better", None, "→", sides[1]),
-        )
-    elif scale.kind == "odd-one-out":
-        kind = "odd-one-out"
-        choices = tuple(
-            Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
-            for letter, column in zip("ABC", order, strict=True)
-        )
-    elif scale.kind == "text":
-        kind = "text"
-    elif scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
-        kind, choices = "choice", _choices(question, scale.categories)
-    else:
-        kind = "number"
-        low, high = scale.bounds or (None, None)
+    own = None if label is None else question.shuffled(label, order)
+    widget, choices = _widget(question, scale, item, order, images)
+    low, high = (scale.bounds if widget == "number" else None) or (None, None)
     return QuestionForm(
-        *(asked.id, question.name, question.text, question.guidelines, kind, choices, low, high),
+        *(asked.id, question.name, question.text, question.guidelines, widget, choices, low, high),
         whole=scale.kind == "ordinal",
         optional=question.optional,
         allowed=scale.describe(),
-        given=given,
+        given=None if own is None else canonical(kind_of(scale).words.get(own, own)),
     )
+
+
+def _widget(
+    question: Question, scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str]
+) -> tuple[Widget, tuple[Choice, ...]]:
+    """How a question is put, and what there is to choose from."""
+    if scale.kind in _COMPARISONS:
+        widget, choices = _COMPARISONS[scale.kind]
+        return widget, choices(item, order, images)
+    if kind_of(scale).free_text:
+        return "text", ()
+    if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
+        return "choice", _choices(question, scale.categories)
+    return "number", ()
+
+
+def _sides(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tuple[Choice, ...]:
+    left, right = (_field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True))
+    return (
+        Choice('"first"', "Left is better", None, "←", left),
+        Choice('"tie"', "No preference", None, "0"),
+        Choice('"second"', "Right is better", None, "→", right),
+    )
+
+
+def _letters(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
+        for letter, column in zip("ABC", order, strict=True)
+    )
+
+
+Compared = Callable[[Item, Sequence[str], Mapping[str, str]], tuple[Choice, ...]]
+"""What there is to choose from, where options are compared."""
+
+_COMPARISONS: dict[str, tuple[Widget, Compared]] = {
+    "preference": ("preference", _sides),
+    "odd-one-out": ("odd-one-out", _letters),
+}
+"""By the name of the scale: how its options stand beside each other."""
 
 
 def _choices(question: Question, categories: Sequence[Label]) -> tuple[Choice, ...]:

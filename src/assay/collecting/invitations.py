@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
-
-import sqlalchemy as sa
+from typing import Any
 
 from assay.collecting.design import Design
 from assay.errors import StudyError
-from assay.study import schema
-from assay.study.store import Store
-from assay.study.study import Study
-
-State = Literal["active", "paused", "revoked"]
+from assay.study.definition import Study
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.people import Person, add_person, find
 
 LONGEST_NAME = 200
 
 
 class LinkRefusedError(Exception):
     """A link that opens nothing; the words say why to whoever followed it."""
-
-
-@dataclass(frozen=True)
-class Person:
-    """Somebody who was invited."""
-
-    name: str
-    attributes: Mapping[str, Any]
-    link: int
-    """How many links they have had; only the last is good."""
-    state: State
-    consented_to: str | None
-    """Digest of the text that they agreed to."""
 
 
 class Signer:
@@ -117,77 +99,15 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
     design.check_attributes(name, attributes)
-    store = design.store
-    with store.in_turn() as db:
-        known = db.execute(sa.select(schema.annotators.c.kind).where(schema.annotators.c.annotator == name)).scalar()
-        if known == "judge":
-            raise StudyError(f"'{name}' is the name of a judge; call the person something else")
-        if db.execute(sa.select(schema.people.c.link).where(schema.people.c.annotator == name)).first() is not None:
-            raise StudyError(f"'{name}' is invited already; choose another name, or make a new link on the lead's page")
-        if (
-            db.execute(
-                sa.select(schema.assignments.c.id).where(schema.assignments.c.annotator == name).limit(1)
-            ).first()
-            is not None
-        ):
-            raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
-        store.take_annotators(db, [(name, "human", {"attributes": dict(attributes)} if attributes else {})])
-        db.execute(
-            sa.insert(schema.people), {"annotator": name, "link": 1, "state": "active", "invited_at": store.now(db)}
-        )
-    found = find(store, name)
-    assert found is not None
-    return found
+    return add_person(design.store, name, attributes)
 
 
 def invite_all(study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None) -> None:
-    """Add people with the same attributes, as `invite` does; the study is taken into the store first."""
-    store.take_in(study)
+    """Add people with the same attributes, as `invite` does; the store is brought to what the study says first."""
+    sync_study(store, study)
     design = Design(study, store)
     for name in names:
         invite(design, name, attributes)
-
-
-def set_state(store: Store, name: str, state: State) -> None:
-    """Let a person answer, have them wait, or end their link for good."""
-    with store.in_turn() as db:
-        changed = db.execute(sa.update(schema.people).where(schema.people.c.annotator == name).values(state=state))
-    if changed.rowcount == 0:
-        raise StudyError(f"'{name}' is not invited")
-
-
-def new_link(store: Store, name: str) -> Person:
-    """A new link for a person, who is let in again if theirs was ended; those before it open nothing any more."""
-    with store.in_turn() as db:
-        again = sa.update(schema.people).where(schema.people.c.annotator == name)
-        state = sa.case((schema.people.c.state == "revoked", "active"), else_=schema.people.c.state)
-        changed = db.execute(again.values(link=schema.people.c.link + 1, state=state))
-    found = find(store, name)
-    if changed.rowcount == 0 or found is None:
-        raise StudyError(f"'{name}' is not invited")
-    return found
-
-
-def consent(store: Store, name: str, digest: str) -> None:
-    """Keep that a person has agreed to the text of this digest."""
-    with store.in_turn() as db:
-        agreed = {"consented_at": store.now(db), "consented_to": digest}
-        db.execute(sa.update(schema.people).where(schema.people.c.annotator == name).values(agreed))
-
-
-def find(store: Store, name: str) -> Person | None:
-    """A person by name; None where nobody of that name is invited."""
-    with store.reading() as db:
-        row = db.execute(_PEOPLE.where(schema.people.c.annotator == name)).first()
-    return None if row is None else _person(row)
-
-
-def everybody(store: Store) -> list[Person]:
-    """All who were invited, in the order of their invitations."""
-    with store.reading() as db:
-        return [
-            _person(row) for row in db.execute(_PEOPLE.order_by(schema.people.c.invited_at, schema.people.c.annotator))
-        ]
 
 
 def admitted(store: Store, signer: Signer, token: str) -> Person:
@@ -229,19 +149,3 @@ def read_attributes(text: str) -> dict[str, str]:
             raise StudyError(f"an attribute is written NAME=VALUE; got '{part}'")
         found[name] = value
     return found
-
-
-_PEOPLE = sa.select(
-    *(
-        schema.people.c.annotator,
-        schema.people.c.link,
-        schema.people.c.state,
-        schema.people.c.consented_to,
-        schema.annotators.c.definition,
-    )
-).select_from(schema.people.join(schema.annotators, schema.annotators.c.annotator == schema.people.c.annotator))
-
-
-def _person(row: Any) -> Person:
-    definition = json.loads(row.definition) if isinstance(row.definition, str) else row.definition
-    return Person(row.annotator, definition.get("attributes", {}), row.link, row.state, row.consented_to)

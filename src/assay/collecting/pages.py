@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
-from assay.collecting.answers import RECIPE
-from assay.collecting.assignment import parsed
 from assay.collecting.design import Design
 from assay.collecting.forms import Field, Given, PageForm, TaskForm, item_fields, question_form
-from assay.collecting.invitations import Person
-from assay.study import schema
-from assay.study.study import Item
+from assay.study.items import Item
+from assay.study.store.connection import Connection
+from assay.study.store.items import items_given
+from assay.study.store.page_answers import given_by
+from assay.study.store.people import Person
+from assay.study.store.tasks import Task, drafts_of, task_by_id, tasks_on_pages
 
 
 def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[PageForm]:
     """Pages of a person by number; numbers that they do not have are left out."""
     with design.store.reading() as db:
-        t = schema.tasks
-        query = sa.select(t).where(t.c.annotator == person.name, t.c.page.in_(list(numbers))).order_by(t.c.place)
-        tasks = db.execute(query).all()
+        tasks = tasks_on_pages(db, person.name, numbers)
         given = _given(db, person, tasks)
-        drafts = {
-            row.task: {"revision": row.revision, "at": row.kept_at, "body": row.body}
-            for row in db.execute(sa.select(schema.drafts).where(schema.drafts.c.task.in_([t.id for t in tasks])))
-        }
-    items = design.store.items_given((task.item, task.shown["item"]) for task in tasks)
+        drafts = drafts_of(db, [task.id for task in tasks])
+    items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
     found: dict[int, list[TaskForm]] = {}
     for task in tasks:
         form = _task_form(
@@ -41,13 +36,10 @@ def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[Pag
 def image_of(design: Design, person: Person, task: int, number: int) -> Path | None:
     """The file of an image that a person is shown; None where there is none."""
     with design.store.reading() as db:
-        t = schema.tasks.c
-        row = db.execute(
-            sa.select(t.item, schema.tasks.c.shown).where(t.id == task, t.annotator == person.name)
-        ).first()
+        row = task_by_id(db, task, person.name)
     if row is None:
         return None
-    (found,) = design.store.items_given([(row.item, row.shown["item"])]).values()
+    (found,) = items_given(design.store, [(row.item, row.shown["item"])]).values()
     columns = design.item_images(found)
     if not 0 <= number < len(columns):
         return None
@@ -68,7 +60,7 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
     return PageForm(number, shared, tuple(rest))
 
 
-def _task_form(design: Design, task: Any, item: Item, given: Given, draft: Mapping[str, Any] | None) -> TaskForm:
+def _task_form(design: Design, task: Task, item: Item, given: Given, draft: Mapping[str, Any] | None) -> TaskForm:
     asked = design.asked(task.questions, task.condition)
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
     questions = tuple(
@@ -87,23 +79,17 @@ def _task_form(design: Design, task: Any, item: Item, given: Given, draft: Mappi
     )
 
 
-def _given(db: sa.Connection, person: Person, tasks: Iterable[Any]) -> dict[int, Given]:
+def _given(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, Given]:
     """By task, what the person has answered: the latest of each question."""
     place = {
         (task.item, task.condition, task.repeat, question): task.id
         for task in tasks
-        for question in parsed(task.questions)
+        for question in json.loads(task.questions)
     }
     if not place:
         return {}
-    a, s = schema.assignments.c, schema.answers.c
-    joined = schema.assignments.join(schema.answers, s.assignment == a.id)
-    query = sa.select(
-        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
-    )
-    mine = sa.and_(a.annotator == person.name, a.recipe == RECIPE, a.item.in_({key[0] for key in place}))
     found: dict[int, Given] = {}
-    for row in db.execute(query.select_from(joined).where(mine).order_by(s.id)):
+    for row in given_by(db, person.name, {key[0] for key in place}):
         task = place.get((row.item, row.condition, row.repeat, row.question))
         if task is None:
             continue

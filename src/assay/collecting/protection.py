@@ -62,38 +62,25 @@ class Protection:
             await self.app(scope, receive, send)
             return
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not self._from_here(headers):
-            await _answer(send, headers, 403, _ELSEWHERE)
+        refusal = self._refusal(scope["method"], headers)
+        if refusal is not None:
+            await _answer(send, headers, *refusal)
             return
-        if int(headers[b"content-length"]) > BIGGEST_BODY if headers.get(b"content-length", "").isdigit() else False:
-            await _answer(send, headers, 413, _TOO_LONG)
-            return
-        began, seen = False, 0
-
-        async def sized() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > BIGGEST_BODY:
-                raise _TooLargeError
-            return message
-
-        async def guarded(message: Message) -> None:
-            nonlocal began
-            if message["type"] == "http.response.start":
-                began = True
-                had = {name.lower() for name, _ in message["headers"]}
-                own = [(name, value) for name, value in _HEADERS if name not in had]
-                if b"cache-control" not in had:
-                    own.append((b"cache-control", b"no-store"))
-                message = {**message, "headers": [*message["headers"], *own]}
-            await send(message)
-
+        reply = _GuardedReply(send)
         try:
-            await self.app(scope, sized, guarded)
+            await self.app(scope, _measured(receive), reply.send)
         except _TooLargeError:
-            if not began:
+            if not reply.began:
                 await _answer(send, headers, 413, _TOO_LONG)
+
+    def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        """Status and words for a request that is refused unread."""
+        if method not in ("GET", "HEAD", "OPTIONS") and not self._from_here(headers):
+            return 403, _ELSEWHERE
+        length = headers.get(b"content-length", "")
+        if length.isdecimal() and int(length) > BIGGEST_BODY:
+            return 413, _TOO_LONG
+        return None
 
     def _from_here(self, headers: dict[bytes, str]) -> bool:
         """Whether a request that changes something was sent by a page of this server."""
@@ -104,6 +91,41 @@ class Protection:
         if origin is None:
             return site == "same-origin"
         return urlsplit(origin).netloc.lower() in {headers.get(b"host", "").lower(), (self.host or "").lower()} - {""}
+
+
+def _measured(receive: Receive) -> Receive:
+    """What comes in, up to the longest body that is taken; a request need not say how long it is."""
+    seen = 0
+
+    async def measured() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > BIGGEST_BODY:
+            raise _TooLargeError
+        return message
+
+    return measured
+
+
+class _GuardedReply:
+    """What goes back, with the headers that it lacks."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.began = False
+        """Whether the status went out, so that it is too late for another."""
+
+    async def send(self, message: Message) -> None:
+        """Hand one message on."""
+        if message["type"] == "http.response.start":
+            self.began = True
+            had = {name.lower() for name, _ in message["headers"]}
+            lacking = [(name, value) for name, value in _HEADERS if name not in had]
+            if b"cache-control" not in had:
+                lacking.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": [*message["headers"], *lacking]}
+        await self._send(message)
 
 
 async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str) -> None:

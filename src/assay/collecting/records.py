@@ -6,21 +6,14 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import sqlalchemy as sa
-
 from assay._version import __version__
-from assay.collecting.answers import RECIPE
 from assay.data.annotations import Annotations
-from assay.study import schema
-from assay.study.store import Store
-
-Rows = Iterable[dict[str, Any]]
-
-_AT_ONCE = 1000
-"""Rows that are in memory at a time."""
+from assay.study.store.connection import Store
+from assay.study.store.items import items
+from assay.study.store.records import records
+from assay.study.store.table import stored_annotations
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file, so that the same records make the same archive."""
@@ -40,7 +33,7 @@ def labels_csv(store: Store) -> bytes:
     StudyError
         While there is no answer with a label.
     """
-    table = store.annotations()
+    table = stored_annotations(store)
     columns = {name: table.column(name).to_list() for name in _columns(store, table)}
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
@@ -55,7 +48,7 @@ def _columns(store: Store, table: Annotations) -> list[str]:
     What is the same in all answers to an item stands with the item in the table, although it was said of the answers.
     """
     own: set[str] = set()
-    for item, _digest in store.items():  # noqa: PERF102
+    for item, _digest in items(store):
         own.update(item.fields)
     of_items = [name for name in table.items.columns if name not in (*own, "item", "document")]
     return list(dict.fromkeys([*table.labels.columns, *of_items, *table.annotators.columns]))
@@ -73,15 +66,12 @@ def archive(store: Store) -> bytes:
         A zip of JSON Lines, a file a table; the same records make the same bytes.
     """
     held = io.BytesIO()
-    with store.reading() as db:
-        if db.dialect.name == "postgresql":  # all tables as of one moment, which SQLite gives anyway
-            db = db.execution_options(isolation_level="REPEATABLE READ")
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr(_entry("README.txt"), README)
-            for name, rows in _TABLES.items():
-                with file.open(_entry(f"{name}.jsonl"), "w") as out:
-                    for row in rows(db):
-                        out.write(_line(row))
+    with records(store) as found, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(_entry("README.txt"), README)
+        for name, rows in found.items():
+            with file.open(_entry(f"{name}.jsonl"), "w") as out:
+                for row in rows:
+                    out.write(_line(row))
     return held.getvalue()
 
 
@@ -95,87 +85,6 @@ def _line(row: dict[str, Any]) -> bytes:
     # Half a surrogate pair, which UTF-8 has no place for, becomes the escape that JSON has for it.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
-
-def _rows(db: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
-    """The rows of a query, a few at a time."""
-    for row in db.execute(query, execution_options={"yield_per": _AT_ONCE}):
-        yield dict(row._mapping)
-
-
-# -- the tables -------------------------------------------------------------------------------------
-
-
-def _answers(db: sa.Connection) -> Rows:
-    a, s, q = schema.assignments.c, schema.answers.c, schema.questions.c
-    joined = schema.answers.join(schema.assignments, s.assignment == a.id).join(schema.questions, q.id == a.question)
-    query = sa.select(
-        *(s.id, a.annotator, a.item, a.question, q.name.label("criterion"), q.version, a.condition, a.repeat),
-        *(s.revision, s.status, s.label, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
-        sa.and_(a.active, a.answer == s.id, s.status == "valid").label("latest"),
-    )
-    for row in _rows(db, query.select_from(joined).where(a.recipe == RECIPE).order_by(s.id)):
-        shown = row.pop("shown") or {}
-        row["condition"] = json.loads(row["condition"])
-        latest = bool(row.pop("latest"))
-        rest = {name: value for name, value in shown.items() if name != "task"}
-        yield {"id": row.pop("id"), "task": shown.get("task"), **row, "shown": rest, "latest": latest}
-
-
-def _tasks(db: sa.Connection) -> Rows:
-    t = schema.tasks
-    query = sa.select(
-        *(t.c.id, t.c.annotator, t.c.item, t.c.role, t.c.questions, t.c.condition, t.c.repeat, t.c.party),
-        *(t.c.session, t.c.page, t.c.place, t.c.state, t.c.extra, t.c.form, t.c.shown),
-        *(t.c.given_at, t.c.expires_at, t.c.closed_at),
-    )
-    for row in _rows(db, query.order_by(t.c.annotator, t.c.place)):
-        row["questions"], row["condition"] = json.loads(row["questions"]), json.loads(row["condition"])
-        row["extra"] = bool(row["extra"])
-        yield row
-
-
-def _questions(db: sa.Connection) -> Rows:
-    q = schema.questions.c
-    for row in _rows(db, sa.select(q.id, q.name, q.version, q.current, q.made_at, q.definition).order_by(q.id)):
-        yield row | {"current": bool(row["current"])}
-
-
-def _forms(db: sa.Connection) -> Rows:
-    f = schema.forms.c
-    yield from _rows(db, sa.select(f.id, f.digest, f.made_at, f.definition).order_by(f.id))
-
-
-def _items(db: sa.Connection) -> Rows:
-    i = schema.items.c
-    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.known)
-    for row in _rows(db, query.order_by(i.role, i.position, i.item)):
-        yield row | {"active": bool(row["active"])}
-
-
-def _contents(db: sa.Connection) -> Rows:
-    c = schema.contents.c
-    query = sa.select(c.item, c.digest, c.document, c.fields, c.kept_at)
-    yield from _rows(db, query.order_by(c.kept_at, c.item, c.digest))
-
-
-def _people(db: sa.Connection) -> Rows:
-    p, n = schema.people.c, schema.annotators.c
-    query = sa.select(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to)
-    joined = schema.people.join(schema.annotators, n.annotator == p.annotator)
-    for row in _rows(db, query.select_from(joined).order_by(p.invited_at, p.annotator)):
-        attributes = (row.pop("definition") or {}).get("attributes", {})
-        yield {"annotator": row.pop("annotator"), "attributes": attributes, **row}
-
-
-_TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
-    "answers": _answers,
-    "tasks": _tasks,
-    "questions": _questions,
-    "forms": _forms,
-    "items": _items,
-    "contents": _contents,
-    "people": _people,
-}
 
 README = f"""\
 Everything that people were given, shown and asked on the annotation page of this study,

@@ -10,10 +10,13 @@ import socket
 from typing import Any
 
 from assay.collecting.app import make_app
-from assay.collecting.invitations import Signer, everybody, personal_link, secret_of
+from assay.collecting.invitations import Signer, personal_link, secret_of
 from assay.errors import StudyError
-from assay.study.store import Store
-from assay.study.study import Study, load_study
+from assay.study.definition import Study, load_study
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
+from assay.study.store.people import everybody
 
 _SETTINGS = "ASSAY_SERVE"
 """How worker processes learn what they serve; the secret among it, so it is in no argument list."""
@@ -57,8 +60,8 @@ def serve(
     common: dict[str, Any] = {"host": host, "port": port, "log_level": "warning", "server_header": False}
     # Behind a proxy on this machine, its word on the protocol counts; nobody else's does.
     common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
-    with study.open_store(store) as opened:
-        opened.take_in(study)
+    with open_store(study, store) as opened:
+        sync_study(opened, study)
         used = secret_of(opened, secret)
         if workers == 1:
             uvicorn.run(make_app(study, opened, used, base_url), **common)
@@ -74,7 +77,7 @@ def worker() -> Any:
     """The application of one worker process."""
     settings = json.loads(os.environ[_SETTINGS])
     study = load_study(settings["study"])
-    return make_app(study, study.open_store(settings["store"]), settings["secret"], settings["base_url"])
+    return make_app(study, open_store(study, settings["store"]), settings["secret"], settings["base_url"])
 
 
 def check_reach(host: str, port: int, secret: str | None) -> None:
@@ -122,7 +125,7 @@ def links(
     study: Study, base_url: str, secret: str | None = None, store: str | None = None
 ) -> tuple[str, dict[str, str]]:
     """The lead's link, and that of everybody who is invited, by name."""
-    with study.open_store(store) as opened:
+    with open_store(study, store) as opened:
         signer = signer_of(study, opened, secret)
         return lead_link(signer, base_url), {
             person.name: personal_link(signer, person, base_url)

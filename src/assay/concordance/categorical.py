@@ -7,10 +7,19 @@ from typing import Unpack
 
 import numpy as np
 
-from assay.concordance.coefficient import Coefficient, Measure, coefficient
-from assay.concordance.sheet import MOST_VALUES, How, Sheet
-from assay.data.annotations import Annotations, Repeats
+from assay.concordance.coefficient import MOST_VALUES, Coefficient, Measure, Needs, coefficient
+from assay.concordance.settings import (
+    AlphaSettings,
+    CoefficientOptions,
+    CoefficientSettings,
+    WeightedSettings,
+    WithinSettings,
+    asked,
+)  # fmt: skip
+from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings
+from assay.data.scales import Scale
 from assay.errors import DesignError
 from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights, agreement_weights
 from assay.statistics.pairs import Kappa, Moments2, PairStatistic
@@ -23,10 +32,7 @@ MOST_DIFFERENT = 1_000
 def exact_agreement(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How often do two annotators of an item give the same label?
 
@@ -40,13 +46,9 @@ def exact_agreement(
         One criterion. Missing labels are no answer; they are never filled in.
     annotators : list of str, optional
         Whose labels count; all when not given.
-    repeats : {"error", "first", "last", "mean", "majority", "each"}
-        What several answers of one annotator to one item stand for; there is no default, see
-        `Annotations.resolve_repeats`.
-    clusters : str, optional
-        A column of the items (document, teacher) whose items are resampled together.
-    **how
-        ``method``, ``n_resamples``, ``confidence``, ``seed``: see `How`.
+    **options
+        See `assay.concordance.settings.CoefficientOptions`: ``repeats``, ``clusters``, ``method``, ``n_resamples``,
+        ``confidence``, ``seed``.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def exact_agreement(
 
     Two of three items got the same label from both.
     """
-    return coefficient(exact(), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(exact(), labels, CoefficientSettings.of(asked(options, annotators), "exact_agreement"))
 
 
 def within_agreement(
@@ -72,9 +74,7 @@ def within_agreement(
     annotators: Sequence[str] | None = None,
     *,
     k: float = 1,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How often are two labels of an item at most ``k`` apart?
 
@@ -82,9 +82,8 @@ def within_agreement(
     categories, in the scale's units for numbers). Needs labels with an order. Other parameters, errors and
     source: see `exact_agreement`.
     """
-    if not k >= 0:
-        raise DesignError(f"k must be 0 or more; got {k}")
-    return coefficient(within(k), labels, annotators, {"k": k}, repeats=repeats, clusters=clusters, **how)
+    settings = WithinSettings.of(asked(options, annotators, k=k), "within_agreement")
+    return coefficient(within(settings.k), labels, settings)
 
 
 def cohen_kappa(
@@ -92,9 +91,7 @@ def cohen_kappa(
     annotators: Sequence[str] | None = None,
     *,
     weights: Weights = "none",
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do two annotators agree beyond chance, each with a distribution of their own?
 
@@ -112,32 +109,27 @@ def cohen_kappa(
 
     Other parameters and errors: see `exact_agreement`.
     """
-    return coefficient(kappa(weights), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    settings = WeightedSettings.of(asked(options, annotators, weights=weights), "cohen_kappa")
+    return coefficient(kappa(settings.weights), labels, settings)
 
 
 def scott_pi(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do two annotators agree beyond chance, with one distribution for both?
 
     Scott (1955). As `cohen_kappa`, but chance is computed from the labels of both together, so that
     annotators with different habits are not rewarded for them. Over pairs of annotators where there are more.
     """
-    return coefficient(scott(), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(scott(), labels, CoefficientSettings.of(asked(options, annotators), "scott_pi"))
 
 
 def fleiss_kappa(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do many annotators agree beyond chance on categories?
 
@@ -145,7 +137,7 @@ def fleiss_kappa(
     over items with two or more labels, each category's share averaged over all items with a label. At most 1;
     0 is chance. With two annotators it is Scott's π. Parameters and errors: see `exact_agreement`.
     """
-    return coefficient(fleiss(), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(fleiss(), labels, CoefficientSettings.of(asked(options, annotators), "fleiss_kappa"))
 
 
 def gwet_ac(
@@ -153,9 +145,7 @@ def gwet_ac(
     annotators: Sequence[str] | None = None,
     *,
     weights: Weights = "none",
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do annotators agree beyond chance, when one category is much more common than the others?
 
@@ -175,7 +165,8 @@ def gwet_ac(
     With 50 items and three labels in ten missing, the 95% interval of AC2 with quadratic weights covers 92.7%
     (jackknife), 92.6% (bca) and 89% (percentile) in our simulations: stay with the jackknife.
     """
-    return coefficient(gwet(weights), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    settings = WeightedSettings.of(asked(options, annotators, weights=weights), "gwet_ac")
+    return coefficient(gwet(settings.weights), labels, settings)
 
 
 def krippendorff_alpha(
@@ -183,9 +174,7 @@ def krippendorff_alpha(
     annotators: Sequence[str] | None = None,
     *,
     level: Level | None = None,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How reliable are the labels of any number of annotators, with any number missing?
 
@@ -205,10 +194,13 @@ def krippendorff_alpha(
     The ordinal distance depends on how often each category was used, in each resample anew. Beyond 32 different
     labels it is computed from ranks, and from 3,000 items on its interval comes from 100 random batches.
     """
-    if level is None:
-        scale = labels.scale
-        level = "nominal" if not scale.ordered else "interval" if scale.kind == "interval" else "ordinal"
-    return coefficient(alpha(level), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    settings = AlphaSettings.of(asked(options, annotators, level=level), "krippendorff_alpha")
+    return coefficient(alpha(settings.level or level_of(labels.scale)), labels, settings)
+
+
+def level_of(scale: Scale) -> Level:
+    """The level of Krippendorff's α that a scale stands for."""
+    return "nominal" if not scale.ordered else "interval" if scale.kind == "interval" else "ordinal"
 
 
 # -- the measures -----------------------------------------------------------------------------------
@@ -280,44 +272,42 @@ def gwet(weights: Weights) -> Measure:
 
 def alpha(level: Level) -> Measure:
     """Krippendorff's α."""
-    needs = {"nominal": "labels", "ordinal": "order", "interval": "numbers", "ratio": "numbers"}
-    if level not in needs:
-        raise DesignError(f"level must be nominal, ordinal, interval or ratio; got {level!r}")
+    needs: dict[Level, Needs] = {"nominal": "labels", "ordinal": "order", "interval": "numbers", "ratio": "numbers"}
     return Measure(
         f"krippendorff-alpha-{level}",
         f"Krippendorff's α, {level}",
-        needs[level],  # type: ignore[arg-type]
+        needs[level],
         panel=lambda s: _alpha(s, level),
         takes_means=level in ("interval", "ratio"),
     )
 
 
-def _shares(sheet: Sheet, k: float) -> ChanceCorrected:
-    values = _listed(sheet)
+def _shares(ratings: Ratings, k: float) -> ChanceCorrected:
+    values = _listed(ratings)
     # Half a step of rounding, so that .1 + .2 counts as within .3.
     near = np.abs(values[:, None] - values[None, :]) <= k * (1 + 1e-9)
     return ChanceCorrected(values, near.astype(float), "none")
 
 
-def _kappa(sheet: Sheet, weights: Weights, shared: bool = False) -> PairStatistic:
-    return Kappa(sheet.categories, agreement_weights(sheet.categories, weights), shared)
+def _kappa(ratings: Ratings, weights: Weights, shared: bool = False) -> PairStatistic:
+    return Kappa(ratings.categories, agreement_weights(ratings.categories, weights), shared)
 
 
-def _alpha(sheet: Sheet, level: Level) -> Alpha | AlphaRanks:
+def _alpha(ratings: Ratings, level: Level) -> Alpha | AlphaRanks:
     if level == "interval":
-        return Alpha(level, np.empty(0), sheet.centre)
-    if level == "ordinal" and len(sheet.values) > MOST_VALUES:
-        return AlphaRanks(sheet.answers)
-    values = _listed(sheet)
+        return Alpha(level, np.empty(0), ratings.centre)
+    if level == "ordinal" and len(ratings.values) > MOST_VALUES:
+        return AlphaRanks(ratings.answers)
+    values = _listed(ratings)
     if level == "ratio" and values[0] < 0:
         raise DesignError(f"the ratio level needs labels of 0 or more; the lowest is {values[0]:g}")
     return Alpha(level, values)
 
 
-def _listed(sheet: Sheet) -> np.ndarray:
-    if len(sheet.values) > MOST_DIFFERENT:
+def _listed(ratings: Ratings) -> np.ndarray:
+    if len(ratings.values) > MOST_DIFFERENT:
         raise DesignError(
-            f"there are {len(sheet.values):,} different labels, too many to count each; take a coefficient for "
+            f"there are {len(ratings.values):,} different labels, too many to count each; take a coefficient for "
             "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
         )
-    return sheet.values
+    return ratings.values

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.sheet import How, Sheet
-from assay.data.annotations import Annotations, Repeats
+from assay.concordance.settings import CoefficientSettings
+from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings
 from assay.errors import DesignError
-from assay.estimation import Estimate, Interval, Result, Transform, signature
-from assay.statistics.base import Ints, PanelStatistic, grid
+from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.estimation.resampling import How, Sums, Units
+from assay.estimation.result import Exclusion, Result, Run
+from assay.estimation.statistic import Estimated, Floats, Ints
+from assay.reporting import pictures
+from assay.statistics.base import PanelStatistic, grid
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
-from assay.statistics.ranks import PairRanks, Ranks
+from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +30,14 @@ Needs = Literal["labels", "categories", "order", "ordered categories", "numbers"
 
 MOST_IN_PAIRS = 30
 """Annotators up to which a coefficient of two is averaged over all their pairs."""
+
+MOST_VALUES = 32
+"""A rank statistic takes its table of values up to this many different labels, and weights of items above."""
+
+MOST_WEIGHED = 3_000
+"""Up to this many items a statistic of weights is resampled; above, its interval comes from batches."""
+
+BATCHES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +50,7 @@ class Measure:
         For signatures, and for people.
     needs : str
         What the scale must offer: any labels, finite ``categories``, ``order``, both, ``numbers``, a ``range``.
-    panel, pair : function of Sheet
+    panel, pair : function of Ratings
         The statistic of all labels of an item, or of two; one of them. A pair statistic of None stands
         for ranks of labels that have too many values for a table.
     ranks : str, optional
@@ -59,8 +72,8 @@ class Measure:
     name: str
     title: str
     needs: Needs
-    panel: Callable[[Sheet], PanelStatistic | Ranks] | None = None
-    pair: Callable[[Sheet], PairStatistic | None] | None = None
+    panel: Callable[[Ratings], PanelStatistic | Ranks] | None = None
+    pair: Callable[[Ratings], PairStatistic | None] | None = None
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
     zero: bool = True
@@ -69,9 +82,9 @@ class Measure:
     takes_means: bool = False
     share: bool = False
 
-    def check(self, sheet: Sheet) -> None:
+    def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
-        scale = sheet.scale
+        scale = ratings.scale
         offers = {
             "labels": scale.kind != "text",
             "categories": scale.categories is not None or scale.kind == "nominal",
@@ -94,24 +107,26 @@ class Measure:
                 "Choose another coefficient, or say which scale the labels are on with scale=..."
             )
 
-    def applies(self, sheet: Sheet) -> bool:
+    def applies(self, ratings: Ratings) -> bool:
         """Whether the scale offers what the coefficient needs."""
         try:
-            self.check(sheet)
+            self.check(ratings)
         except DesignError:
             return False
         return True
 
-    def statistic(self, sheet: Sheet, first: Ints | None = None, second: Ints | None = None) -> PanelStatistic | Ranks:
+    def statistic(
+        self, ratings: Ratings, first: Ints | None = None, second: Ints | None = None
+    ) -> PanelStatistic | Ranks:
         """What is to be estimated; for a coefficient of two annotators over these pairs of them."""
         if self.panel is not None:
-            return self.panel(sheet)
+            return self.panel(ratings)
         assert self.pair is not None
         assert first is not None
         assert second is not None
-        pair = self.pair(sheet)
+        pair = self.pair(ratings)
         if pair is None:
-            return PairRanks(self.ranks, grid(sheet.answers), first, second)
+            return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
 
 
@@ -129,14 +144,10 @@ class Coefficient(Result):
         Items that it rests on, and labels in the table.
     annotators : tuple of str
         Who was compared.
-    pairs : tuple of (annotator, annotator, Interval)
+    pairs : tuple of (annotator, annotator, Estimate)
         For a coefficient of two annotators that was averaged over pairs: each of them.
-    interval : str
-        How the interval was made.
-    left_out : tuple of (reason, count)
-        What does not count, and why.
-    notes : tuple of str
-        What was decided on the way.
+    run : Run
+        Every option, how the interval was made, what does not count, what was decided on the way.
     """
 
     name: str
@@ -149,14 +160,14 @@ class Coefficient(Result):
     n_items: int
     n_labels: int
     annotators: tuple[str, ...]
-    pairs: tuple[tuple[str, str, Interval], ...]
-    interval: str
-    settings: dict[str, object]
-    left_out: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
-    data: str
-    seed: int
-    found: Estimate = field(repr=False, metadata={"json": False})
+    pairs: tuple[tuple[str, str, Estimate], ...]
+    run: Run
+    found: Estimates = field(repr=False, metadata={"json": False})
+
+    @property
+    def interval(self) -> str:
+        """How the interval was made."""
+        return self.run.interval
 
     @property
     def table(self) -> pl.DataFrame:
@@ -174,22 +185,6 @@ class Coefficient(Result):
         }
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(coefficient=pl.lit(self.name))
 
-    @property
-    def signature(self) -> str:
-        """One line to cite."""
-        return signature(
-            self.name,
-            **self.settings,
-            items=self.n_items,
-            annotators=len(self.annotators),
-            labels=self.n_labels,
-            interval=interval_name(self.found),
-            level=self.found.confidence,
-            resamples=self.found.n_resamples or None,
-            seed=self.seed if self.found.n_resamples else None,
-            data=self.data,
-        )
-
     def summary(self) -> str:
         """Value, interval, what it rests on."""
         level = f"{100 * self.found.confidence:g}%"
@@ -200,69 +195,99 @@ class Coefficient(Result):
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
         lines.append(f"{self.n_items:,} items, {who}; {self.interval}.")
-        lines += [f"Left out: {what} ({count:,})." for what, count in self.left_out]
-        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The coefficient and its pairs of annotators as a forest plot."""
-        from assay.reporting import pictures as figures
-
         table = self.table
-        names = [self.title, *table["annotators"][1:]] if self.pairs else [self.title]
-        ax = figures.axes(ax, height=1.2 + 0.26 * len(names))
-        figures.forest(ax, names, *(table[c].to_list() for c in ("estimate", "low", "high")))
+        names = [self.title, *table["annotators"][1:]] if self.pairs else [self.title] * table.height
+        ax = pictures.axes(ax, height=1.2 + 0.26 * len(names))
+        pictures.forest(ax, names, *(table[c].to_list() for c in ("estimate", "low", "high")))
         ax.set_xlabel(self.title)
         return ax
 
 
-def coefficient(
-    measure: Measure,
-    labels: Annotations | Chunks,
-    annotators: Sequence[str] | None,
-    settings: dict[str, object] | None = None,
-    *,
-    repeats: Repeats,
-    clusters: str | None,
-    **how: Unpack[How],
-) -> Coefficient:
-    """Check, reduce the table to a sheet, estimate, wrap: what every coefficient does."""
-    sheet = Sheet.of(labels, annotators, repeats=repeats, clusters=clusters)
-    measure.check(sheet)
+def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
+    """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
+    ratings = ratings_of(labels, settings)
+    measure.check(ratings)
     first = second = None
-    left_out: list[tuple[str, int]] = []
+    exclusions: list[Exclusion] = []
     if measure.pair is not None:
-        first, second, apart = pairs_of(sheet, measure)
+        first, second, apart = pairs_of(ratings, measure)
         if apart:
-            left_out.append(("pairs of annotators without two items in common", apart))
-    found = sheet.estimate(measure.statistic(sheet, first, second), measure.transform, **how)
-    if sheet.n_items > found.n_items:
-        left_out.append(("items without two labels to compare", sheet.n_items - found.n_items))
-    return wrap(measure, sheet, found, _named_pairs(sheet, found, first, second), left_out, settings or {})
+            exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
+    found = estimate_of(ratings, measure.statistic(ratings, first, second), settings, measure.transform)
+    if ratings.n_items > found.n_items:
+        exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
+    return wrap(measure, ratings, found, _named_pairs(ratings, found, first, second), exclusions, settings)
 
 
-def interval_name(found: Estimate) -> str:
-    """How an interval was made, for a signature."""
-    if found.method != "jackknife":
-        return found.method
-    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log"}[found.transform]
+def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
+    """The labels that a coefficient is asked of: at least two annotators."""
+    found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
+    return found.at_least(2, "agreement")
+
+
+def estimate_of(
+    ratings: Ratings, statistic: PanelStatistic | Ranks, how: How, transform: Transform = "none"
+) -> Estimates:
+    """The statistic with its interval."""
+    if isinstance(statistic, PairRanks | AlphaRanks):
+        return _estimate_ranks(ratings, statistic, how, transform)
+    return ratings.sums(statistic).estimate(how, transform)
+
+
+def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Transform) -> Estimates:
+    """For rank statistics of labels with many values, which are no sums over items.
+
+    Up to `MOST_WEIGHED` items every resample weighs the items anew. Above, the statistic of each of
+    `BATCHES` random batches of items shows how it varies: its mean over batches varies as it does itself.
+    """
+    if ratings.n_items <= MOST_WEIGHED:
+        units = Units.of(ratings.n_items, ratings.clusters)
+        weights = np.zeros((units.n, ratings.n_items))
+        weights[units.of_item, np.arange(ratings.n_items)] = 1.0
+        return Sums(statistic, weights, (statistic.n_used,), units.name).estimate(how, transform)
+    units = Units.of(ratings.n_items, ratings.clusters, most=BATCHES)
+    batches = np.stack([statistic.of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
+    value = statistic.of_items(np.arange(ratings.n_items))
+    weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
+    moving: Estimated = Shifted(value - batches.mean(axis=0))
+    return Sums(moving, weights, (statistic.n_used,), "batches").estimate(how, transform)
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """The mean over batches, moved to where the statistic of all items is."""
+
+    by: Floats
+
+    def value(self, sums: Floats) -> Floats:
+        """Sum over number, and the shift."""
+        total, number = np.split(sums, 2, axis=-1)
+        return np.asarray(total / np.maximum(number, 1) + self.by)
 
 
 def wrap(
     measure: Measure,
-    sheet: Sheet,
-    found: Estimate,
-    pairs: tuple[tuple[str, str, Interval], ...],
-    left_out: Sequence[tuple[str, int]],
-    settings: dict[str, object],
+    ratings: Ratings,
+    found: Estimates,
+    pairs: tuple[tuple[str, str, Estimate], ...],
+    exclusions: Sequence[Exclusion],
+    settings: CoefficientSettings,
 ) -> Coefficient:
     """An estimate as a result."""
     main, interval = bounded(measure, found, found[0])
-    notes = sheet.notes
+    notes = ratings.notes
     if pairs:
         notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
-    if sheet.cluster_name:
-        notes = (*notes, f"items of the same {sheet.cluster_name} were resampled together")
+    if ratings.cluster_name:
+        notes = (*notes, f"items of the same {ratings.cluster_name} were resampled together")
+    facts = {
+        "items": found.n_items, "annotators": len(ratings.annotators), "labels": ratings.n_labels,
+        "scale": ratings.scale.spec, "interval": interval_name(found),
+    }  # fmt: skip
     return Coefficient(
         name=measure.name,
         title=measure.title,
@@ -270,22 +295,24 @@ def wrap(
         low=main.low,
         high=main.high,
         standard_error=main.standard_error,
-        reason=why_undefined(sheet) if np.isnan(main.estimate) else main.reason,
+        reason=why_undefined(ratings) if np.isnan(main.estimate) else main.reason,
         n_items=found.n_items,
-        n_labels=sheet.n_labels,
-        annotators=sheet.annotators,
+        n_labels=ratings.n_labels,
+        annotators=ratings.annotators,
         pairs=pairs,
-        interval=interval,
-        settings={**settings, "repeats": sheet.repeats if sheet.repeats != "error" else None},
-        left_out=tuple(left_out),
-        notes=notes,
-        data=sheet.fingerprint,
-        seed=found.seed,
+        run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), notes),
         found=found,
     )
 
 
-def bounded(measure: Measure, found: Estimate, one: Interval) -> tuple[Interval, str]:
+def interval_name(found: Estimates) -> str:
+    """How an interval was made, for a signature."""
+    if found.method != "jackknife":
+        return found.method
+    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log"}[found.transform]
+
+
+def bounded(measure: Measure, found: Estimates, one: Estimate) -> tuple[Estimate, str]:
     """A value of `found` and how its interval was made, also for a share of 1 or 0, in which nothing varies.
 
     A share of 1 in all n units: were the true mean m, each unit would be 1 with probability m at most, all of
@@ -299,12 +326,12 @@ def bounded(measure: Measure, found: Estimate, one: Interval) -> tuple[Interval,
     low, high = (edge, 1.0) if one.estimate > 0.5 else (0.0, 1 - edge)
     level = f"{100 * found.confidence:g}%"
     return (
-        Interval(float(round(one.estimate)), low, high, np.nan),
+        Estimate(float(round(one.estimate)), low, high, np.nan),
         f"{level} exact bound for {found.n_units:,} {found.unit} that all say the same",
     )
 
 
-def pairs_of(sheet: Sheet, measure: Measure) -> tuple[Ints, Ints, int]:
+def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
     """All pairs of annotators with two items in common, and how many pairs have fewer.
 
     Raises
@@ -312,7 +339,7 @@ def pairs_of(sheet: Sheet, measure: Measure) -> tuple[Ints, Ints, int]:
     DesignError
         For too many annotators, for a coefficient with a direction among more than two, for no such pair.
     """
-    m = len(sheet.annotators)
+    m = len(ratings.annotators)
     if measure.directed and m > 2:
         raise DesignError(
             f"{measure.title} compares two annotators, in order; name them with annotators=('first', 'second')"
@@ -323,33 +350,33 @@ def pairs_of(sheet: Sheet, measure: Measure) -> tuple[Ints, Ints, int]:
             "annotators=..., or take a coefficient for many, such as krippendorff_alpha"
         )
     first, second = np.triu_indices(m, 1)
-    if isinstance(sheet.labels, Chunks):
+    if ratings.in_chunks:
         return first, second, 0
-    enough = sheet.joint[first, second] >= 2
+    enough = ratings.joint[first, second] >= 2
     if not enough.any():
         raise DesignError(f"{measure.title} needs two annotators with two items in common; there are none")
     return first[enough], second[enough], int((~enough).sum())
 
 
-def why_undefined(sheet: Sheet) -> str:
+def why_undefined(ratings: Ratings) -> str:
     """Words for a coefficient that has no value."""
-    if isinstance(sheet.labels, Chunks) or len(np.unique(sheet.labels.value)) > 1:
+    if ratings.in_chunks or len(np.unique(ratings.answers.value)) > 1:
         return "undefined on these data: too few labels to compare, or no variation among them"
     return "all labels are the same, so there is no variation to agree about"
 
 
 def _named_pairs(
-    sheet: Sheet, found: Estimate, first: Ints | None, second: Ints | None
-) -> tuple[tuple[str, str, Interval], ...]:
+    ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
+) -> tuple[tuple[str, str, Estimate], ...]:
     if first is None or second is None or len(found) == 1:
         return ()
-    names = sheet.annotators
+    names = ratings.annotators
     each = list(found)[1:]
     return tuple((names[a], names[b], i) for a, b, i in zip(first.tolist(), second.tolist(), each, strict=True))
 
 
-def unit_range(sheet: Sheet) -> float:
+def unit_range(ratings: Ratings) -> float:
     """How far apart the ends of the scale are."""
-    assert sheet.scale.bounds is not None
-    low, high = sheet.scale.bounds
+    assert ratings.scale.bounds is not None
+    low, high = ratings.scale.bounds
     return high - low

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.concordance.coefficient import Measure
-from assay.concordance.sheet import Sheet, in_order
+from assay.concordance.settings import Who
 from assay.data.annotations import Answers
+from assay.data.ratings import Ratings
 from assay.data.scales import Interval
-from assay.estimation import Floats
-from assay.statistics.base import Ints, grid
+from assay.estimation.statistic import Floats, Ints
+from assay.statistics.base import grid
 
-Who = Literal["humans", "judges", "pairs", "consensus", "rest", "any human", "drawn human"]
-WHO: tuple[Who, ...] = ("humans", "judges", "pairs", "consensus", "rest", "any human", "drawn human")
+A_HUMAN = "a human"
+"""What the table says for any of the people."""
+
+WHO: tuple[Who, ...] = typing.get_args(Who)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,118 +33,107 @@ class Comparison:
         The kind of comparison.
     first, second : str
         Who is compared with whom; of a panel, its name and nobody.
-    sheet : function of Measure
-        The labels; a consensus depends on what the coefficient can take, so it is asked for each. All sheets
+    ratings : function of Measure
+        The labels; a consensus depends on what the coefficient can take, so it is asked for each. All ratings
         of a table have the same items, so that comparisons can be paired.
     masks : (annotators,) bool, twice, optional
-        For ``any human`` and ``drawn human``: whose labels are first and second.
+        For ``human pairs`` and ``random human``: whose labels are first and second.
     """
 
     who: Who
     first: str
     second: str | None
-    sheet: Callable[[Measure], Sheet]
+    ratings: Callable[[Measure], Ratings]
     masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 def comparisons(
-    sheet: Sheet, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...]
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...]
 ) -> list[Comparison]:
     """All comparisons of the kinds asked for that the table has annotators for."""
     makers = {
-        "humans": lambda: _panel(sheet, "humans", humans),
-        "judges": lambda: _panel(sheet, "judges", judges),
-        "pairs": lambda: _pairs(sheet, (*humans, *judges)),
-        "consensus": lambda: _with_consensus(sheet, humans, judges),
-        "rest": lambda: _with_rest(sheet, humans, judges),
-        "any human": lambda: _with_humans(sheet, humans, judges, "any human"),
-        "drawn human": lambda: _with_humans(sheet, humans, judges, "drawn human"),
+        "humans": lambda: _panel(ratings, "humans", humans),
+        "judges": lambda: _panel(ratings, "judges", judges),
+        "pairs": lambda: _pairs(ratings, (*humans, *judges)),
+        "consensus": lambda: _with_consensus(ratings, humans, judges),
+        "rest": lambda: _with_rest(ratings, humans, judges),
+        "human pairs": lambda: _with_humans(ratings, humans, judges, "human pairs"),
+        "random human": lambda: _with_humans(ratings, humans, judges, "random human"),
     }
     return [comparison for kind in who for comparison in makers[kind]()]
 
 
-def _panel(sheet: Sheet, who: Who, names: tuple[str, ...]) -> Iterator[Comparison]:
+def _panel(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Comparison]:
     if len(names) > 1:
-        yield Comparison(who, who, None, _always(only(sheet, names)))
+        yield Comparison(who, who, None, _always(ratings.only(names)))
 
 
-def _pairs(sheet: Sheet, names: tuple[str, ...]) -> Iterator[Comparison]:
-    joint, position = sheet.joint, {name: i for i, name in enumerate(sheet.annotators)}
+def _pairs(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Comparison]:
+    joint, position = ratings.joint, {name: i for i, name in enumerate(ratings.annotators)}
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
             if joint[position[a], position[b]] >= 2:
-                yield Comparison("pairs", a, b, _always(only(sheet, (a, b))))
+                yield Comparison("pairs", a, b, _always(ratings.only((a, b))))
 
 
-def _always(sheet: Sheet) -> Callable[[Measure], Sheet]:
-    return lambda _: sheet
+def _always(ratings: Ratings) -> Callable[[Measure], Ratings]:
+    return lambda _: ratings
 
 
-def _with_consensus(sheet: Sheet, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
+def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
     if len(humans) < 2:
         return
     for judge in judges:
-        yield Comparison("consensus", "humans' consensus", judge, _columns(sheet, humans, (judge,)))
+        yield Comparison("consensus", "humans' consensus", judge, _columns(ratings, humans, (judge,)))
     if len(judges) > 1:
-        yield Comparison("consensus", "humans' consensus", "judges' consensus", _columns(sheet, humans, judges))
+        yield Comparison("consensus", "humans' consensus", "judges' consensus", _columns(ratings, humans, judges))
 
 
-def _with_rest(sheet: Sheet, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
+def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
     for kind, names in (("humans", humans), ("judges", judges)):
         for name in names if len(names) > 2 else ():
             rest = tuple(n for n in names if n != name)
-            yield Comparison("rest", f"other {kind}' consensus", name, _columns(sheet, rest, (name,)))
+            yield Comparison("rest", f"other {kind}' consensus", name, _columns(ratings, rest, (name,)))
 
 
-def _with_humans(sheet: Sheet, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
+def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
     """The second is the one in question, so that a signed difference says how much higher it labels."""
-    people = np.isin(sheet.annotators, humans)
-    if len(humans) > 1 and who == "any human":
-        yield Comparison(who, "another human", "any human", _always(sheet), (people, people))
-    for name in judges if who == "any human" or len(humans) < 2 else (*humans, *judges):
-        one = np.array(sheet.annotators) == name
-        other = "another human" if name in humans else "any human" if who == "any human" else "a human"
-        yield Comparison(who, other, name, _always(sheet), (people, one))
+    people = np.isin(ratings.annotators, humans)
+    if len(humans) > 1 and who == "human pairs":
+        yield Comparison(who, "another human", A_HUMAN, _always(ratings), (people, people))
+    for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
+        one = np.array(ratings.annotators) == name
+        other = "another human" if name in humans else A_HUMAN
+        yield Comparison(who, other, name, _always(ratings), (people, one))
 
 
-def _columns(sheet: Sheet, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Sheet]:
+def _columns(ratings: Ratings, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
     """Two groups of annotators as two annotators: means where the coefficient takes them, else majorities."""
-    made: dict[bool, Sheet] = {}
+    made: dict[bool, Ratings] = {}
 
-    def of(measure: Measure) -> Sheet:
-        mean = sheet.scale.numeric and measure.takes_means
+    def of(measure: Measure) -> Ratings:
+        mean = ratings.scale.numeric and measure.takes_means
         if mean not in made:
-            made[mean] = consensus(sheet, first, second, mean=mean)
+            made[mean] = consensus(ratings, first, second, mean=mean)
         return made[mean]
 
     return of
 
 
-def only(sheet: Sheet, names: tuple[str, ...]) -> Sheet:
-    """The labels of some annotators, in that order; the items stay."""
-    answers = sheet.answers
-    code = np.full(len(answers.annotators), -1)
-    code[[answers.annotators.index(name) for name in names]] = range(len(names))
-    kept = answers.select(code[answers.annotator] >= 0)
-    kept = in_order(replace(kept, annotator=code[kept.annotator], annotators=names))
-    return replace(sheet, labels=kept, annotators=names, n_labels=len(kept))
-
-
-def consensus(sheet: Sheet, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Sheet:
+def consensus(ratings: Ratings, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
     """Two groups of annotators as two annotators, each the mean or the majority of its group.
 
     A group of one stands for itself. An item whose group is divided has no majority, and no label.
     """
-    cells = grid(sheet.answers)
-    columns = [cells[:, [sheet.annotators.index(name) for name in group]] for group in (first, second)]
+    cells = grid(ratings.answers)
+    columns = [cells[:, [ratings.annotators.index(name) for name in group]] for group in (first, second)]
     combine = _means if mean else _majorities
     pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
     item, annotator = np.nonzero(~np.isnan(pair))
     names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-    answers = Answers(item, annotator, pair[item, annotator], sheet.answers.items, names, sheet.answers.categories)
-    bounds = sheet.scale.bounds
-    scale = Interval(*(bounds or ())) if mean else sheet.scale
-    return replace(sheet, labels=answers, annotators=names, scale=scale, n_labels=len(answers))
+    answers = Answers(item, annotator, pair[item, annotator], ratings.answers.items, names, ratings.answers.categories)
+    bounds = ratings.scale.bounds
+    return ratings.with_answers(answers, Interval(*(bounds or ())) if mean else None)
 
 
 def _means(cells: Floats) -> Floats:

@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import polars as pl
 
-from assay.concordance.sheet import How, Units, cluster_codes
-from assay.data.annotations import Annotations, Answers, Repeats, natural
+from assay.concordance import drawing
+from assay.concordance.settings import CoefficientOptions, GradingScaleSettings
+from assay.data.annotations import Annotations, Answers, natural
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation import Estimate, Floats, Result, Together, Transform, adjust_p, signature, sum_by_unit
-from assay.statistics.base import Ints, PanelStatistic
+from assay.estimation.intervals import Estimates, Transform
+from assay.estimation.multiplicity import adjust_p
+from assay.estimation.resampling import Sums, Units
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, Ints, Together, add_rows
+from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, TwoWay
 
@@ -77,13 +84,7 @@ class GradingScaleStudy(Result):
     threshold: float
     n_items: int
     n_labels: int
-    repeats: str
-    interval: str
-    confidence: float
-    seed: int
-    left_out: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
-    data: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -95,22 +96,6 @@ class GradingScaleStudy(Result):
             "scale", "benchmark", pl.col("measure").alias("what"), *COLUMNS
         )
         return pl.concat([panels, both])
-
-    @property
-    def signature(self) -> str:
-        """One line to cite."""
-        return signature(
-            "grading-scales",
-            scales=list(self.scales),
-            items=self.n_items,
-            humans=len(self.humans),
-            judges=len(self.judges),
-            labels=self.n_labels,
-            by=self.by,
-            repeats=self.repeats if self.repeats != "error" else None,
-            level=self.confidence,
-            data=self.data,
-        )
 
     def illusion(self) -> pl.DataFrame:
         """Where the pooled figure flatters: benchmarks whose agreement on the best scale lies below the pooled one.
@@ -141,9 +126,7 @@ class GradingScaleStudy(Result):
         poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
         every = self.items.filter(pl.col("scale") == self.best).height
         lines.append(f"On {self.best}, {poor} of {every} items are further apart than {self.threshold:g} of the range.")
-        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
-        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
-        return "\n".join([*lines, f"{self.interval}.", self.signature])
+        return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
     def _whether_pooling_flatters(self) -> str:
         if self.by is None:
@@ -170,28 +153,43 @@ class GradingScaleStudy(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Agreement by scale and benchmark as bars with intervals."""
-        from assay.concordance.pictures import bars
-
-        return bars(self, ax)
+        rows = self.alignment.filter((pl.col("measure") == "icc") & (pl.col("judge") == JUDGES_MEAN))
+        return drawing.bars(rows, self.scales, ax)
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
-        from assay.concordance.pictures import icc_against_nmae
-
-        return icc_against_nmae(self, ax, scale=scale)
+        shown = self.scales if scale is None else (self._known(scale),)
+        rows = self.alignment.filter(pl.col("judge") == JUDGES_MEAN)
+        return drawing.icc_against_nmae(rows, shown, scale or self.best, self.threshold, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
-        from assay.concordance.pictures import consensus_points
+        chosen = self._known(scale or self.best)
+        items = self.items.filter(pl.col("scale") == chosen)
+        if benchmark is not None and self.by is not None:
+            items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
+        rows = self.alignment.filter(
+            (pl.col("scale") == chosen)
+            & (pl.col("judge") == JUDGES_MEAN)
+            & (pl.col("benchmark") == (benchmark if benchmark is not None else POOLED))
+        )
+        if not rows.height:
+            known = self.alignment["benchmark"].unique().to_list()
+            raise DesignError(unknown("benchmark", benchmark, known, "the study"))
+        values = dict(rows.select("measure", "estimate").iter_rows())
+        return drawing.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.threshold, ax)
 
-        return consensus_points(self, ax, benchmark=benchmark, scale=scale)
+    def _known(self, scale: str) -> str:
+        if scale not in self.scales:
+            raise DesignError(unknown("scale", scale, self.scales, "the study"))
+        return scale
 
 
 JUDGES_MEAN = "judges' mean"
 
 
 def grading_scale_study(
-    labels: Annotations,
+    labels: Annotations | Chunks,
     scale: str = "scale",
     *,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -200,9 +198,7 @@ def grading_scale_study(
     condition: str | None = None,
     baseline: Any = None,
     threshold: float = 0.1,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> GradingScaleStudy:
     """On which of several numeric ranges should people and judges be asked?
 
@@ -225,7 +221,7 @@ def grading_scale_study(
         Another column that was varied for judges (temperature), and its value in the main analysis.
     threshold : float
         Distance on 0-1 up to which an item counts as well aligned; the paper's is 0.1.
-    repeats, clusters, **how
+    **options
         See `exact_agreement`.
 
     Returns
@@ -240,7 +236,12 @@ def grading_scale_study(
     DesignError
         For fewer than two scales, no people or no judges, repeats, a condition without a baseline.
     """
-    study = _Study(labels, scale, ranges, by, condition, baseline, repeats, clusters, how)
+    said = {
+        "scale": scale, "ranges": ranges, "by": by, "group": group, "condition": condition, "baseline": baseline,
+        "threshold": threshold,
+    }  # fmt: skip
+    settings = GradingScaleSettings.of({**options, **said}, "grading_scale_study")
+    study = _Study(in_memory(labels, "a study of grading scales"), settings)
     alignment, differences = study.alignment()
     pooled = alignment.filter(
         (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
@@ -262,13 +263,7 @@ def grading_scale_study(
         threshold=threshold,
         n_items=len(study.items),
         n_labels=study.n_labels,
-        repeats=repeats if labels.has_repeats else "error",
-        interval=study.interval,
-        confidence=how.get("confidence", 0.95),
-        seed=how.get("seed", 0),
-        left_out=tuple(study.left_out),
-        notes=tuple(study.notes),
-        data=labels.fingerprint,
+        run=study.run(),
     )
 
 
@@ -289,18 +284,8 @@ class _Part:
 class _Study:
     """Labels on 0-1 as one matrix a scale, and the tables made from them."""
 
-    def __init__(
-        self,
-        labels: Annotations,
-        scale: str,
-        ranges: Mapping[str, tuple[float, float]] | None,
-        by: str | None,
-        condition: str | None,
-        baseline: Any,
-        repeats: Repeats,
-        clusters: str | None,
-        how: How,
-    ) -> None:
+    def __init__(self, labels: Annotations, settings: GradingScaleSettings) -> None:
+        scale, by, condition = settings.scale, settings.by, settings.condition
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria; choose one with labels.where(criterion=...)"
@@ -310,27 +295,27 @@ class _Study:
                 raise DataError(unknown("column", name, labels.labels.columns))
         if by is not None and by not in labels.items.columns:
             raise DataError(unknown("item column", by, labels.items.columns, "the table of items"))
-        repeated = labels.has_repeats
-        labels = labels.resolve_repeats(repeats)
-        self.labels, self.how, self.by, self.condition = labels, how, by, condition
+        repeated, self.whole = labels.has_repeats, labels
+        labels = labels.resolve_repeats(settings.repeats)
+        self.labels, self.how, self.by, self.condition = labels, settings, by, condition
         self.humans, self.judges = labels.humans, labels.judges
         if not self.humans or not self.judges:
             raise DesignError("a study of grading scales compares people with judges; the table has only one of them")
         self.items = labels.items["item"].to_list()
         self.names = (*self.humans, *self.judges)
-        self.clusters: Ints | None = None if clusters is None else cluster_codes(labels, clusters)
-        self.left_out: list[tuple[str, int]] = []
-        self.notes = [f"repeated answers: {repeats}"] if repeated else []
+        self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
+        self.exclusions: list[Exclusion] = []
+        self.notes = [f"repeated answers: {settings.repeats}"] if repeated else []
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
         found = natural(frame["_scale"].drop_nulls().unique().to_list())
         if len(found) < 2:
             raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales needs two or more")
-        self.ranges = {name: _range(name, ranges) for name in found}
+        self.ranges = {name: _range(name, settings.ranges) for name in found}
         self.scales = tuple(sorted(found, key=lambda name: self.ranges[name][1] - self.ranges[name][0]))
         frame = self._to_unit(frame)
         self.n_labels = frame.height
         self.varied = () if condition is None else labels.where(kind="judge").values_of(condition)
-        self.baseline = self._baseline(baseline)
+        self.baseline = self._baseline(settings.baseline)
         self.cells = {s: self._matrix(frame, s, self.baseline) for s in self.scales}
         self.unit_frame = frame
         self.interval = "no interval"
@@ -350,7 +335,7 @@ class _Study:
             raise DesignError("grading scales are numeric; these labels are not numbers")
         unscaled = frame.filter(pl.col("_scale").is_null()).height
         if unscaled:
-            self.left_out.append(("labels without a scale", unscaled))
+            self.exclusions.append(Exclusion("label", unscaled, "no scale"))
         frame = frame.filter(pl.col("_scale").is_not_null()).with_columns(
             unit=(pl.col("label").cast(pl.Float64) - low) / (high - low)
         )
@@ -426,20 +411,16 @@ class _Study:
         )
         return _frame(rows).select(order), frame.with_columns(pl.col("low", "high", "p", "p_adjusted").fill_nan(None))
 
-    def _compare(self, found: Estimate, n: int) -> list[dict[str, Any]]:
+    def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
-        from scipy.special import stdtr
-
         pairs = list(itertools.permutations(range(len(self.scales)), 2))
-        if self.how.get("method") == "none":
+        if self.how.method == "none":
             return []
         weights = np.zeros((len(pairs), len(self.scales)))
         for row, (a, b) in enumerate(pairs):
             weights[row, a], weights[row, b] = 1.0, -1.0
         difference = found.contrast(weights)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            t = np.abs(difference.value) / difference.standard_error
-        p = np.asarray(2 * stdtr(max(difference.n_units - 1, 1), -t))
+        p = difference.p(0.0)
         # A difference and its mirror image are one hypothesis.
         single = np.array([a < b for a, b in pairs])
         adjusted = np.full(len(p), np.nan)
@@ -469,7 +450,7 @@ class _Study:
                     place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
                     for (panel, k), interval, count in zip(named, found, n, strict=True):
                         rows.append({**place, "panel": panel, "k": k, **interval.row(), "n": count})
-                    if len(parts) == 2 and self.how.get("method") != "none":
+                    if len(parts) == 2 and self.how.method != "none":
                         less = found.contrast(np.array([[1.0, -1.0]]))[0]
                         rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
         schema = {"scale": pl.String, "benchmark": pl.String, "form": pl.String, "panel": pl.String, "k": pl.Int64}
@@ -491,7 +472,7 @@ class _Study:
                 place = {"benchmark": benchmark, "scales": words}
                 for judge, interval, count in zip(self.judges, found, n, strict=True):
                     rows.append({**place, "judge": judge, **interval.row(), "n": count})
-                if len(self.judges) > 1 and self.how.get("method") != "none":
+                if len(self.judges) > 1 and self.how.method != "none":
                     mean = found.contrast(np.full((1, len(self.judges)), 1 / len(self.judges)))[0]
                     rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
         return _frame(rows)
@@ -555,15 +536,27 @@ class _Study:
             pl.exclude("item", "scale", "humans", "judges", "nmae", "aligned"),
         )
 
-    def _estimate(self, parts: Sequence[_Part], items: Ints, transform: Transform) -> tuple[Estimate, list[int]]:
+    def run(self) -> Run:
+        """What made the study."""
+        used = digest_of_columns(self.whole, self.how.by, self.how.group, self.how.clusters)
+        data = fingerprint_with(self.whole.fingerprint, **used)
+        facts = {
+            "scales": self.scales, "items": len(self.items), "humans": len(self.humans), "judges": len(self.judges),
+            "labels": self.n_labels,
+        }  # fmt: skip
+        return Run(
+            "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes)
+        )  # fmt: skip
+
+    def _estimate(self, parts: Sequence[_Part], items: Ints, transform: Transform) -> tuple[Estimates, list[int]]:
         """Several numbers of the same items under the same resamples, and the items behind each."""
         moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
         joint: Together[Answers] = Together(tuple(p.statistic for p in parts), tuple(m.shape[1] for m in moments))
         clusters = None if self.clusters is None else self.clusters[items]
-        sums = sum_by_unit(np.concatenate(moments, axis=1), clusters)
-        name = "clusters" if clusters is not None else "items" if len(sums) == len(items) else "blocks"
-        found = Units(joint, sums, tuple(counts), name).estimate(transform, **self.how)
+        units = Units.of(len(items), clusters, width=sum(joint.widths))
+        sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
+        found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts

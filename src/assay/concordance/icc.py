@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Unpack
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.coefficient import Coefficient, Measure, interval_name, wrap
-from assay.concordance.sheet import How, Sheet, in_order
+from assay.concordance.coefficient import Coefficient, Measure, ratings_of, wrap
+from assay.concordance.settings import (
+    CoefficientOptions,
+    Estimator,
+    ICCSettings,
+    ICCTableSettings,
+    Model,
+    NestedSettings,
+    asked,
+)  # fmt: skip
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunks import Chunks, in_memory
+from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
-from assay.estimation import Floats, Result, estimate, signature
+from assay.estimation.intervals import Estimates
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, add_rows
+from assay.reporting import pictures
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Estimator = Literal["anova", "components"]
-Model = Literal["random", "mixed"]
 
 FORMS: dict[Form, tuple[str, str]] = {
     "1": ("ICC(1)", "ICC(1,1)"),
@@ -125,9 +136,7 @@ def icc(
     model: Model = "random",
     estimator: Estimator | None = None,
     k: float | None = None,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> ICC:
     """Which share of the variance of a label, or of the mean of k labels, is that of the items?
 
@@ -173,9 +182,11 @@ def icc(
     population of annotators, whatever the number of items; take ``f_test`` for that question.
     """
     named = parse_form(form)
-    sheet = Sheet.of(labels, annotators, repeats=repeats, clusters=clusters)
-    intraclass(named).check(sheet)
-    return _icc(sheet, named, model, estimator, k, **how)
+    asked_for = asked(options, annotators, form=FORMS[named][0], model=model, estimator=estimator, k=k)
+    settings = ICCSettings.of(asked_for, "icc")
+    ratings = ratings_of(labels, settings)
+    intraclass(named).check(ratings)
+    return _icc(ratings, named, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +194,7 @@ class ICCTable(Result):
     """The ten intraclass correlations of McGraw & Wong side by side."""
 
     rows: tuple[ICC, ...]
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -210,19 +222,10 @@ class ICCTable(Result):
             infer_schema_length=None,
         )
 
-    @property
-    def signature(self) -> str:
-        """One line to cite."""
-        one = self.rows[0]
-        return signature(
-            "icc-table", items=one.n_items, annotators=len(one.annotators), k=one.k, level=one.found.confidence,
-            interval=interval_name(one.found), data=one.data,
-        )  # fmt: skip
-
     def summary(self) -> str:
         """A line for each."""
         lines = [f"{r.form:9s} {r.model:15s} {r.estimate:6.3f} [{r.low:.3f}, {r.high:.3f}]" for r in self.rows]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
 
 def icc_table(
@@ -230,15 +233,19 @@ def icc_table(
     annotators: Sequence[str] | None = None,
     *,
     estimator: Estimator | None = None,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> ICCTable:
     """All ten intraclass correlations of McGraw & Wong (1996); parameters as in `icc`."""
-    sheet = Sheet.of(labels, annotators, repeats=repeats, clusters=clusters)
-    intraclass("A,1").check(sheet)
-    found: dict[Form, ICC] = {form: _icc(sheet, form, "random", estimator, None, **how) for form in FORMS}
-    return ICCTable(tuple(replace(found[form], model=model) for model, form, _ in TEN))
+    settings = ICCTableSettings.of(asked(options, annotators, estimator=estimator), "icc_table")
+    ratings = ratings_of(labels, settings)
+    intraclass("A,1").check(ratings)
+    each = {f.name: getattr(settings, f.name) for f in fields(settings)}
+    found = {form: _icc(ratings, form, ICCSettings(**each, form=FORMS[form][0])) for form in FORMS}
+    one = found["A,1"].run
+    return ICCTable(
+        tuple(replace(found[form], model=model) for model, form, _ in TEN),
+        Run("icc-table", settings, one.data, one.facts, one.interval, one.exclusions, one.notes),
+    )
 
 
 def parse_form(form: str) -> Form:
@@ -264,13 +271,13 @@ def intraclass(form: Form) -> Measure:
     )
 
 
-def default_estimator(sheet: Sheet) -> Estimator:
+def default_estimator(ratings: Ratings) -> Estimator:
     """ANOVA where it loses nothing."""
-    return "anova" if sheet.complete else "components"
+    return "anova" if ratings.complete else "components"
 
 
 def intraclass_statistic(
-    sheet: Sheet, forms: tuple[Form, ...], estimator: Estimator, k: float
+    ratings: Ratings, forms: tuple[Form, ...], estimator: Estimator, k: float
 ) -> IntraclassCorrelation:
     """The statistic of one or more forms of one model.
 
@@ -279,9 +286,9 @@ def intraclass_statistic(
     DesignError
         Where nearly every item has one label only: the few others would decide alone what an error is.
     """
-    m = len(sheet.annotators)
-    if not isinstance(sheet.labels, Chunks):
-        number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
+    m = len(ratings.annotators)
+    if not ratings.in_chunks:
+        number = np.bincount(ratings.answers.item, minlength=ratings.n_items)
         single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
         if several < MOST_ALONE <= single:
             raise DesignError(
@@ -289,56 +296,51 @@ def intraclass_statistic(
                 "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
             )
     if forms[0] in ("1", "k"):
-        return IntraclassCorrelation(OneWay(sheet.centre), forms, k)
-    components = TwoWay(sheet.centre, m) if estimator == "anova" else Components(sheet.centre, m)
+        return IntraclassCorrelation(OneWay(ratings.centre), forms, k)
+    components = TwoWay(ratings.centre, m) if estimator == "anova" else Components(ratings.centre, m)
     return IntraclassCorrelation(components, forms, k)
 
 
-def labels_per_item(sheet: Sheet) -> float:
+def labels_per_item(ratings: Ratings) -> float:
     """The harmonic mean over items: the number of annotators where all answered. In chunks the plain mean."""
-    if isinstance(sheet.labels, Chunks):
-        return sheet.n_labels / sheet.n_items
-    if sheet.complete:
-        return len(sheet.annotators)
-    number = np.bincount(sheet.labels.item, minlength=sheet.n_items)
+    if ratings.in_chunks:
+        return ratings.n_labels / ratings.n_items
+    if ratings.complete:
+        return len(ratings.annotators)
+    number = np.bincount(ratings.answers.item, minlength=ratings.n_items)
     return float(1 / np.mean(1 / number[number > 0]))
 
 
-def _icc(
-    sheet: Sheet, form: Form, model: Model, estimator: Estimator | None, k: float | None, **how: Unpack[How]
-) -> ICC:
-    if estimator not in ("anova", "components", None):
-        raise DesignError(f"estimator must be anova or components; got {estimator!r}")
+def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     one_way = form in ("1", "k")
-    estimator = estimator or default_estimator(sheet)
-    averaged = labels_per_item(sheet) if k is None else k
-    if estimator == "anova" and not one_way and k is None:
-        averaged = len(sheet.annotators)
-    statistic = intraclass_statistic(sheet, (form,), estimator, averaged)
-    units = sheet.units(statistic)
-    found = units.estimate("fisher", **how)
-    left_out = []
-    n_items = units.n_items[0]
-    if n_items < sheet.n_items:
-        left_out.append(("items with a missing label", sheet.n_items - n_items))
-    components = statistic.components.value(units.sums.sum(axis=0))
+    estimator = settings.estimator or default_estimator(ratings)
+    averaged = labels_per_item(ratings) if settings.k is None else settings.k
+    if estimator == "anova" and not one_way and settings.k is None:
+        averaged = len(ratings.annotators)
+    statistic = intraclass_statistic(ratings, (form,), estimator, averaged)
+    sums = ratings.sums(statistic)
+    found = sums.estimate(settings, "fisher")
+    n_items = sums.n_items[0]
+    exclusions = []
+    if n_items < ratings.n_items:
+        exclusions.append(Exclusion("item", ratings.n_items - n_items, "a missing label"))
+    components = statistic.components.value(sums.sums.sum(axis=0))
     items, annotators, error = (float(v) for v in components)
-    base = wrap(intraclass(form), sheet, found, (), left_out, {"estimator": estimator, "k": averaged})
+    base = wrap(intraclass(form), ratings, found, (), exclusions, settings)
     name, alias = FORMS[form]
-    balanced = sheet.complete or (estimator == "anova" and not one_way)
+    balanced = ratings.complete or (estimator == "anova" and not one_way)
+    f_test = _f_test(form, components, n_items, len(ratings.annotators), averaged, found.confidence)
     return ICC(
         **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
         form=name,
         alias=alias,
-        model="one-way random" if one_way else f"two-way {model}",
+        model="one-way random" if one_way else f"two-way {settings.model}",
         k=averaged,
         variance_items=items,
         variance_annotators=annotators,
         variance_error=error,
         estimator=estimator,
-        f_test=_f_test(form, components, n_items, len(sheet.annotators), averaged, found.confidence)
-        if balanced
-        else None,
+        f_test=f_test if balanced else None,
     )
 
 
@@ -405,12 +407,10 @@ class NestedICC(Result):
     n_labels: int
     within: str
     unit: str
-    interval: str
     f_low: float
     f_high: float
     reason: str | None
-    notes: tuple[str, ...]
-    data: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -421,14 +421,6 @@ class NestedICC(Result):
         ]
         return pl.DataFrame(rows, schema=["coefficient", "averaged", "estimate", "low", "high", "n"], orient="row")
 
-    @property
-    def signature(self) -> str:
-        """One line to cite."""
-        return signature(
-            "nested-icc", within=self.within, unit=self.unit, groups=self.n_groups, units=self.n_units, n=self.n,
-            data=self.data,
-        )  # fmt: skip
-
     def summary(self) -> str:
         """Both, and what they rest on."""
         lines = [
@@ -436,31 +428,28 @@ class NestedICC(Result):
             f"from F distributions [{self.f_low:.3f}, {self.f_high:.3f}].",
             f"Adjusted ICC of the mean of {self.n:g}: {self.adjusted:.3f} "
             f"[{self.adjusted_low:.3f}, {self.adjusted_high:.3f}].",
-            f"{self.n_units:,} units of {self.n_groups:,} groups; {self.interval}.",
-            *(f"{note[0].upper()}{note[1:]}." for note in self.notes),
+            f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
         ]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Both as a forest plot."""
-        from assay.reporting import pictures as figures
-
-        ax = figures.axes(ax, height=1.6)
+        ax = pictures.axes(ax, height=1.6)
         columns = (self.table[c].to_list() for c in ("estimate", "low", "high"))
-        figures.forest(ax, [f"one {self.unit}", f"mean of {self.n:g}"], *columns)
+        pictures.forest(ax, [f"one {self.unit}", f"mean of {self.n:g}"], *columns)
         ax.set_xlabel("ICC")
         return ax
 
 
 def nested_icc(
-    labels: Annotations,
+    labels: Annotations | Chunks,
     within: str,
     *,
     unit: str | None = None,
     n: float = 6,
     annotators: Sequence[str] | None = None,
     repeats: Repeats = "error",
-    **how: Unpack[How],
+    **intervals: Unpack[Intervals],
 ) -> NestedICC:
     """How much does a lesson tell about its teacher, and how much do n lessons?
 
@@ -479,7 +468,7 @@ def nested_icc(
         of its labels, and the result says so. When not given, every item is a unit.
     n : float
         Lessons that are averaged in the adjusted ICC; the paper's is 6.
-    annotators, repeats, **how
+    annotators, repeats, **intervals
         See `icc`. The groups are what is resampled.
 
     Raises
@@ -489,22 +478,42 @@ def nested_icc(
     DesignError
         Where no group has two units.
     """
-    sheet = Sheet.of(labels, annotators, repeats=repeats, least=1)
-    intraclass("1").check(sheet)
-    answers = sheet.answers
-    about = labels.items.filter(pl.col("item").is_in(answers.items))
+    said = asked({**intervals}, annotators, within=within, unit=unit, n=n, repeats=repeats)
+    settings = NestedSettings.of(said, "nested_icc")
+    labels = in_memory(labels, "a nested ICC")
+    ratings = Ratings.of(labels, settings.annotators, repeats=repeats)
+    intraclass("1").check(ratings)
+    answers = ratings.answers
+    about = labels.items.filter(pl.col("item").is_in(list(answers.items)))
     for name in (within, unit):
         if name is not None and name not in about.columns:
             raise DataError(unknown("item column", name, about.columns, "the table of items"))
     nested = _unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
         raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
-    statistic = _Nested(OneWay(sheet.centre), n)
-    found = estimate(statistic, nested, transform="fisher", **{"method": "jackknife", **how})  # type: ignore[arg-type]
+    statistic = _Nested(OneWay(ratings.centre), settings.n)
+    moments = statistic.moments(nested)
+    units = Units.of(len(moments))
+    found = estimate_sums(
+        statistic, add_rows(moments, units.of_item, units.n), settings, n_items=len(moments), unit="groups",
+        transform="fisher",
+    )  # fmt: skip
+    return _nested(settings, ratings, nested, statistic, found, len(answers), about)
+
+
+def _nested(
+    settings: NestedSettings, ratings: Ratings, nested: Answers, statistic: _Nested, found: Estimates, n_labels: int,
+    about: pl.DataFrame,
+) -> NestedICC:  # fmt: skip
+    """Wrap both numbers."""
+    unit, within = settings.unit or "item", settings.within
     between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))
     f_low, f_high = _unweighted_f(nested, rest, found.confidence)
-    averaged = len(answers) - len(nested)
-    notes = [f"a {unit or 'item'}'s score is the mean of its labels ({len(answers):,} of them)"] if averaged else []
+    notes = ratings.notes
+    if n_labels > len(nested):
+        notes = (*notes, f"a {unit}'s score is the mean of its labels ({n_labels:,} of them)")
+    columns = {c: about[c].to_list() for c in (within, settings.unit) if c is not None}
+    facts = {"groups": len(nested.items), "units": len(nested), "labels": n_labels}
     return NestedICC(
         estimate=found[0].estimate,
         low=found[0].low,
@@ -512,21 +521,22 @@ def nested_icc(
         adjusted=found[1].estimate,
         adjusted_low=found[1].low,
         adjusted_high=found[1].high,
-        n=n,
+        n=settings.n,
         variance_between=between,
         variance_within=rest,
         n_groups=len(nested.items),
         n_units=len(nested),
-        n_labels=len(answers),
+        n_labels=n_labels,
         within=within,
-        unit=unit or "item",
-        interval=found.describe_interval().replace("items", f"groups ({within})"),
+        unit=unit,
         f_low=f_low,
         f_high=f_high,
         reason=found[0].reason,
-        notes=(*sheet.notes, *notes),
-        data=sheet.fingerprint,
-    )
+        run=Run(
+            "nested-icc", settings, fingerprint_with(ratings.fingerprint, **columns), facts,
+            found.describe_interval().replace("groups", f"groups ({within})"), notes=notes,
+        ),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
-from assay.concordance.coefficient import Coefficient, Measure, coefficient, unit_range
-from assay.concordance.sheet import MOST_VALUES, How
-from assay.data.annotations import Annotations, Repeats
+from assay.concordance.coefficient import MOST_VALUES, Coefficient, Measure, coefficient, unit_range
+from assay.concordance.settings import (
+    CoefficientOptions,
+    CoefficientSettings,
+    CorrelationKind,
+    CorrelationSettings,
+    asked,
+)  # fmt: skip
+from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError
 from assay.statistics.pairs import Distance, Moments2, RankTable
-
-Kind = Literal["pearson", "spearman", "kendall"]
 
 
 def correlation(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
     *,
-    kind: Kind = "spearman",
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    kind: CorrelationKind = "spearman",
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """Do two annotators put the items in the same order, whatever numbers they use?
 
@@ -35,7 +37,7 @@ def correlation(
     kind : {"pearson", "spearman", "kendall"}
         Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which
         corrects for ties; the last two need an order only. -1 to 1.
-    repeats, clusters, **how
+    **options
         See `exact_agreement`.
 
     Raises
@@ -49,63 +51,52 @@ def correlation(
     resample (or jackknifed item) weighs the ranks anew up to 3,000 items; above, the interval comes
     from 100 random batches of items. The result says which.
     """
-    return coefficient(correlating(kind), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    settings = CorrelationSettings.of(asked(options, annotators, kind=kind), "correlation")
+    return coefficient(correlating(settings.kind), labels, settings)
 
 
 def mae(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart on average, in units of the scale?
 
     Mean absolute error, 0 and up; over pairs of annotators where there are more than two. Parameters and
     errors: see `correlation`.
     """
-    return coefficient(distance("mae"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(distance("mae"), labels, CoefficientSettings.of(asked(options, annotators), "mae"))
 
 
 def nmae(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart on average, as a share of the scale?
 
     Mean absolute error over the range of the scale, 0 to 1 (Li et al., "Grading scale impact on
     LLM-as-a-judge", eq. 5). Needs a scale with ends. Parameters and errors: see `correlation`.
     """
-    return coefficient(distance("nmae"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(distance("nmae"), labels, CoefficientSettings.of(asked(options, annotators), "nmae"))
 
 
 def rmse(
     labels: Annotations | Chunks,
     annotators: Sequence[str] | None = None,
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart, large distances weighing more?
 
     Root mean squared error in units of the scale, 0 and up. Parameters and errors: see `correlation`.
     """
-    return coefficient(distance("rmse"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(distance("rmse"), labels, CoefficientSettings.of(asked(options, annotators), "rmse"))
 
 
 def bias(
     labels: Annotations | Chunks,
     annotators: Sequence[str],
-    *,
-    repeats: Repeats = "error",
-    clusters: str | None = None,
-    **how: Unpack[How],
+    **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """By how much does the second annotator label higher than the first?
 
@@ -114,20 +105,18 @@ def bias(
     """
     if len(annotators) != 2:
         raise DesignError(f"bias compares two annotators, second minus first; got {len(annotators)}")
-    return coefficient(distance("bias"), labels, annotators, repeats=repeats, clusters=clusters, **how)
+    return coefficient(distance("bias"), labels, CoefficientSettings.of(asked(options, annotators), "bias"))
 
 
 # -- the measures -----------------------------------------------------------------------------------
 
 
-def correlating(kind: Kind) -> Measure:
+def correlating(kind: CorrelationKind) -> Measure:
     """A correlation."""
     if kind == "pearson":
         return Measure(
             "pearson", "Pearson's r", "numbers", pair=lambda s: Moments2(s.centre, "pearson"), takes_means=True
         )
-    if kind not in ("spearman", "kendall"):
-        raise DesignError(f"kind must be pearson, spearman or kendall; got {kind!r}")
     return Measure(
         kind,
         "Spearman's ρ" if kind == "spearman" else "Kendall's τ-b",

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
 from assay.concordance.summary import Agreement
-from assay.estimation import Part
+from assay.reporting.page import Part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
     """Do they agree; who with whom; is a judge closer to the people than they are to each other?"""
     title = found.shown()["title"][0]
     panels = found.rows.filter(pl.col("who").is_in(["humans", "judges"]))
-    others = found.shown("consensus", "rest", "any human", "drawn human")
+    others = found.shown("consensus", "rest", "human pairs", "random human")
     pictures: list[tuple[str, Callable[[], Axes]]] = [(f"{title} of panels and of each judge with people", found.plot)]
     if found.shown("pairs").height and len(found.humans) + len(found.judges) <= MOST_ANNOTATORS:
         for criterion in (found.criteria or (None,))[:MOST_HEAT_MAPS]:
@@ -41,7 +41,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
             (*found.comparisons(), found.how()),
             (("People and judges as panels.", _tidy(panels, "first", "title")),) if panels.height else (),
             tuple(pictures),
-            tuple(f"{what} ({count})" for what, count in found.left_out),
+            tuple(map(str, found.exclusions)),
         )
     ]
     if others.height:
@@ -78,7 +78,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
                  study.plot_icc_nmae),
                 (f"One point an item, on {study.best}.", study.plot_consensus),
             ),
-            tuple(f"{what} ({count})" for what, count in study.left_out),
+            tuple(map(str, study.exclusions)),
         ),
         Part(
             "How reliable people and judges are",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from assay.data.annotations import Repeats
-from assay.estimation.options import Adjustment, Intervals, IntervalSettings, Method, option
+from assay.estimation.options import Adjustment, Intervals, IntervalSettings, option
 from assay.statistics.categories import Level, Weights
 
-Who = Literal["humans", "judges", "pairs", "consensus", "rest", "any human", "random human"]
+Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
 Estimator = Literal["anova", "components"]
 Model = Literal["random", "mixed"]
@@ -128,13 +128,7 @@ class GradingScaleSettings(IntervalSettings):
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
 
-def names_of(annotators: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names as settings hold them."""
-    return None if annotators is None else tuple(annotators)
-
-
-__all__ = [
-    "AgreementSettings", "AlphaSettings", "CoefficientOptions", "CoefficientSettings", "CorrelationKind",
-    "CorrelationSettings", "Estimator", "GradingScaleSettings", "ICCSettings", "ICCTableSettings", "Method", "Model",
-    "NestedSettings", "WeightedSettings", "Who", "WithinSettings", "names_of",
-]  # fmt: skip
+def asked(options: Mapping[str, Any], annotators: Sequence[str] | None, **more: Any) -> dict[str, Any]:
+    """Options of a coefficient as its settings hold them."""
+    names = None if annotators is None else (annotators,) if isinstance(annotators, str) else tuple(annotators)
+    return {**options, **more, "annotators": names}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from assay.data.columns import to_polars
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.options import one_of
+from assay.estimation.result import Exclusion
 
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
@@ -29,12 +31,12 @@ KEY = ("item", "annotator", "criterion", "repeat")
 
 @dataclass(frozen=True)
 class Reading:
-    """How the table came to be: what was read, what was left out and why, what was assumed."""
+    """How the table came to be: what was read, what does not count and why, what was assumed."""
 
     source: str = "a table in memory"
     rows: int = 0
-    left_out: tuple[tuple[str, int], ...] = ()
-    """(reason, rows) for every row that was read and is not a label."""
+    exclusions: tuple[Exclusion, ...] = ()
+    """How many of the rows read are no label, by reason."""
     notes: tuple[str, ...] = ()
     """Choices made for the user, in plain words."""
 
@@ -43,12 +45,12 @@ class Reading:
         return replace(self, notes=self.notes + notes)
 
     def without(self, reason: str, rows: int) -> Reading:
-        """The same reading with rows left out for a reason; nothing changes when there are none."""
-        return replace(self, left_out=(*self.left_out, (reason, rows))) if rows else self
+        """The same reading with rows excluded for a reason; nothing changes when there are none."""
+        return replace(self, exclusions=(*self.exclusions, Exclusion("row", rows, reason))) if rows else self
 
     def lines(self) -> list[str]:
         """One line a fact, fit to print."""
-        lines = [f"{counted(rows, 'row')} left out: {reason}" for reason, rows in self.left_out]
+        lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
         return lines + list(self.notes)
 
 
@@ -102,7 +104,9 @@ class Annotations:
         Columns of ``labels`` that were varied on purpose (temperature, prompt, scale): the same
         annotator may answer the same item once under each combination.
     reading : Reading
-        Where the labels came from, what was left out, what was assumed.
+        Where the labels came from, what was excluded, what was assumed.
+    names : mapping
+        The user's own name of a column that plays a role, and the role: ``{"worker": "annotator"}``.
     """
 
     labels: pl.DataFrame
@@ -111,6 +115,7 @@ class Annotations:
     scales: Mapping[str | None, Scale]
     conditions: tuple[str, ...] = ()
     reading: Reading = field(default_factory=Reading)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     # -- making one -----------------------------------------------------------------------------
 
@@ -217,14 +222,16 @@ class Annotations:
         item_frame, forgotten = _item_frame(table, item_frame)
         if forgotten:
             reading = reading.noted(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
-        declared = tuple(conditions)
+        # A split item id is the item no more, so its column's name means nothing.
+        names = {n: r for r, n in wanted.items() if n != r and not (r == "item" and split_item is not None)}
+        declared = tuple(name if name in table.columns else names.get(name, name) for name in conditions)
         for name in declared:
             if name not in table.columns:
                 raise DataError(unknown("condition", name, table.columns, source))
         rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
         order = [k for k in KEY[:3] if k in table.columns]
         order += ["label"] + [k for k in KEY[3:] if k in table.columns] + rest
-        made = cls(table.select(order), item_frame, people, scales, declared, reading)
+        made = cls(table.select(order), item_frame, people, scales, declared, reading, names)
         key = [k for k in (*KEY, *declared) if k in table.columns]
         cells = made._cells(key)
         if pl.Series(cells).n_unique() < len(cells):
@@ -311,6 +318,7 @@ class Annotations:
 
     def column(self, name: str) -> pl.Series:
         """One value a label, from the column of that name about the answer, its item or its annotator."""
+        name = self.column_name(name)
         if name in self.labels.columns:
             return self.labels[name]
         for frame, key in ((self.items, "item"), (self.annotators, "annotator")):
@@ -319,8 +327,22 @@ class Annotations:
                     frame.select(key, name), on=key, how="left", maintain_order="left"
                 )
                 return looked_up[name]
-        known = [*self.labels.columns, *self.items.columns, *self.annotators.columns]
-        raise DataError(unknown("column", name, dict.fromkeys(known)))
+        raise AssertionError(name)
+
+    def column_name(self, name: str) -> str:
+        """The name under which a column is kept: the user's own name of a column that plays a role works too.
+
+        Raises
+        ------
+        DataError
+            With the nearest name, where there is no such column.
+        """
+        known = dict.fromkeys((*self.labels.columns, *self.items.columns, *self.annotators.columns))
+        if name in known:
+            return name
+        if name in self.names:
+            return self.names[name]
+        raise DataError(unknown("column", name, dict.fromkeys((*known, *self.names))))
 
     def values_of(self, name: str) -> tuple[Any, ...]:
         """The different values of a column, in natural order, empty last."""
@@ -385,7 +407,13 @@ class Annotations:
             (numeric scales; it makes an annotator look more reliable than a single answer is);
             ``majority`` takes the most frequent, the earliest of a tie; ``each`` makes every repeat an
             annotator of its own, named ``m1 (repeat 2)``.
+
+        Raises
+        ------
+        DesignError
+            For an unknown rule, for repeats without a rule, for the mean of labels that are no numbers.
         """
+        one_of("repeats", how, get_args(Repeats))
         if not self.has_repeats:
             return self if "repeat" not in self.labels.columns else replace(self, labels=self.labels.drop("repeat"))
         if how == "error":
@@ -408,7 +436,9 @@ class Annotations:
             label = pl.col("label").mean()
             scales = {c: Interval(*(s.bounds or ())) for c, s in self.scales.items()}
         else:
-            label = pl.col("label").mode(maintain_order=True).first()
+            label = (
+                pl.col("label").unique(maintain_order=True).gather(pl.col("label").unique_counts().arg_max()).first()
+            )
         kept = group.agg(label)
         return replace(
             self,

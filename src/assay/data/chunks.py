@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Answers, natural
+from assay.data.annotations import Annotations, Answers, natural
 from assay.data.scales import Label, Scale
-from assay.errors import DataError, listing, unknown
+from assay.errors import DataError, DesignError, listing, unknown
 
 LABELS_PER_CHUNK = 4_000_000
 """Labels that are in memory at a time, about, for each worker."""
@@ -315,3 +315,16 @@ def _ranges(source: Source, labels_per_chunk: int) -> tuple[Range, ...]:
     cuts = [sample[len(sample) * c // n_chunks] for c in range(1, n_chunks)]
     ends = list(dict.fromkeys(cuts))
     return tuple(Range(first, end) for first, end in zip([None, *ends], [*ends, None], strict=True))
+
+
+def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
+    """The table, where it is in memory.
+
+    Raises
+    ------
+    DesignError
+        For a folder in chunks.
+    """
+    if isinstance(labels, Chunks):
+        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
+    return labels

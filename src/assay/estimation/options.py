@@ -26,8 +26,8 @@ Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
 T = TypeVar("T")
 
-LEAST_RESAMPLES = 40
-"""Fewer bootstrap resamples have no 2.5% in a tail."""
+LEAST_RESAMPLES = 20
+"""Fewer bootstrap resamples say nothing of a tail."""
 
 
 class Intervals(TypedDict, total=False):
@@ -38,7 +38,7 @@ class Intervals(TypedDict, total=False):
     method : {"jackknife", "percentile", "bca", "none"}
         Leave-one-out with a t interval on the scale that fits the statistic; or a bootstrap.
     n_resamples : int
-        Bootstrap resamples, 2,000 by default, at least 40.
+        Bootstrap resamples, 2,000 by default, at least 20.
     confidence : float
         Level of the interval, .95 by default.
     seed : int
@@ -166,16 +166,16 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
     DesignError
         With what the option takes and, for a word, the nearest.
     """
-    words = words_of(hint)
     if not _accepts(hint, value):
-        if words:
-            several = value if isinstance(value, list | tuple) else (value,)
-            raise DesignError(_not_a_word(name, next((v for v in several if v not in words), value), words))
+        words = words_of(hint)
+        strange = [v for v in (value if isinstance(value, list | tuple) else (value,)) if v not in words]
+        if words and strange:
+            raise DesignError(_not_a_word(name, strange[0], words))
         raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}")
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
         if _is_number(number) and not _inside(float(number), limits):
-            raise DesignError(f"{name} must {_range(hint, limits)}; got {value}")
+            raise DesignError(f"{name} must {_range(hint, limits, number)}; got {value}")
 
 
 def one_of(name: str, value: T, words: Iterable[T]) -> T:
@@ -273,7 +273,7 @@ def _kind(hint: Any, limits: Limits) -> str:
     if members == [bool]:
         return "True or False"
     if members == [int]:
-        return f"a whole number{_bounds(limits)}"
+        return _number_words(hint, limits)
     if all(m in (int, float) for m in members):
         return f"a number{_bounds(limits)}"
     if str in members and len(members) == 1:
@@ -288,16 +288,22 @@ def _inside(value: float, limits: Limits) -> bool:
     return above and (high is None or (value < high if limits.high_open else value <= high))
 
 
-def _range(hint: Any, limits: Limits) -> str:
+def _range(hint: Any, limits: Limits, value: Any = None) -> str:
     if limits.low is not None and limits.high is not None:
-        open_ends = limits.low_open or limits.high_open
         ends = f"lie between {limits.low:g} and {limits.high:g}"
-        if open_ends and limits.low_open and limits.high_open:
-            return f"{ends}, without the ends"
-        left_out = limits.low if limits.low_open else limits.high
-        return f"{ends}, {left_out:g} left out" if open_ends else ends
-    kind = "a whole number" if int in _members(hint) and float not in _members(hint) else "a number"
-    return f"be {kind}{_bounds(limits)}"
+        return ends if value not in (limits.low, limits.high) else f"{ends} but not be {value:g}"
+    return f"be {_number_words(hint, limits)}"
+
+
+def _number_words(hint: Any, limits: Limits) -> str:
+    """A number of the kind and range that is asked for."""
+    several = any(typing.get_origin(m) in (tuple, list, Sequence) for m in _members(hint))
+    inner = [p for m in _members(hint) for p in (typing.get_args(m) or (m,))]
+    whole = int in inner and float not in inner
+    if not several and limits.low == 0 and limits.high is None and not limits.low_open:
+        return "0 or a larger whole number" if whole else "0 or a larger number"
+    kind = ("whole numbers" if several else "a whole number") if whole else "numbers" if several else "a number"
+    return kind + _bounds(limits)
 
 
 def _bounds(limits: Limits) -> str:
@@ -374,6 +380,8 @@ def plain(value: Any) -> Any:
     """An option as JSON holds it; what is no plain value is named with its digest."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Settings):
+        return value.to_dict()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -385,8 +393,8 @@ def plain(value: Any) -> Any:
 
 def _differs(settings: Settings, field: dataclasses.Field[Any]) -> bool:
     value = getattr(settings, field.name)
-    if value is field.default:
-        return False
+    if value is field.default or field.default is None:
+        return value is not field.default
     try:
         return bool(value != field.default)
     except (ValueError, TypeError):

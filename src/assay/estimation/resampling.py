@@ -102,15 +102,18 @@ class Units:
         if clusters is not None and len(clusters) != n_items:
             raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
         limit = None if most is None else max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
-        whole = np.arange(n_items if used is None else len(used))
+        n = n_whole = n_items if used is None else len(used)
+        unit: Ints | None = None
         if clusters is not None:
-            whole = np.unique(clusters if used is None else clusters[used], return_inverse=True)[1]
-        n_whole = int(whole.max()) + 1 if len(whole) else 0
-        unit, n = whole, n_whole
+            unit = np.unique(clusters if used is None else clusters[used], return_inverse=True)[1]
+            n = n_whole = int(unit.max()) + 1 if len(unit) else 0
         if limit is not None and n_whole > limit:
             # A fixed shuffle: which items share a block must not depend on anything the items mean.
-            unit, n = (np.random.default_rng(n_whole).permutation(n_whole) % limit)[whole], limit
-        if used is not None:
+            block = np.random.default_rng(n_whole).permutation(n_whole)
+            block %= limit
+            unit, n = (block if unit is None else block[unit]), limit
+        unit = np.arange(n_whole) if unit is None else unit
+        if used is not None and len(used) < n_items:
             of_used, unit = unit, np.full(n_items, -1)
             unit[used] = of_used
         return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")

@@ -172,9 +172,11 @@ class Result(ABC):
         from assay.reporting import pictures
 
         rows = self.table
-        if not {"estimate", "low", "high"} <= set(rows.columns):
+        if "estimate" not in rows.columns:
             raise DesignError(f"{type(self).__name__} has no picture; its table says it all")
         rows = rows.head(pictures.MOST_ROWS)
+        absent = [pl.lit(None, pl.Float64).alias(c) for c in ("low", "high") if c not in rows.columns]
+        rows = rows.with_columns(absent)
         named = [c for c in rows.columns if rows.schema[c] == pl.String and c not in ("reason", "interval")]
         names = [", ".join(str(v) for v in row if v is not None) for row in rows.select(named).iter_rows()]
         ax = pictures.axes(ax, height=1.2 + 0.26 * max(len(names), 2))
@@ -229,11 +231,6 @@ def fingerprint_with(data: str, **used: object) -> str:
         value = known[name]
         mixed.update(f"\0{name}\0".encode() + (value if isinstance(value, bytes) else repr(value).encode()))
     return mixed.hexdigest()
-
-
-def number(value: float, digits: int = 2) -> str:
-    """A number as a summary says it; what could not be estimated is said in words."""
-    return "not estimable" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def json_safe(value: Any) -> Any:

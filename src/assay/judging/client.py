@@ -11,8 +11,8 @@ from time import monotonic
 from typing import Any
 
 from assay.judging.providers import CallFailed, Completion, Provider, Request
-from assay.study.store import canonical
-from assay.study.study import Judge, Limits
+from assay.study.digests import canonical
+from assay.study.schema import Judge, Limits
 
 log = logging.getLogger("assay.judging")
 
@@ -116,10 +116,10 @@ class Endpoint:
             begun = monotonic()
             try:
                 if self.stopping.is_set():
-                    raise CallFailed("again", "the run is stopping")
+                    raise CallFailed("retry", "the run is stopping")
                 completion = await provider.complete(request)
             except CallFailed as error:
-                if error.kind != "again" or number == self._tries or self.stopping.is_set():
+                if error.kind != "retry" or number == self._tries or self.stopping.is_set():
                     raise
                 wait = self._after(error, number, begun)
                 log.info("%s (%s); trying again in %.1f s", error, request.about.get("item"), wait)

@@ -13,9 +13,18 @@ from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
 from assay.judging.providers import Request
+from assay.study.definition import Study
+from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
-from assay.study.store import AskedQuestion, Assignment, Claim, Role, Store, canonical, chance, digest_of
-from assay.study.study import Item, Judge, Study, scale_of
+from assay.study.items import Item
+from assay.study.schema import Judge, scale_of
+from assay.study.store import queue
+from assay.study.store.answers import human_labels
+from assay.study.store.connection import Store
+from assay.study.store.intake import SYNCED
+from assay.study.store.items import DRAWN, Role, items, items_named
+from assay.study.store.questions import AskedQuestion, questions
+from assay.study.store.queue import Assignment, Claim
 
 _RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
 """What makes two answers of a judge different answers; where it runs and what it costs do not."""
@@ -43,7 +52,7 @@ class Plan:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.judges = {judge.name: judge for judge in study.judges}
-        self.questions = {question.id: question for question in store.questions()}
+        self.questions = {question.id: question for question in questions(store)}
         drawn = any(question.definition.drawn_from for question in self.questions.values())
         self._role: Role = "triplet" if drawn else "item"
         self._chosen = {
@@ -53,7 +62,7 @@ class Plan:
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
-        self._shown_items = store.items_named(names)
+        self._shown_items = items_named(store, names)
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
@@ -61,13 +70,13 @@ class Plan:
         """Write the assignments to the store; nothing where they stand there already."""
         digest = digest_of(
             [
-                self.store.setting("taken in"),
-                self.store.setting("triplets"),
+                self.store.setting(SYNCED),
+                self.store.setting(DRAWN),
                 self.study.prompts,
                 list(self._chosen.values()),
             ]
         )
-        self.store.plan(list(self.judges), self.assignments(), digest)
+        queue.plan(self.store, self.assignments(), digest)
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -79,7 +88,7 @@ class Plan:
             for judge in self.judges.values()
             for condition in self.conditions(question)
         ]
-        for item, digest in self.store.items(self._role):
+        for item, digest in items(self.store, self._role):
             for judge, question, condition, variant in cells:
                 if variant.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue
@@ -140,7 +149,7 @@ class Plan:
         if kept is not None:
             return dict(kept)
         labelled: dict[str, tuple[str, list[Label]]] = {}
-        for item, document, label in self.store.labels_of_people(question.id):
+        for item, document, label in human_labels(self.store, question.id):
             labelled.setdefault(item, (document or item, []))[1].append(label)
         scale = scale_of(question.definition.scale)
         folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)

@@ -13,8 +13,10 @@ from typing import Any
 
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError
-from assay.study.store import canonical
-from assay.study.study import Item, Judge, Question
+from assay.study.digests import canonical
+from assay.study.items import Item
+from assay.study.kinds import kind_of
+from assay.study.schema import Judge, Question
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""
@@ -104,7 +106,7 @@ def instructions(judge: Judge, question: Question, scale: Scale, template: str |
     shown = {"question": question.text, "guidelines": question.guidelines, "scale": _described(scale)}
     shown["meanings"] = "\n".join(f"{label}: {meaning}" for label, meaning in question.meanings.items())
     shown["format"] = answer_format(scale, reasoning=judge.strategy == "chain-of-thought")
-    default = _GENERATE if scale.kind == "text" else INSTRUCTIONS
+    default = _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
     return _render(template or default, **shown, item=item.fields)
 
 
@@ -123,7 +125,7 @@ def complaint(messages: Sequence[Message], reply: str, reason: str, scale: Scale
 
 def answer_format(scale: Scale, *, reasoning: bool) -> str:
     """How the reply is to look."""
-    if scale.kind == "text":
+    if kind_of(scale).free_text:
         return "Reply with the text alone, without any words about it."
     example = '{"reasoning": "…", "label": …}' if reasoning else '{"label": …}'
     if reasoning:
@@ -133,11 +135,12 @@ def answer_format(scale: Scale, *, reasoning: bool) -> str:
 
 def reply_schema(scale: Scale, *, reasoning: bool) -> dict[str, Any] | None:
     """The JSON Schema of a reply on this scale; None where free text is wanted."""
-    if scale.kind == "text":
+    if kind_of(scale).free_text:
         return None
     label: dict[str, Any]
-    if scale.kind == "preference":
-        label = {"type": "string", "enum": ["first", "second", "tie"]}
+    words = kind_of(scale).words
+    if words:
+        label = {"type": "string", "enum": list(words.values())}
     elif scale.categories is not None:
         kind = "integer" if scale.numeric else "string"
         label = {"type": kind, "enum": [c if scale.numeric else str(c) for c in scale.categories]}
@@ -148,13 +151,14 @@ def reply_schema(scale: Scale, *, reasoning: bool) -> dict[str, Any] | None:
 
 
 def _described(scale: Scale) -> str:
-    return "first, second or tie" if scale.kind == "preference" else scale.describe()
+    kind = kind_of(scale)
+    return kind.allowed(kind.words) if kind.words else scale.describe()
 
 
 def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[str]) -> Label:
     """A label as a reply would give it for the options in the order shown."""
     shown = question.shuffled(label, order)
-    return {-1: "first", 0: "tie", 1: "second"}[int(shown)] if scale.kind == "preference" else shown
+    return kind_of(scale).words.get(shown, shown)
 
 
 def _mark(item: Item) -> str:
@@ -174,8 +178,7 @@ def _presented(
     """The columns that the question shows, options in their order, images as parts of their own."""
     wanted = question.shown_columns(item.fields, hidden)
     lines, pictures = [], []
-    names = ("first", "second") if len(order) == 2 else ("A", "B", "C")
-    titles = dict(zip(order, names, strict=False))
+    titles = dict(zip(order, question.kind.titles, strict=False)) if order else {}
     for column in [*wanted, *order]:
         if column not in item.fields:
             if column in order or question.show is not None:

@@ -19,8 +19,8 @@ from urllib.request import getproxies
 
 from assay.errors import JudgeError, StudyError, require
 from assay.judging.prompts import Message
-from assay.study.store import canonical
-from assay.study.study import Judge
+from assay.study.digests import canonical
+from assay.study.schema import Judge
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -53,12 +53,12 @@ class Completion:
 class CallFailed(Exception):  # noqa: N818 - it reads as what it is
     """A call without a usable reply.
 
-    ``again``: the service may answer yet. ``never``: no call to this judge can succeed (key, model).
-    ``refused``: this request cannot be served; others may be.
+    ``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
+    ``rejected``: this request cannot be served; others may be.
     """
 
     def __init__(
-        self, kind: Literal["again", "never", "refused"], message: str, *, status: int = 0, wait: float | None = None
+        self, kind: Literal["retry", "fatal", "rejected"], message: str, *, status: int = 0, wait: float | None = None
     ) -> None:
         super().__init__(message)
         self.kind, self.status, self.wait = kind, status, wait
@@ -114,12 +114,12 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     said = _said(body)
     message = without_secrets(f"HTTP {status}" + (f": {said[:300]}" if said else ""), key)
     if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
-        return CallFailed("never", message, status=status)
+        return CallFailed("fatal", message, status=status)
     if status in (408, 409, 429) or status >= 500:
-        return CallFailed("again", message, status=status, wait=wait)
+        return CallFailed("retry", message, status=status, wait=wait)
     if status in (401, 402, 403, 404):
-        return CallFailed("never", message, status=status)
-    return CallFailed("refused", message, status=status)
+        return CallFailed("fatal", message, status=status)
+    return CallFailed("rejected", message, status=status)
 
 
 def _said(body: str) -> str:
@@ -193,10 +193,10 @@ class OpenAIChat:
                     wait = retry_after(response.headers.get("Retry-After"))
                     raise failure(response.status, text, wait, self._key)
         except TimeoutError:
-            raise CallFailed("again", f"no reply within {self._timeout:g} s") from None
+            raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             words = without_secrets(f"{type(error).__name__}: {error}", self._key)
-            raise CallFailed("again", f"the connection broke ({words})") from None
+            raise CallFailed("retry", f"the connection broke ({words})") from None
         return self._completion(text)
 
     def _completion(self, text: str) -> Completion:
@@ -205,7 +205,7 @@ class OpenAIChat:
             choice = content["choices"][0]
             message = choice["message"]
         except (json.JSONDecodeError, KeyError, IndexError, TypeError):
-            raise CallFailed("again", "the reply is not in the chat format, or cut off") from None
+            raise CallFailed("retry", "the reply is not in the chat format, or cut off") from None
         usage = content.get("usage") or {}
         said = message.get("content")
         if isinstance(said, list):
@@ -301,11 +301,11 @@ class PydanticAI:
         except wrong.ContentFilterError:
             return Completion("", "refusal")
         except (wrong.ModelAPIError, TimeoutError) as error:
-            raise CallFailed("again", without_secrets(str(error), self._key)) from None
+            raise CallFailed("retry", without_secrets(str(error), self._key)) from None
         except wrong.UserError as error:
-            raise CallFailed("never", without_secrets(str(error), self._key)) from None
+            raise CallFailed("fatal", without_secrets(str(error), self._key)) from None
         except wrong.UnexpectedModelBehavior as error:
-            raise CallFailed("again", without_secrets(str(error), self._key)) from None
+            raise CallFailed("retry", without_secrets(str(error), self._key)) from None
         finish = {"length": "length", "content_filter": "refusal"}.get(str(response.finish_reason), "stop")
         return Completion(
             text=without_secrets(response.text or "", self._key),
@@ -387,7 +387,7 @@ class Recorded:
         lines = self._lines.get((str(about["item"]), str(about["judge"])), [])
         fitting = [line for line in lines if self._fits(line, about)]
         if not fitting:
-            raise CallFailed("refused", f"no reply is recorded in {self._path.name}")
+            raise CallFailed("rejected", f"no reply is recorded in {self._path.name}")
         line = max(fitting, key=len)
         return Completion(
             text=line["reply"], **{name: line[name] for name in self._REPLY[1:] if line.get(name) is not None}

@@ -10,11 +10,12 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from assay.data.scales import Interval, Label, Scale
+from assay.study.kinds import kind_of
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
@@ -85,7 +86,7 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         return Reply(None, REFUSED)
     if not text.strip():
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
-    if scale.kind == "text":
+    if kind_of(scale).free_text:
         return _read_text(text, scale, finish)
     answer, reasoning = _after_thinking(_plain(text))
     for shape in (_from_json, _from_marks, _from_statement, _from_lines):
@@ -239,15 +240,12 @@ def _on_scale(stated: Any, scale: Scale) -> Label | None:
         return None
     if scale.numeric:
         return _number(stated, scale)
-    if scale.kind == "preference":
-        return _preferred(stated)
+    if scale.kind in _READERS:
+        return _READERS[scale.kind](str(stated))
     words = str(stated)
     options = scale.categories
     if options is None:
         return words.strip(_WRAPPING) or None
-    if scale.kind == "odd-one-out":
-        letter = re.fullmatch(r"(?:(?:option|text|item|response|answer)\s+)?([abc])", _key(words, " "), re.IGNORECASE)
-        return letter[1].upper() if letter else None
     exact = [o for o in options if str(o) == words.strip()]
     alike = exact or [o for o in options if _key(str(o)) == _key(words) and _key(words)]
     return alike[0] if len(alike) == 1 else None
@@ -278,12 +276,21 @@ def _number(stated: Any, scale: Scale) -> Label | None:
     return int(value) if whole else value
 
 
-def _preferred(stated: Any) -> int | None:
-    words = _key(str(stated), " ")
+def _preferred(stated: str) -> int | None:
+    words = _key(stated, " ")
     words = re.sub(r"^(?:the )?(?:option|text|response|answer|output|version) |^the ", "", words)
     words = re.sub(r" (?:one|option|text|response|answer|is better)$", "", words)
     known = {"first": -1, "a": -1, "second": 1, "b": 1, "tie": 0, "neither": 0, "equal": 0, "no preference": 0}
     return known.get(words)
+
+
+def _odd(stated: str) -> str | None:
+    letter = re.fullmatch(r"(?:(?:option|text|item|response|answer)\s+)?([abc])", _key(stated, " "), re.IGNORECASE)
+    return letter[1].upper() if letter else None
+
+
+_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preferred, "odd-one-out": _odd}
+"""For scales that are answered in more ways than with a label as it is listed."""
 
 
 def _key(words: str, gap: str = "") -> str:

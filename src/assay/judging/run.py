@@ -15,8 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import sqlalchemy as sa
-
 from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
 from assay.judging.plan import Plan
@@ -24,8 +22,14 @@ from assay.judging.prompts import fingerprint
 from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
 from assay.judging.replies import Reply, read_reply
 from assay.judging.storing import Claims, StoreThread
-from assay.study.store import Answer, Claim, Store
-from assay.study.study import Judge, Study
+from assay.study.definition import Study
+from assay.study.schema import Judge
+from assay.study.store import queue
+from assay.study.store.answers import Answer, add_answer, typical_output
+from assay.study.store.connection import DatabaseError, Store
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
+from assay.study.store.queue import Claim
 
 log = logging.getLogger("assay.judging")
 
@@ -167,20 +171,20 @@ def estimate_study(study: Study, *, store: str | None = None, judges: Iterable[s
     prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     names = _chosen(study, judges)
-    with study.open_store(store) as opened:
-        opened.take_in(study)
+    with open_store(study, store) as opened:
+        sync_study(opened, study)
         plan = Plan(study, opened)
         plan.save()
         estimates = [_estimate(plan, study_judge) for study_judge in study.judges if study_judge.name in names]
-        return Estimate(tuple(estimates), opened.spent(), study.config.limits.max_cost)
+        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost)
 
 
 def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
-    counts = plan.store.counts([judge.name])
+    counts = queue.counts(plan.store, [judge.name])
     calls = counts.get("open", 0) + counts.get("failed", 0)
-    sample = [plan.request(claim) for claim in plan.store.sample(judge.name, 100)]
+    sample = [plan.request(claim) for claim in queue.sample(plan.store, judge.name, 100)]
     each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
-    each_out = plan.store.typical_output(judge.name)
+    each_out = typical_output(plan.store, judge.name)
     if each_out is None:
         guess = 300.0 if judge.strategy == "chain-of-thought" else 12.0
         free_text = sum(request.schema is None and judge.structured == "auto" for request in sample)
@@ -205,7 +209,7 @@ def judge_study(
     Parameters
     ----------
     study : Study
-        See `assay.study.study.load_study`.
+        See `assay.study.definition.load_study`.
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
     judges : list of str, optional
@@ -222,7 +226,7 @@ def judge_study(
     Returns
     -------
     JudgeRun
-        Counts, cost and reasons. The labels are in ``study.annotations()``.
+        Counts, cost and reasons. The labels are what `assay.reading.study_labels` gives.
 
     Raises
     ------
@@ -239,8 +243,8 @@ def judge_study(
             f"max_cost cannot be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
-    with study.open_store(store) as opened:
-        opened.take_in(study)
+    with open_store(study, store) as opened:
+        sync_study(opened, study)
         plan = Plan(study, opened)
         plan.save()
         answering = {judge.name: (providers or {}).get(judge.name) or _provider(judge, study) for judge in asked}
@@ -300,23 +304,23 @@ class _Run:
         self.writer = StoreThread()
         judges = list(self.providers)
         try:
-            self.run = await self.writer.do(self.store.start_run)
-            self.spent = await self.writer.do(self.store.spent)
-            self.total = (await self.writer.do(self.store.counts, judges)).get("open", 0)
+            self.run = await self.writer.do(queue.start_run, self.store)
+            self.spent = await self.writer.do(queue.spent, self.store)
+            self.total = (await self.writer.do(queue.counts, self.store, judges)).get("open", 0)
             heartbeat = asyncio.create_task(self._heartbeat())
             try:
                 with _interruptible(lambda: self._stop("interrupted")):
                     async with asyncio.TaskGroup() as tasks:
                         for endpoint, names in self.lanes.values():
                             self._open(endpoint, names, tasks)
-            except* sa.exc.DBAPIError as group:
+            except* DatabaseError as group:
                 self.fatal = StudyError(f"the store {self.store.where} failed: {_first(group)}")
             finally:
                 heartbeat.cancel()
-                await self.writer.do(self.store.end_run, self.run)
+                await self.writer.do(queue.end_run, self.store, self.run)
                 for provider in self.providers.values():
                     await provider.close()
-            left = await self.writer.do(self.store.counts, judges)
+            left = await self.writer.do(queue.counts, self.store, judges)
         finally:
             self.writer.close()
         if self.fatal is not None:
@@ -326,7 +330,7 @@ class _Run:
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
         """As many places as the limits allow, each with one question after the other."""
         batch = min(200, 2 * self.limits.concurrency)
-        claims = Claims(lambda: self.writer.do(self.store.claim, self.run, judges, batch), batch=batch)
+        claims = Claims(lambda: self.writer.do(queue.claim, self.store, self.run, judges, batch), batch=batch)
         for _ in range(min(self.limits.concurrency, self.total)):
             tasks.create_task(self._place(endpoint, claims))
 
@@ -362,9 +366,9 @@ class _Run:
 
     def _write(self, claim: Claim, answer: Answer, revision: int) -> bool:
         """Store an answer, and see what all runs together have spent; in the writer's thread."""
-        written = self.store.add(claim, self.run, answer, revision)
+        written = add_answer(self.store, claim, self.run, answer, revision)
         if self.limits.max_cost is not None:
-            self.spent = self.store.spent()
+            self.spent = queue.spent(self.store)
         return written
 
     async def _ask(self, endpoint: Endpoint, claim: Claim) -> Answer | None:
@@ -416,8 +420,8 @@ class _Run:
         if self.stopped is not None:
             return None
         # A reply that was never recorded says nothing about the next; a service that fails does.
-        self.silent += error.kind == "again" or error.status > 0
-        if error.kind == "never" or self.silent >= max(HOPELESS, self.limits.concurrency):
+        self.silent += error.kind == "retry" or error.status > 0
+        if error.kind == "fatal" or self.silent >= max(HOPELESS, self.limits.concurrency):
             self._give_up(claim, error)
             return None
         return Answer("failed", reason=f"no reply: {error}", **about)
@@ -466,8 +470,8 @@ class _Run:
         while True:
             await asyncio.sleep(HEARTBEAT)
             try:
-                await self.writer.do(self.store.still_here, self.run)
-            except sa.exc.DBAPIError as error:
+                await self.writer.do(queue.heartbeat, self.store, self.run)
+            except DatabaseError as error:
                 log.warning("no sign of life could be given: %s", error.orig)
 
 

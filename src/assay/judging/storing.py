@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from assay.study.store import Claim
+from assay.study.store.queue import Claim
 
 
 class StoreThread:

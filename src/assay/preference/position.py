@@ -1,19 +1,29 @@
-"""Does it matter where a text stands? How often each place is chosen; whether the other order changes the answer."""
+"""Position bias: how often each place is chosen, and whether the other order changes the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
-from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation import Estimate, Floats, Mean, Method, Part, Result, estimate_units, shown, signature, sum_by_unit
-from assay.reporting import pictures as figures
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.intervals import Estimates
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.preference.settings import PositionSettings
+from assay.reporting import pictures
+from assay.reporting.page import Part
+from assay.reporting.words import said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,10 +53,8 @@ class PositionBias(Result):
         Items and answers it rests on.
     fixed : tuple of str
         Criteria whose texts were always shown in one order, so that place and text cannot be told apart.
-    left_out : tuple of (str, int)
-        Answers that were not used, by reason.
-    method, confidence, n_resamples, seed, clusters, data
-        How the intervals were made, and from which labels.
+    run : Run
+        Every option, and the answers that were not used.
     """
 
     symbol: ClassVar[str] = "share"
@@ -56,13 +64,7 @@ class PositionBias(Result):
     n_items: int
     n_labels: int
     fixed: tuple[str, ...]
-    left_out: tuple[tuple[str, int], ...]
-    method: Method
-    confidence: float
-    n_resamples: int
-    seed: int
-    clusters: str | None
-    data: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -77,41 +79,21 @@ class PositionBias(Result):
         known = self.shares.filter(pl.col("low").is_not_nan())
         return tuple(known.filter(off)["annotator"].unique(maintain_order=True).to_list())
 
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        return signature(
-            "position-bias",
-            items=self.n_items,
-            labels=self.n_labels,
-            annotators=self.shares["annotator"].n_unique(),
-            clusters=self.clusters,
-            method=self.method,
-            seed=self.seed,
-            data=self.data,
-        )
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the shares."""
-        words = "'{}' was always shown in one order: a share far from chance may be the texts', not the place's"
-        return tuple(words.format(name) for name in self.fixed)
-
     def sentences(self) -> tuple[str, ...]:
         """One sentence an annotator and place, one for consistency."""
         found = []
         for row in self.shares.iter_rows(named=True):
             where = f" ({row['criterion']})" if row["criterion"] else ""
-            interval = f" [{shown(row['low'])}, {shown(row['high'])}]" if np.isfinite(row["low"]) else ""
+            interval = f" [{said(row['low'])}, {said(row['high'])}]" if np.isfinite(row["low"]) else ""
             found.append(
                 f"{row['annotator']}{where} chose the text shown {row['place']} with probability "
-                f"{shown(row['estimate'])}{interval}, {row['difference']:+.2f} from {row['chance']:.2f} "
+                f"{said(row['estimate'])}{interval}, {row['difference']:+.2f} from {row['chance']:.2f} "
                 f"({counted(row['n'], 'choice')})."
             )
         for row in self.consistency.iter_rows(named=True):
             where = f" ({row['criterion']})" if row["criterion"] else ""
             found.append(
-                f"{row['annotator']}{where} gave the same answer in both orders for {shown(row['estimate'])} of "
+                f"{row['annotator']}{where} gave the same answer in both orders for {said(row['estimate'])} of "
                 f"{counted(row['n'], 'pair')}."
             )
         return tuple(found)
@@ -119,9 +101,7 @@ class PositionBias(Result):
     def summary(self) -> str:
         """The finding in sentences fit to paste."""
         lines = [*self.sentences(), *(f"No interval: {reason}." for reason in self._reasons())]
-        lines += [f"Left out: {what} ({count})." for what, count in self.left_out]
-        lines += [f"Caution: {caution}." for caution in self.cautions]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def _reasons(self) -> list[str]:
         return self.shares["reason"].drop_nulls().unique(maintain_order=True).to_list()
@@ -131,17 +111,17 @@ class PositionBias(Result):
         chances = self.shares["chance"].unique().sort(descending=True).to_list()
         chance = chances[0] if places is None else 1 / places
         rows = self.shares.filter(pl.col("chance") == chance)
-        ax = figures.axes(ax, width=5.6, height=1.0 + 0.28 * max(rows.height, 2))
+        ax = pictures.axes(ax, width=5.6, height=1.0 + 0.28 * max(rows.height, 2))
         several = rows["criterion"].n_unique() > 1
         names = [
             ", ".join([r["annotator"], *([str(r["criterion"])] if several else []), r["place"]])
             for r in rows.iter_rows(named=True)
         ]
-        colours = [figures.JUDGE if kind == "judge" else figures.HUMAN for kind in rows["kind"]]
-        figures.forest(
+        colours = [pictures.JUDGE if kind == "judge" else pictures.HUMAN for kind in rows["kind"]]
+        pictures.forest(
             ax, names, rows["estimate"].to_list(), rows["low"].to_list(), rows["high"].to_list(), colour=colours
         )
-        ax.axvline(chance, color=figures.MUTED, linewidth=1, linestyle="--")
+        ax.axvline(chance, color=pictures.MUTED, linewidth=1, linestyle="--")
         ax.set_xlim(-0.02, 1.02)
         ax.set_xlabel("share of choices")
         return ax
@@ -155,7 +135,7 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
     if found.consistency.height:
         caption = "Share of pairs that got the same answer in both orders."
         frames.append((caption, found.consistency.select(*place, "annotator", "estimate", "low", "high", "n")))
-    pictures = tuple(
+    draws = tuple(
         (f"Share of choices by place, {places} texts side by side", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
     )
@@ -163,66 +143,76 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
     words = (
         f"The place of a text changes the answers of {listing(biased)}."
         if biased
-        else "No annotator's choices are shown to hang on the place of a text."
+        else "No annotator's choices are shown to depend on the place of a text."
     )
-    lines = tuple(f"{what} ({count})" for what, count in found.left_out)
-    return (Part("Does it matter where a text stands?", (words, *found.cautions), tuple(frames), pictures, lines),)
+    lines = tuple(map(str, found.exclusions))
+    return (
+        Part(
+            "Position bias: does the place of a text change the answer?",
+            (words, *found.cautions),
+            tuple(frames),
+            draws,
+            lines,
+        ),
+    )
 
 
 def position_bias(
-    labels: Annotations,
+    labels: Annotations | Chunks,
     *,
     clusters: str | None = None,
-    method: Method = "percentile",
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    **intervals: Unpack[Intervals],
 ) -> PositionBias:
     """Does an annotator choose a text because of where it stands?
 
-    With two texts: the probability of choosing the one shown first, against .5; and, where both orders
-    were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each
-    place, against 1/3. A share is choices over choices, so that ties count for neither place.
+        With two texts: the probability of choosing the one shown first, against .5; and, where both orders
+        were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each
+        place, against 1/3. A share is choices over choices, so that ties count for neither place.
 
-    Parameters
-    ----------
-    labels : Annotations
-        With a column ``position``: the place that was chosen, from 1, empty for a tie or where it is not
-        known; and ``order``: what was shown, in its order. Judging studies write both. All criteria on the
-        scales ``preference`` and ``odd-one-out`` are used, each annotator by itself.
-    clusters : str, optional
-        An item column (document, subject) whose items are resampled together.
-    method, n_resamples, confidence, seed
-        Of the intervals over items, see `assay.estimation.estimate`.
+        Parameters
+        ----------
+        labels : Annotations
+            With a column ``position``: the place that was chosen, from 1, empty for a tie or where it is not
+            known; and ``order``: what was shown, in its order. Judging studies write both. All criteria on the
+            scales ``preference`` and ``odd-one-out`` are used, each annotator by itself.
+        clusters : str, optional
+            An item column (document, subject) whose items are resampled together.
+        **intervals
+            ``method`` ("percentile" when not given), ``n_resamples``, ``confidence``, ``seed``, see
+            `assay.estimation.options.Intervals`.
 
-    Returns
-    -------
-    PositionBias
+        Returns
+        -------
+        PositionBias
 
-    Raises
-    ------
-    DesignError
-        Where there is no such column, no such scale, or no answer with a known place.
-    DataError
-        For a place that the question does not have, or an unknown item column.
+        Raises
+        ------
+        DesignError
+            Where there is no such column, no such scale, or no answer with a known place.
+        DataError
+            For a place that the question does not have, or an unknown item column.
 
-    Examples
-    --------
-    A judge who names the first text whatever the order, asked about two pairs in both orders:
+        Examples
+        --------
+        A judge who names the first text whatever the order, asked about two pairs in both orders:
 
-    >>> import polars as pl
-    >>> from assay.data.annotations import Annotations
-    >>> from assay.data.scales import Preference
-    >>> frame = pl.DataFrame({
-    ...     "item": ["p1", "p1", "p2", "p2"], "annotator": "m", "kind": "judge", "label": [-1, 1, -1, 1],
-    ...     "order": ["a>b", "b>a", "a>b", "b>a"], "position": [1, 1, 1, 1],
-    ... })
-    >>> found = position_bias(Annotations.from_frame(frame, scale=Preference(), conditions=["order"]))
-    >>> found.shares["estimate"].to_list(), found.consistency["estimate"].to_list()
-    ([1.0], [0.0])
+        >>> import polars as pl
+        >>> from assay.data.annotations import Annotations
+    from assay.data.chunks import Chunks, in_memory
+    from assay.data.clusters import cluster_codes, digest_of_columns
+        >>> from assay.data.scales import Preference
+        >>> frame = pl.DataFrame({
+        ...     "item": ["p1", "p1", "p2", "p2"], "annotator": "m", "kind": "judge", "label": [-1, 1, -1, 1],
+        ...     "order": ["a>b", "b>a", "a>b", "b>a"], "position": [1, 1, 1, 1],
+        ... })
+        >>> found = position_bias(Annotations.from_frame(frame, scale=Preference(), conditions=["order"]))
+        >>> found.shares["estimate"].to_list(), found.consistency["estimate"].to_list()
+        ([1.0], [0.0])
 
-    The first text was always chosen, and no pair got the same answer in both orders.
+        The first text was always chosen, and no pair got the same answer in both orders.
     """
+    settings = PositionSettings.of({**intervals, "clusters": clusters}, "position_bias")
+    labels = in_memory(labels, "position bias")
     if not _has(labels, "position"):
         raise DesignError(
             "position bias needs a column 'position' of the labels: which place was chosen, 1 for the text shown "
@@ -231,43 +221,67 @@ def position_bias(
     names = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind in PLACES]
     if not names:
         raise DesignError("position bias needs a question on the scale preference or odd-one-out; the table has none")
-    settings = {"method": method, "n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    shares, consistency, fixed, used = [], [], [], []
+    shares: list[dict[str, object]] = []
+    consistency: list[dict[str, object]] = []
+    fixed, used = [], []
     unplaced = 0
     for name in names:
         part = labels if name is None else labels.where(criterion=name)
-        places = PLACES[part.scale_of(name).kind]
-        table = _placed(part, places, clusters)
+        table = _placed(part, PLACES[part.scale_of(name).kind], clusters)
         unplaced += len(part) - table.height
         used.append(table)
         if "order" in table.columns and table.height and table["order"].n_unique() == 1:
             fixed.append(name or "the question")
-        for (annotator,), mine in table.group_by(["annotator"], maintain_order=True):
-            who = {"criterion": name, "annotator": annotator, "kind": mine["kind"][0]}
-            moments, units = _moments(mine, places, [c for c in labels.conditions if c != "order"])
-            found = estimate_units(Mean(), sum_by_unit(moments, units), n_items=len(moments), **settings)  # type: ignore[arg-type]
-            shares += [who | row for row in _share_rows(found, moments, mine, places)]
-            pairs = int(moments[:, -1].sum())
-            if pairs:
-                consistency.append(who | found[len(found) - 1].row() | {"n": pairs})
+        for mine in table.partition_by("annotator", maintain_order=True):
+            _ask(mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency)
     if not shares:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
-    everything = pl.concat([t.select("item") for t in used])
+    return _wrap(
+        labels, settings, shares, consistency, tuple(fixed), pl.concat([t.select("item") for t in used]), unplaced
+    )
+
+
+def _ask(
+    mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings,
+    shares: list[dict[str, object]], consistency: list[dict[str, object]],
+) -> None:  # fmt: skip
+    """One annotator's shares of the places, and whether the other order changes the answer."""
+    who = {"criterion": name, "annotator": mine["annotator"][0], "kind": mine["kind"][0]}
+    moments, clusters = _moments(mine, places, [c for c in conditions if c != "order"])
+    units = Units.of(len(moments), clusters, width=moments.shape[1])
+    sums = add_rows(moments, units.of_item, units.n)
+    found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
+    shares += [who | row for row in _share_rows(found, moments, mine, places)]
+    pairs = int(moments[:, -1].sum())
+    if pairs:
+        consistency.append(who | found[len(found) - 1].row() | {"n": pairs})
+
+
+def _wrap(
+    labels: Annotations, settings: PositionSettings, shares: list[dict[str, object]],
+    consistency: list[dict[str, object]], fixed: tuple[str, ...], items: pl.DataFrame, unplaced: int,
+) -> PositionBias:  # fmt: skip
     text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
     numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+    frame = pl.DataFrame(shares, schema_overrides=text).select(*_SHARES, "reason")
+    words = "'{}' was always shown in one order: a share far from chance may be the texts', not the place's."
+    columns = [c for c in ("position", "order", settings.clusters) if c is not None and _has(labels, c)]
+    facts = {"items": items["item"].n_unique(), "labels": items.height, "annotators": frame["annotator"].n_unique()}
     return PositionBias(
-        shares=pl.DataFrame(shares, schema_overrides=text).select(*_SHARES, "reason"),
+        shares=frame,
         consistency=pl.DataFrame(
             consistency, schema={**{c: text[c] for c in text if c != "reason"}, **numbers, "n": pl.Int64}
         ),
-        n_items=everything["item"].n_unique(),
-        n_labels=everything.height,
-        fixed=tuple(fixed),
-        left_out=(("the place that was chosen is not known", unplaced),) if unplaced else (),
-        clusters=clusters,
-        data=labels.fingerprint,
-        **settings,  # type: ignore[arg-type]
-    )
+        n_items=items["item"].n_unique(),
+        n_labels=items.height,
+        fixed=fixed,
+        run=Run(
+            "position-bias", settings,
+            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns)), facts,
+            exclusions=(Exclusion("answer", unplaced, "the place that was chosen is not known"),) if unplaced else (),
+            cautions=tuple(words.format(name) for name in fixed),
+        ),
+    )  # fmt: skip
 
 
 def _has(labels: Annotations, name: str) -> bool:
@@ -280,11 +294,9 @@ def _placed(part: Annotations, places: int, clusters: str | None) -> pl.DataFram
     found = {name: part.column(name) for name in ("kind", "position", "order") if _has(part, name)}
     table = part.labels.with_columns(**found).with_columns(chosen=pl.col("position").cast(pl.Float64))
     if clusters is not None:
-        if clusters not in part.items.columns:
-            raise DataError(unknown("column", clusters, part.items.columns, "the items"))
-        table = table.with_columns(cluster=part.column(clusters).cast(pl.String))
-        if table["cluster"].null_count():
-            raise DataError(f"{counted(table['cluster'].null_count(), 'label')} of items without '{clusters}'")
+        codes = pl.Series(cluster_codes(part, clusters))
+        cluster = part.labels["item"].replace_strict(part.items["item"], codes)
+        table = table.with_columns(cluster=cluster)
     strange = table.filter(
         pl.col("chosen").is_not_null() & ~pl.col("chosen").is_in([float(p + 1) for p in range(places)])
     )
@@ -322,7 +334,7 @@ def _chosen(place: int) -> pl.Expr:
     return pl.col("chosen") == place + 1
 
 
-def _share_rows(found: Estimate, moments: Floats, mine: pl.DataFrame, places: int) -> list[dict[str, object]]:
+def _share_rows(found: Estimates, moments: Floats, mine: pl.DataFrame, places: int) -> list[dict[str, object]]:
     """A row for each place; for the first alone where there are two."""
     n = int(moments[:, places + 1].sum())
     return [

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from assay.data.scales import Label
 from assay.errors import DataError, DesignError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from assay.estimation.statistic import Floats, Ints
 
 TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""

@@ -1,8 +1,8 @@
 """May the judge stand in for a person? The alternative annotator test, one judge, one question.
 
 Calderon, Reichart & Dror (2025): leave out each annotator in turn; is the judge as close to the others as
-the annotator is, allowing epsilon for what people cost? Four movements: `alt_test` checks; `TestTable`
-turns the table into arrays; `alignment` and `decision` compute; `AltTest` carries the answer.
+the annotator is, allowing epsilon for what people cost? Four movements: `alt_test` checks; `AltTestTable`
+turns the table into arrays; `tally` and `decision` compute; `AltTest` carries the answer.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
+from assay.data.chunks import Chunks
 from assay.errors import counted
-from assay.estimation import Estimate, Interval, Method, Result, estimate_units, shown, signature
-from assay.replacement import decision
-from assay.replacement.alignment import Floats, Ints, Score
-from assay.replacement.decision import Test, Verdict
-from assay.replacement.panel import Comparisons, Expertise, LeftOut, Normalise, Settings, TestTable, Ties
-from assay.reporting import pictures as figures
+from assay.estimation.intervals import Estimate, Estimates, missing
+from assay.estimation.options import Method
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats
+from assay.replacement import curves, decision
+from assay.replacement.decision import Verdict
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import AltTestSettings, Expertise, Normalise, ScoreName, Test, Ties
+from assay.replacement.tally import Tally, tally
+from assay.reporting import pictures
+from assay.reporting.words import said
+from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from assay.replacement.curves import EpsilonCurve, SizeCurve
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,7 @@ class AltTest(Result):
         has enough items.
     losing_rate : float
         The share of annotators for whom the reverse hypothesis is rejected.
-    advantage_probability : Interval
+    advantage_probability : Estimate
         rho, the probability that the judge is as close to the others as a random annotator, or closer.
     annotators : polars.DataFrame
         One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
@@ -56,12 +61,8 @@ class AltTest(Result):
         ``p_reverse``, ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``.
     n_items, n_labels : int
         Items compared, and human labels on them.
-    score, epsilon, settings
-        What was computed and how.
-    left_out : tuple of LeftOut
-        Items and annotators that are not in the test, counted, with the reason.
-    interval_method : str
-        How the intervals were made.
+    score, epsilon, settings, exclusions, signature
+        What was computed, how, and what does not count, with the reason; see `Run`.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -71,17 +72,32 @@ class AltTest(Result):
     passed: bool
     winning_rate: float
     losing_rate: float
-    advantage_probability: Interval
-    annotators: pl.DataFrame
+    advantage_probability: Estimate
     n_items: int
     n_labels: int
     score: str
     epsilon: float
-    settings: Settings
-    left_out: tuple[LeftOut, ...]
-    domain: str | None = None
-    interval_method: str = ""
-    _prepared: Prepared | None = field(default=None, repr=False)
+    domain: str | None
+    run: Run
+    tally: Tally = field(repr=False, metadata={"json": False})
+    decided: decision.Decision = field(repr=False, metadata={"json": False})
+    estimates: Estimates | None = field(repr=False, metadata={"json": False})
+
+    @cached_property
+    def annotators(self) -> pl.DataFrame:
+        """One row a tested annotator."""
+        names = [self.tally.table.humans[j] for j in self.tally.tested]
+        return _rows(names, self.tally.quality, self.tally.counts, self.decided, self.estimates)
+
+    @property
+    def settings(self) -> AltTestSettings:
+        """Every option."""
+        return self.tally.table.settings
+
+    @property
+    def interval_method(self) -> str:
+        """How the intervals were made."""
+        return self.run.interval
 
     @property
     def table(self) -> pl.DataFrame:
@@ -91,138 +107,76 @@ class AltTest(Result):
             "annotator", "estimate", "low", "high", "n", pl.exclude("annotator", "estimate", "low", "high", "n")
         )
 
-    @cached_property
-    def data(self) -> str:
-        """Fingerprint of the labels."""
-        return self.prepared.table.labels.fingerprint
-
-    @property
-    def prepared(self) -> Prepared:
-        """The arrays behind the test, from which its curves are made."""
-        assert self._prepared is not None, "every test that alt_test makes keeps its arrays"
-        return self._prepared
-
     @property
     def n_annotators(self) -> int:
         """How many annotators were tested."""
-        return self.annotators.height
+        return len(self.tally.tested)
 
     @property
     def n_won(self) -> int:
         """Over how many of them the judge wins."""
-        return int(self.annotators["rejected"].sum())
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the verdict."""
-        found = []
-        if "wilcoxon" in self.annotators["test"].to_list() and self.epsilon > 0:
-            found.append(
-                "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0 it takes every tie for the "
-                "judge and rejects true hypotheses far too often. test='t' holds its level better, 30 items are best."
-            )
-        if self.settings.balance:
-            found.append("Balanced tests hold their level only roughly: about .01 to .11 in place of .05.")
-        if 0 < self.n_annotators < 3 and not self.settings.fixed_reference:
-            found.append("With fewer than three annotators there is no consensus to compare with.")
-        return tuple(found)
-
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        s = self.settings
-        return signature(
-            "alt-test",
-            items=self.n_items,
-            humans=self.n_annotators,
-            judge=self.judge,
-            domain=self.domain,
-            score=self.score,
-            eps=self.epsilon,
-            fdr=s.fdr,
-            test=None if s.test == "auto" else s.test,
-            min_items=None if s.min_items == 30 else s.min_items,
-            min_humans=None if s.min_humans == 2 else s.min_humans,
-            threshold=None if s.threshold == 0.5 else s.threshold,
-            normalise=s.normalise,
-            balance=f"ipw-{s.ties}" if s.balance else None,
-            expert=s.expert,
-            gold="yes" if s.gold is not None else None,
-            quality="yes" if s.quality is not None else None,
-            clusters=s.clusters,
-            repeats=None if s.repeats == "error" else s.repeats,
-            seed=s.seed,
-            data=self.data,
-        )
+        return int(self.decided.rejected.sum())
 
     def summary(self) -> str:
         """The finding in sentences fit to paste, with what a reviewer asks for."""
         rho = self.advantage_probability
         against = {True: "the gold labels", False: f"the expert '{self.settings.expert}'"}
         reference = against[self.settings.gold is not None] if self.settings.fixed_reference else "the other annotators"
-        tests = ", ".join(dict.fromkeys(_TEST_NAMES[t] for t in self.annotators["test"])) or "no test"
+        tests = ", ".join(dict.fromkeys(_TEST_NAMES[t] for t in self.decided.tests)) or "no test"
         if self.settings.clusters is not None:
             tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
             f"{self.judge}: {_VERDICT_WORDS[self.verdict]}.",
-            f"Winning rate {shown(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
+            f"Winning rate {said(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
-            f"{shown(rho.estimate)} [{shown(rho.low)}, {shown(rho.high)}] ({self.interval_method}).",
+            f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}] ({self.interval_method}).",
             f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
             f"q = {self.settings.fdr:g}; {counted(self.n_items, 'item')}, {counted(self.n_labels, 'human label')}.",
         ]
         if rho.reason:
             lines.append(f"No interval: {rho.reason}.")
-        lines += [f"Left out: {left}." for left in self.left_out]
-        lines += [f"Caution: {caution}" for caution in self.cautions]
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
-        ax = figures.axes(ax, width=5.6, height=1.2 + 0.28 * min(max(self.n_annotators, 3), 40))
+        ax = pictures.axes(ax, width=5.6, height=1.2 + 0.28 * min(max(self.n_annotators, 3), 40))
         rows = self.annotators.sort("rho_judge", descending=True)
         if rows.height > 40:
             rows = pl.concat([rows.head(20), rows.tail(20)])
-        colours = [figures.PASS if r else figures.MUTED for r in rows["rejected"]]
-        figures.forest(
+        colours = [pictures.PASS if r else pictures.MUTED for r in rows["rejected"]]
+        pictures.forest(
             ax, rows["annotator"].to_list(), rows["rho_judge"].to_list(), rows["low"].to_list(),
             rows["high"].to_list(), colour=colours,
         )  # fmt: skip
         ax.plot(
             rows["rho_human"] - self.epsilon, np.arange(rows.height)[::-1], marker="|", markersize=11,
-            markeredgewidth=2, color=figures.HUMAN, linestyle="none", label="to beat: annotator − ε",
+            markeredgewidth=2, color=pictures.HUMAN, linestyle="none", label="to beat: annotator − ε",
         )  # fmt: skip
-        ax.plot([], [], marker="o", color=figures.PASS, linestyle="none", label="judge, wins")
-        ax.plot([], [], marker="o", color=figures.MUTED, linestyle="none", label="judge, does not win")
+        ax.plot([], [], marker="o", color=pictures.PASS, linestyle="none", label="judge, wins")
+        ax.plot([], [], marker="o", color=pictures.MUTED, linestyle="none", label="judge, does not win")
         ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
         ax.set_xlabel("probability of being as close to the others, or closer")
-        figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return ax
 
-    def epsilon_curve(self, epsilons: Floats | None = None) -> EpsilonCurve:
+    def epsilon_curve(self, epsilons: Floats | None = None) -> curves.EpsilonCurve:
         """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
-        from assay.replacement.curves import epsilon_curve
-
-        return epsilon_curve(self, epsilons)
+        return curves.epsilon_curve(self.tally, self.run, epsilons)
 
     @cached_property
     def smallest_epsilon(self) -> float:
         """The smallest epsilon at which the judge passes; NaN where it never does."""
-        return self.epsilon_curve().smallest
+        return curves.smallest_epsilon(self.tally)
 
     def size_curve(
         self, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100, seed: int = 0
-    ) -> SizeCurve:
+    ) -> curves.SizeCurve:
         """omega and rho against the number of items, over draws of annotators and items (section 5.1)."""
-        from assay.replacement.curves import size_curve
-
-        return size_curve(self, sizes, n_annotators, n_draws, seed)
+        return curves.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
         """Items by these annotators until the test would tell, yes or no; None where none would."""
-        from assay.replacement.curves import items_to_decide
-
-        return items_to_decide(self, power)
+        return curves.items_to_decide(self.tally, power)
 
 
 _TEST_NAMES = {
@@ -238,12 +192,12 @@ _VERDICT_WORDS = {
 
 
 def alt_test(
-    labels: Annotations,
+    labels: Annotations | Chunks,
     judge: str,
     *,
     epsilon: float | None = None,
     annotators: Expertise | None = None,
-    score: str | Callable[..., float] | Score | None = None,
+    score: ScoreName | Callable[..., float] | None = None,
     similarity: Any = None,
     fdr: float = 0.05,
     threshold: float = 0.5,
@@ -270,7 +224,7 @@ def alt_test(
 
     Parameters
     ----------
-    labels : Annotations
+    labels : Annotations or Chunks
         One criterion; for several criteria or domains see `alt_test_by`.
     judge : str
         Name of the judge.
@@ -345,120 +299,84 @@ def alt_test(
     probability .95.
     """
     options = {name: value for name, value in locals().items() if name not in ("labels", "judge")}
-    table = TestTable.of(labels, Settings.of(options))
-    return test_judge(table, judge, table.judge_labels(judge))
+    table = table_of(labels, AltTestSettings.of(options, "the alt-test"))
+    return wrap(tally(table, [(judge, table.judge_code(judge))])[0])
 
 
 # -- compute and wrap -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A judge's labels compared with each annotator's, ready to be tested and resampled.
-
-    Attributes
-    ----------
-    tested : (m,) int
-        The annotators that have enough items.
-    n : (annotators,) int
-        How many items each annotator has.
-    used : Comparisons
-        Those of the tested annotators.
-    counts : (m, classes, 3) float
-        Wins, ties and losses of the judge over each.
-    """
-
-    table: TestTable
-    name: str
-    compared: Comparisons
-    tested: Ints
-    n: Ints
-    used: Comparisons
-    counts: Floats
-
-    @classmethod
-    def of(cls, table: TestTable, name: str, judge: Floats) -> Prepared:
-        """Compare, and find who can be tested."""
-        compared = table.compare(judge)
-        annotator = table.panel.annotator[compared.row]
-        n = np.bincount(annotator, minlength=len(table.humans))
-        enough = n >= max(table.settings.min_items, 2)
-        used = compared if enough.all() else compared.where(enough[annotator])
-        counts = used.counts(table.panel.annotator[used.row], len(table.humans))[enough]
-        return cls(table, name, compared, np.flatnonzero(enough), n, used, counts)
-
-    @cached_property
-    def units(self) -> Floats:
-        """Win counts of each unit that is resampled: (units, m · classes · 3)."""
-        return self.table.units(self.used, self.tested)
-
-    @cached_property
-    def clustering(self) -> decision.Clustering | None:
-        """What shared clusters take from the tests; None where items are independent."""
-        if self.table.clusters is None:
-            return None
-        position = np.full(len(self.table.humans), -1)
-        position[self.tested] = np.arange(len(self.tested))
-        annotator = position[self.table.panel.annotator[self.used.row]]
-        cluster = self.table.clusters[self.table.panel.item[self.used.row]]
-        n = self.counts.sum(axis=2)
-        with np.errstate(divide="ignore"):
-            by_class = np.where(n > 0, 1 / n, 0.0)[annotator]
-        weight = by_class[:, 0] if self.used.shares is None else (by_class * self.used.shares).sum(axis=1)
-        weight = weight / np.bincount(annotator, weight)[annotator]
-        mean, _, _ = decision.t_parts(self.counts)
-        influence = weight * (-self.used.sign - mean[annotator])
-        return decision.Clustering.of(self.counts, annotator, cluster, influence)
-
-    def estimate(self) -> Estimate | None:
-        """rho and every rho_f with their intervals; None where nobody can be tested."""
-        if not len(self.tested):
-            return None
-        statistic = AdvantageProbability(len(self.tested))
-        if self.table.settings.method == "none":
-            return estimate_units(statistic, self.counts.reshape(1, -1), method="none")
-        _, _, unit = self.table.unit_of_item
-        return estimate_units(statistic, self.units, unit=unit, **self.table.settings.interval_options)
+def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
+    """The table as arrays; kept with the labels, so that the next judge finds it made."""
+    if isinstance(labels, Chunks):
+        return AltTestTable.of(labels, settings)
+    kept = labels.__dict__.setdefault("_alt_test_table", [])
+    for known, table in kept:
+        if known is settings or known == settings:
+            return table  # type: ignore[no-any-return]
+    table = AltTestTable.of(labels, settings)
+    kept[:] = [(settings, table)]
+    return table
 
 
-def test_judge(table: TestTable, name: str, judge: Floats) -> AltTest:
-    """The test of a judge's labels, one an item."""
-    prepared = Prepared.of(table, name, judge)
-    return conclude(prepared, prepared.estimate())
-
-
-def conclude(prepared: Prepared, estimate: Estimate | None) -> AltTest:
-    """Decide and wrap."""
-    table, tested, s = prepared.table, prepared.tested, prepared.table.settings
-    quality = table.panel.quality[tested]
-    found = decision.decide(prepared.counts, s.tolerance, s.fdr, s.test, prepared.clustering)
-    wins = decision.winning_rate(found.rejected, quality)
-    losses = decision.winning_rate(found.rejected_reverse, quality)
-    nobody = Interval(np.nan, np.nan, np.nan, np.nan, "nobody has enough items to be tested")
+def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
+    """Decide and wrap; ``estimate`` is given where several judges were estimated together."""
+    table, s = found.table, found.table.settings
+    estimate = found.estimate() if estimate is None else estimate
+    decided = found.decided
+    wins = decision.winning_rate(decided.rejected, found.quality)
+    losses = decision.winning_rate(decided.rejected_reverse, found.quality)
+    nobody = missing("nobody has enough items to be tested")
+    run = Run(
+        question="alt-test",
+        settings=s,
+        data=table.fingerprint,
+        facts={
+            "items": found.n_items, "humans": len(found.tested), "judge": found.name, "domain": domain,
+            "score": table.score.name,
+        },
+        interval="" if estimate is None else estimate.describe_interval(),
+        exclusions=found.exclusions(),
+        cautions=_cautions(decided.tests, len(found.tested), s),
+    )  # fmt: skip
     return AltTest(
-        judge=prepared.name,
+        judge=found.name,
         verdict=decision.verdict_of(wins, losses, s.threshold),
         passed=bool(wins >= s.threshold),
         winning_rate=wins,
         losing_rate=losses,
         advantage_probability=nobody if estimate is None else estimate[0],
-        annotators=_rows([table.humans[j] for j in tested], quality, prepared.counts, found, estimate),
-        n_items=int(np.count_nonzero(np.bincount(table.panel.item[prepared.used.row]))),
-        n_labels=len(prepared.used.row),
+        n_items=found.n_items,
+        n_labels=found.n_labels,
         score=table.score.name,
         epsilon=s.tolerance,
-        settings=s,
-        left_out=table.left_out(prepared.compared.judge, prepared.n, tested),
-        interval_method="" if estimate is None else estimate.describe_interval(),
-        _prepared=prepared,
+        domain=domain,
+        run=run,
+        tally=found,
+        decided=decided,
+        estimates=estimate,
     )
 
 
+def _cautions(tests: tuple[str, ...], n_annotators: int, settings: AltTestSettings) -> tuple[str, ...]:
+    found = []
+    if "wilcoxon" in tests and settings.tolerance > 0:
+        found.append(
+            "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0 it takes every tie for the "
+            "judge and rejects true hypotheses far too often. test='t' holds its level better, 30 items are best."
+        )
+    if settings.balance:
+        found.append("Balanced tests hold their level only roughly: about .01 to .11 in place of .05.")
+    if 0 < n_annotators < 3 and not settings.fixed_reference:
+        found.append("With fewer than three annotators there is no consensus to compare with.")
+    return tuple(found)
+
+
 def _rows(
-    names: list[str], quality: Floats, counts: Floats, found: decision.Decision, each: Estimate | None
+    names: list[str], quality: Floats, counts: Floats, found: decision.Decision, each: Estimates | None
 ) -> pl.DataFrame:
     """One row a tested annotator."""
-    judge, human = decision.advantage(counts)
+    judge, human = advantage(counts)
     outcome = counts.sum(axis=1)
     missing = np.full(len(names), np.nan)
     low, high = (missing, missing) if each is None else (each.low[1:], each.high[1:])
@@ -484,16 +402,3 @@ def _rows(
         frame["quality"],
     ]
     return pl.DataFrame(others)
-
-
-@dataclass(frozen=True)
-class AdvantageProbability:
-    """rho and every rho_f from summed win counts (sections 3.2 and 3.4)."""
-
-    n_annotators: int
-
-    def value(self, sums: Floats) -> Floats:
-        """(..., annotators · classes · 3) -> (..., 1 + annotators)."""
-        counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
-        judge, _ = decision.advantage(counts)
-        return np.concatenate([decision.average_advantage(counts)[..., None], judge], axis=-1)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, Answers
+from assay.data.chunks import Chunks
 from assay.errors import DesignError
-from assay.estimation import Estimate, Interval, Result, estimate_units, shown, signature
-from assay.replacement.alignment import Accuracy, Floats, NegRMSE, PairwiseScore, majority_share
-from assay.replacement.alt_test import AdvantageProbability, AltTest, Prepared, conclude, test_judge
-from assay.replacement.panel import Settings, TestTable
-from assay.reporting import pictures as figures
+from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats, Ints
+from assay.replacement.alignment import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
+from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.panel import AltTestTable, Rule, labels_of
+from assay.replacement.settings import AltTestOptions, AltTestSettings
+from assay.replacement.tally import OPTIMAL, Tally, tally
+from assay.reporting import pictures
+from assay.reporting.words import said
+from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +52,7 @@ class JudgeComparison(Result):
         omega is the most that these items and annotators could show.
     best, next_best : str
         The two judges with the largest rho.
-    lead : Interval
+    lead : Estimate
         rho of the best less rho of the next, under the same resamples; NaN where there is one judge.
     lead_is_clear : bool
         Whether that interval lies above 0.
@@ -57,8 +66,9 @@ class JudgeComparison(Result):
     ceiling: AltTest | None
     best: str
     next_best: str | None
-    lead: Interval
+    lead: Estimate
     lead_is_clear: bool
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -85,28 +95,18 @@ class JudgeComparison(Result):
         rows = [(name, test, "judge") for name, test in self.tests.items()]
         return rows + ([(self.ceiling.judge, self.ceiling, "ceiling")] if self.ceiling else [])
 
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        first = next(iter(self.tests.values()))
-        s = first.settings
-        return signature(
-            "compare-judges", items=first.n_items, humans=first.n_annotators, judges=len(self.tests),
-            score=first.score, eps=first.epsilon, fdr=s.fdr, seed=s.seed, data=first.data,
-        )  # fmt: skip
-
     def summary(self) -> str:
         """Who is best, by how much, and who passes."""
         best = self.tests[self.best].advantage_probability
         lines = [
-            f"{self.best} has the largest advantage probability, {shown(best.estimate)} "
-            f"[{shown(best.low)}, {shown(best.high)}]."
+            f"{self.best} has the largest advantage probability, {said(best.estimate)} "
+            f"[{said(best.low)}, {said(best.high)}]."
         ]
         if self.next_best is not None:
             clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
             lines.append(
-                f"It is {clear} {self.next_best}: difference {shown(self.lead.estimate)} "
-                f"[{shown(self.lead.low)}, {shown(self.lead.high)}], paired bootstrap."
+                f"It is {clear} {self.next_best}: difference {said(self.lead.estimate)} "
+                f"[{said(self.lead.low)}, {said(self.lead.high)}], paired bootstrap."
             )
         passed = [name for name, test in self.tests.items() if test.passed]
         first = next(iter(self.tests.values()))
@@ -119,28 +119,32 @@ class JudgeComparison(Result):
                 f"Even the optimal judge ({self.ceiling.judge}) does not pass on these data: they are too few to show "
                 "that anybody is as good as these annotators."
             )
-        return "\n".join([*lines, self.signature])
+        return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """rho with its interval, a row a judge."""
         rows = self._rows()
-        ax = figures.axes(ax, height=1.0 + 0.32 * max(len(rows), 3))
+        ax = pictures.axes(ax, height=1.0 + 0.32 * max(len(rows), 3))
         rho = [t.advantage_probability for _, t, _ in rows]
-        colours = [figures.MUTED if k == "ceiling" else figures.PASS if t.passed else figures.JUDGE for _, t, k in rows]
+        colours = [
+            pictures.MUTED if k == "ceiling" else pictures.PASS if t.passed else pictures.JUDGE for _, t, k in rows
+        ]
         names = [f"{n} (ceiling)" if k == "ceiling" else n for n, _, k in rows]
-        figures.forest(
+        pictures.forest(
             ax, names, [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
         ax.set_xlabel("advantage probability ρ (green: passes)")
         return ax
 
 
-def compare_judges(labels: Annotations, judges: Sequence[str] | str | None = None, **options: Any) -> JudgeComparison:
+def compare_judges(
+    labels: Annotations | Chunks, judges: Sequence[str] | str | None = None, **options: Unpack[AltTestOptions]
+) -> JudgeComparison:
     """Which judge is closest to the people, and is it better than the next?
 
     Parameters
     ----------
-    labels : Annotations
+    labels : Annotations or Chunks
         One criterion.
     judges : list of str
         All judges of the table when not given.
@@ -152,111 +156,132 @@ def compare_judges(labels: Annotations, judges: Sequence[str] | str | None = Non
     DesignError
         Where the table has no judges.
     """
-    settings = Settings.of(options)
+    settings = AltTestSettings.of(options, "the alt-test")
     chosen = labels.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))
     if not names:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
-    table = TestTable.of(labels, settings)
-    prepared = [Prepared.of(table, name, table.judge_labels(name)) for name in names]
-    estimates, joint = _together(prepared)
-    tests = {p.name: conclude(p, e) for p, e in zip(prepared, estimates, strict=True)}
+    table = table_of(labels, settings)
+    tallies = tally(table, [(name, table.judge_code(name)) for name in names])
+    estimates, joint = _together(tallies)
+    tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
-    lead = _lead(joint, [p.name for p in prepared if len(p.tested)], [tests[name] for name in order[:2]])
-    answers = {p.name: p.compared.judge for p in prepared}
-    traditional, measure = _traditional(table, answers)
+    lead = _lead(joint, [t.name for t in tallies if len(t.tested)], [tests[name] for name in order[:2]])
+    traditional, measure = _traditional(table, names)
+    ceiling = _ceiling(table)
+    first = tests[order[0]]
+    facts = {
+        "items": first.n_items, "humans": first.n_annotators, "judges": tuple(order), "score": first.score,
+    }  # fmt: skip
+    notes = ("the ceiling, the optimal judge, needs the whole table in memory",) if table.ratings.in_chunks else ()
     return JudgeComparison(
         tests={name: tests[name] for name in order},
         traditional={name: traditional[name] for name in order},
         traditional_name=measure,
-        ceiling=_ceiling(table),
+        ceiling=ceiling,
         best=order[0],
         next_best=order[1] if len(order) > 1 else None,
         lead=lead,
         lead_is_clear=bool(lead.low > 0),
+        run=Run("compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=notes),
     )
 
 
-@dataclass(frozen=True)
-class _SideBySide:
-    """rho and every rho_f of several judges, from win counts that stand side by side."""
-
-    n_annotators: tuple[int, ...]
-    widths: tuple[int, ...]
-
-    def value(self, sums: Floats) -> Floats:
-        """(..., all counts) -> (..., all values)."""
-        edges = np.cumsum([0, *self.widths])
-        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
-        return np.concatenate([AdvantageProbability(m).value(sums[..., a:b]) for m, (a, b) in each], axis=-1)
-
-
-def _together(prepared: list[Prepared]) -> tuple[list[Estimate | None], Estimate | None]:
+def _together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
     """Each judge's estimates, and rho of those that can be tested, under the same resamples.
 
     Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
     """
-    settings = prepared[0].table.settings
-    testable = [p for p in prepared if len(p.tested)]
+    settings = tallies[0].table.settings
+    testable = [t for t in tallies if len(t.tested)]
     if settings.method == "none" or not testable:
-        return [p.estimate() for p in prepared], None
-    _, _, unit = prepared[0].table.unit_of_item
-    units = [p.units for p in testable]
-    statistic = _SideBySide(tuple(len(p.tested) for p in testable), tuple(u.shape[1] for u in units))
-    joint = estimate_units(statistic, np.concatenate(units, axis=1), unit=unit, **settings.interval_options)
-    edges = np.cumsum([0, *(1 + len(p.tested) for p in testable)])
+        return [t.estimate() for t in tallies], None
+    units = [t.units for t in testable]
+    statistic = SideBySide(tuple(len(t.tested) for t in testable), tuple(u.shape[1] for u in units))
+    joint = estimate_sums(statistic, np.concatenate(units, axis=1), settings, unit=tallies[0].table.units.name)
+    edges = np.cumsum([0, *(1 + len(t.tested) for t in testable)])
     parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
-    return [next(parts) if len(p.tested) else None for p in prepared], joint.part(edges[:-1])
+    return [next(parts) if len(t.tested) else None for t in tallies], joint.part(edges[:-1])
 
 
-def _lead(joint: Estimate | None, testable: list[str], best: list[AltTest]) -> Interval:
+def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> Estimate:
     """rho of the best judge less that of the next, paired; the values of ``joint`` are the testable judges' rho."""
     if len(best) < 2:
-        return Interval(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
+        return Estimate(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
     first, second = best
     if joint is None or second.judge not in testable:
         difference = first.advantage_probability.estimate - second.advantage_probability.estimate
-        return Interval(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
+        return Estimate(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))
     weights[[testable.index(first.judge), testable.index(second.judge)]] = 1, -1
     return joint.contrast(weights)[0]
 
 
-def _ceiling(table: TestTable) -> AltTest | None:
+def _ceiling(table: AltTestTable) -> AltTest | None:
     """The optimal judge of theorem 1, where there is one."""
-    if table.settings.fixed_reference:
+    name = CEILING.get(table.score.name)
+    if table.settings.fixed_reference or table.ratings.in_chunks or name is None:
         return None
-    labels = table.score.optimal(table.panel, np.random.default_rng(table.settings.seed))
-    return None if labels is None else test_judge(table, f"optimal judge: {CEILING[table.score.name]}", labels)
+    return wrap(tally(table, [(f"optimal judge: {name}", OPTIMAL)])[0])
 
 
-def _traditional(table: TestTable, judges: Mapping[str, Floats]) -> tuple[dict[str, float], str]:
+# -- what papers report -----------------------------------------------------------------------------
+
+_Sums = Callable[[Rule, Panel, Floats, float], Floats]
+
+
+def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, float], str]:
     """The measure that papers report: accuracy, mean Pearson correlation or mean similarity (table 2)."""
-    score, panel = table.score, table.panel
+    score = table.score
     if isinstance(score, PairwiseScore):
-        found = {name: float(np.mean(score.mean_with_humans(panel, judge)[1])) for name, judge in judges.items()}
-        return found, "mean_similarity"
-    if isinstance(score, NegRMSE):
-        return {name: _mean_pearson(table, judge) for name, judge in judges.items()}, "mean_pearson"
-    if isinstance(score, Accuracy) or panel.labels is not None:
-        found = {}
-        for name, judge in judges.items():
-            _, credit = majority_share(panel, judge)
-            found[name] = float(credit.mean()) if len(credit) else float("nan")
-        return found, "accuracy_with_majority"
-    return {name: _mean_pearson(table, judge) for name, judge in judges.items()}, "mean_pearson"
+        measure, each = "mean_similarity", _similarity
+    elif isinstance(score, Accuracy) or (table.rule.labels is not None and not isinstance(score, NegRMSE)):
+        measure, each = "accuracy_with_majority", _majority
+    else:
+        measure, each = "mean_pearson", _cross_sums
+    codes = tuple(table.judge_code(name) for name in judges)
+    reduce = partial(_reported, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
+    one = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
+    whole = table.whole or not table.ratings.in_chunks
+    found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, table.width)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = _mean_pearson(found) if each is _cross_sums else found[:, 0] / found[:, 1]
+    return {name: float(value) for name, value in zip(judges, values, strict=True)}, measure
 
 
-def _mean_pearson(table: TestTable, judge: Floats) -> float:
-    """Pearson correlation of the judge with each annotator, averaged over those where it is defined."""
-    panel = table.panel
+def _reported(rule: Rule, codes: tuple[int, ...], centre: float, each: _Sums, answers: Answers, unit: Ints) -> Floats:
+    """What the measure needs of each judge, summed over items."""
+    panel = rule.panel_of(answers)
+    return np.stack([each(rule, panel, labels_of(answers, code), centre) for code in codes])
+
+
+def _similarity(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
+    """Similarities to each human answer, and how many."""
+    assert isinstance(rule.score, PairwiseScore)
+    _, found = rule.score.mean_with_humans(panel, judge)
+    return np.array([found.sum(), len(found)])
+
+
+def _majority(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
+    """Credit for the majority's label, and items."""
+    _, credit = majority_share(panel, judge)
+    return np.array([credit.sum(), len(credit)])
+
+
+def _cross_sums(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
+    """Six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
     f = judge[panel.item]
     use = ~np.isnan(f)
-    who, x, y = panel.annotator[use], f[use], panel.value[use]
-    m = panel.n_annotators
-    n = np.bincount(who, minlength=m)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        x = x - (np.bincount(who, x, m) / n)[who]
-        y = y - (np.bincount(who, y, m) / n)[who]
-        r = np.bincount(who, x * y, m) / np.sqrt(np.bincount(who, x * x, m) * np.bincount(who, y * y, m))
-    return float(np.nanmean(r)) if np.isfinite(r).any() else float("nan")
+    who, x, y = panel.annotator[use], f[use] - centre, panel.value[use] - centre
+    columns = (np.ones_like(x), x, y, x * x, y * y, x * y)
+    return np.stack([np.bincount(who, column, panel.n_annotators) for column in columns])
+
+
+def _mean_pearson(sums: Floats) -> Floats:
+    """Pearson correlation of the judge with each annotator, averaged over those where it is defined: (judges,)."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, 1, 0)
+    above, below = n * xy - x * y, (n * xx - x * x) * (n * yy - y * y)
+    flat = below <= 1e-12 * n**2 * xx * yy
+    r = np.where(flat, np.nan, above / np.sqrt(np.where(flat, 1.0, below)))
+    known = ~np.isnan(r)
+    return np.asarray(np.where(known, r, 0.0).sum(axis=1) / known.sum(axis=1))

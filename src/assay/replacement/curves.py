@@ -11,22 +11,41 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
-from assay.estimation import Result, json_safe, signature
+from assay.estimation.options import Settings, number_in, option
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision
-from assay.replacement.alignment import DENSE_CELLS, Floats, Ints, Panel
-from assay.reporting import pictures as figures
+from assay.replacement.alignment import DENSE_CELLS, Panel
+from assay.replacement.panel import Rule
+from assay.replacement.tally import Tally, tally
+from assay.reporting import pictures
+from assay.statistics.wins import average_advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from assay.replacement.alt_test import AltTest
-    from assay.replacement.panel import TestTable
 
 SIZES = (30, 40, 50, 75, 100, 150, 200, 300)
 """Numbers of items for which `size_curve` looks, as far as figure 2 of the paper goes."""
 
 GROWTH = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20)
 """How many times the items at hand `items_to_decide` looks ahead."""
+
+
+@dataclass(frozen=True)
+class EpsilonCurveSettings(Settings):
+    """Options of an epsilon curve."""
+
+    epsilons: tuple[float, ...] = option((), "Values of epsilon.", low=0, high=1)
+
+
+@dataclass(frozen=True)
+class SizeCurveSettings(Settings):
+    """Options of a size curve."""
+
+    sizes: tuple[int, ...] = option(SIZES, "Numbers of items.", low=2)
+    n_annotators: int = option(3, "Annotators in each panel.", low=2, key="panel", always=True)
+    n_draws: int = option(100, "Panels and sets of items drawn for each size.", low=1, key="draws", always=True)
+    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +69,12 @@ class EpsilonCurve(Result):
     smallest: float
     chosen: float
     threshold: float
-    test_signature: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
         """One row a value of epsilon."""
         return pl.DataFrame({"epsilon": self.epsilon, "estimate": self.winning_rate})
-
-    @property
-    def signature(self) -> str:
-        """The test's signature, marked as a curve."""
-        return "epsilon-curve of " + self.test_signature
 
     def summary(self) -> str:
         """The smallest epsilon in a sentence."""
@@ -70,47 +84,60 @@ class EpsilonCurve(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega as steps, the threshold, and the epsilon that was chosen."""
-        ax = figures.axes(ax, height=3.0)
-        ax.step(self.epsilon, self.winning_rate, where="post", color=figures.JUDGE, linewidth=1.8, label=self.judge)
-        ax.axhline(self.threshold, color=figures.MUTED, linewidth=1, linestyle=":")
-        ax.axvline(self.chosen, color=figures.FAINT, linewidth=1.2)
+        ax = pictures.axes(ax, height=3.0)
+        ax.step(self.epsilon, self.winning_rate, where="post", color=pictures.JUDGE, linewidth=1.8, label=self.judge)
+        ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
+        ax.axvline(self.chosen, color=pictures.FAINT, linewidth=1.2)
         ax.set_xlabel("ε, what the judge's low cost is worth")
         ax.set_ylabel("winning rate ω")
         ax.set_ylim(-0.03, 1.05)
         return ax
 
 
-def epsilon_curve(test: AltTest, epsilons: Floats | None = None) -> EpsilonCurve:
+def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None) -> EpsilonCurve:
     """The winning rate of a finished test at other values of epsilon.
 
     Parameters
     ----------
+    test : Tally
+        The win counts of the test.
+    run : Run
+        The test's.
     epsilons : (values,) float, optional
         Between 0 and 1; 0 to .5 in steps of .01 when not given.
     """
     grid = np.linspace(0, 0.5, 51) if epsilons is None else np.sort(np.asarray(epsilons, dtype=float))
-    if len(grid) == 0 or grid[0] < 0 or grid[-1] > 1:
+    if len(grid) == 0 or not (grid[0] >= 0 and grid[-1] <= 1):
         raise DesignError("epsilons must lie between 0 and 1")
-    counts, quality = test.prepared.counts, test.annotators["quality"].to_numpy()
+    s = test.table.settings
+    found = _winning(test, grid) if len(test.tested) else np.full(len(grid), np.nan)
+    said = EpsilonCurveSettings(() if epsilons is None else tuple(grid.tolist()))
+    return EpsilonCurve(
+        test.name, grid, found, smallest_epsilon(test), s.tolerance, s.threshold,
+        Run("epsilon-curve", said, run.data, of=run),
+    )  # fmt: skip
 
-    def winning(values: Floats) -> Floats:
-        _, p, _ = decision.p_values(counts[None], values[:, None], test.prepared.clustering)
-        for j in np.flatnonzero((test.annotators["test"] == "wilcoxon").to_numpy()):
-            p[:, j] = decision.wilcoxon_p(counts[j, 0], values)[0]
-        return np.asarray(decision.by_rejects(p, test.settings.fdr) @ (quality / quality.sum()))
 
+def smallest_epsilon(test: Tally) -> float:
+    """The smallest epsilon at which the judge passes; NaN where it does not pass at 1."""
+    threshold = test.table.settings.threshold
     smallest = np.nan
     low, high = 0.0, 1.0
-    if test.n_annotators and winning(np.array([1.0]))[0] >= test.settings.threshold:
+    if len(test.tested) and _winning(test, np.array([1.0]))[0] >= threshold:
         # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes.
         for _ in range(3):
             steps = np.linspace(low, high, 1001)
-            first = int(np.argmax(winning(steps) >= test.settings.threshold))
+            first = int(np.argmax(_winning(test, steps) >= threshold))
             smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
-    found = winning(grid) if test.n_annotators else np.full(len(grid), np.nan)
-    return EpsilonCurve(
-        test.judge, grid, found, float(smallest), test.epsilon, test.settings.threshold, test.signature
-    )  # fmt: skip
+    return float(smallest)
+
+
+def _winning(test: Tally, epsilons: Floats) -> Floats:
+    """The winning rate at each epsilon: (values,)."""
+    _, p, _ = decision.p_values(test.counts[None], epsilons[:, None], test.clustering)
+    for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
+        p[:, j] = decision.wilcoxon_p(test.counts[j, 0], epsilons)[0]
+    return np.asarray(decision.by_rejects(p, test.table.settings.fdr) @ (test.quality / test.quality.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +172,7 @@ class SizeCurve(Result):
     seed: int
     epsilon: float
     threshold: float
-    test_signature: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
@@ -161,13 +188,6 @@ class SizeCurve(Result):
             }
         )
 
-    @property
-    def signature(self) -> str:
-        """The draws, and the test they belong to."""
-        return signature("size-curve", panel=self.n_annotators, draws=self.n_draws, seed=self.seed) + (
-            " of " + self.test_signature
-        )
-
     def summary(self) -> str:
         """omega and rho at the smallest and the largest size."""
         a, b = 0, len(self.size) - 1
@@ -179,24 +199,21 @@ class SizeCurve(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega and rho against the number of items."""
-        ax = figures.axes(ax, height=3.0)
-        ax.fill_between(self.size, self.low, self.high, color=figures.HUMAN, alpha=0.15, linewidth=0)
-        ax.plot(self.size, self.advantage_probability, color=figures.HUMAN, linestyle="--", label="ρ, middle 90%")
-        ax.plot(self.size, self.winning_rate, color=figures.JUDGE, marker="o", markersize=3.5, label="ω")
-        ax.axhline(self.threshold, color=figures.MUTED, linewidth=1, linestyle=":")
+        ax = pictures.axes(ax, height=3.0)
+        ax.fill_between(self.size, self.low, self.high, color=pictures.HUMAN, alpha=0.15, linewidth=0)
+        ax.plot(self.size, self.advantage_probability, color=pictures.HUMAN, linestyle="--", label="ρ, middle 90%")
+        ax.plot(self.size, self.winning_rate, color=pictures.JUDGE, marker="o", markersize=3.5, label="ω")
+        ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel(f"items, each with up to {self.n_annotators} annotators")
         ax.set_ylim(-0.03, 1.05)
-        figures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         return ax
-
-    def to_dict(self) -> dict[str, object]:
-        """Everything, safe for JSON."""
-        return {**super().to_dict(), "table": json_safe(self.table)}
 
 
 def size_curve(
-    test: AltTest, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100, seed: int = 0
-) -> SizeCurve:
+    test: Tally, run: Run, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100,
+    seed: int = 0,
+) -> SizeCurve:  # fmt: skip
     """omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
 
     Parameters
@@ -214,26 +231,24 @@ def size_curve(
     DesignError
         Where no panel shares items, or where everybody is compared with one reference.
     """
-    table, compared = test.prepared.table, test.prepared.compared
+    table = test.table
     if table.settings.fixed_reference:
         raise DesignError("the size curve draws panels that are compared with each other; there is one reference here")
-    sizes = tuple(sorted(set(SIZES if sizes is None else sizes)))
-    if not sizes or sizes[0] < 2:
+    chosen = SizeCurveSettings(tuple(sorted(set(SIZES if sizes is None else sizes))), n_annotators, n_draws, seed)
+    if not chosen.sizes:
         raise DesignError("sizes must be whole numbers of at least 2")
-    if n_draws < 1:
-        raise DesignError(f"n_draws must be at least 1; got {n_draws}")
     panel, rng = table.panel, np.random.default_rng(seed)
     n_annotators = max(2, min(n_annotators, panel.n_annotators))
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)
     grid[panel.item, panel.annotator] = panel.value
-    grid[np.isnan(compared.judge)] = np.nan
+    grid[np.isnan(test.judge)] = np.nan
     panels = draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
-    results = [_study(test, grid, panels, size, rng) for size in sizes]
+    results = [_study(test, grid, panels, size, rng) for size in chosen.sizes]
     omega, rho, passing = (np.array(column) for column in zip(*results, strict=True))
     low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
     return SizeCurve(
-        judge=test.judge,
-        size=np.array(sizes),
+        judge=test.name,
+        size=np.array(chosen.sizes),
         winning_rate=omega.mean(axis=1),
         passing=passing.mean(axis=1),
         advantage_probability=np.nanmean(rho, axis=1),
@@ -242,34 +257,44 @@ def size_curve(
         n_annotators=n_annotators,
         n_draws=n_draws,
         seed=seed,
-        epsilon=test.epsilon,
-        threshold=test.settings.threshold,
-        test_signature=test.signature,
+        epsilon=table.settings.tolerance,
+        threshold=table.settings.threshold,
+        run=Run("size-curve", chosen, run.data, of=run),
     )
 
 
-def items_to_decide(test: AltTest, power: float = 0.8, n_resamples: int = 400, seed: int = 0) -> int | None:
+def items_to_decide(test: Tally, power: float = 0.8, n_resamples: int = 400, seed: int = 0) -> int | None:
     """How many items, by these same annotators, until the test would probably tell, yes or no?
 
     Studies of growing size are drawn with replacement from the items at hand; the answer is the smallest
     size at which the share that ends in *replace* or *do not replace* reaches ``power``. It assumes that
     further items are like these, and says None where even 20 times as many would not do.
     """
-    if not test.n_annotators:
+    number_in("power", power, above=0, below=1)
+    if not len(test.tested):
         return None
-    quality = test.annotators["quality"].to_numpy()
-    units = test.prepared.units
+    s, units = test.table.settings, _sampled(test)
     rng = np.random.default_rng(seed)
     share = np.full(len(units), 1 / len(units))
     for growth in GROWTH:
         n_units = int(np.ceil(growth * len(units)))
         drawn = rng.multinomial(n_units, share, size=n_resamples)
-        counts = (drawn @ units).reshape(n_resamples, test.n_annotators, -1, 3)
-        wins, losses = decision.rates(counts, test.epsilon, test.settings.fdr, quality, test.prepared.clustering)
-        told = (wins >= test.settings.threshold) | (losses >= max(test.settings.threshold, 0.5))
+        counts = (drawn @ units).reshape(n_resamples, len(test.tested), -1, 3)
+        wins, losses = decision.rates(counts, s.tolerance, s.fdr, test.quality, test.clustering)
+        told = (wins >= s.threshold) | (losses >= max(s.threshold, 0.5))
         if told.mean() >= power:
             return int(np.ceil(growth * test.n_items))
     return None
+
+
+def _sampled(test: Tally) -> Floats:
+    """Win counts of each unit, also where the test itself was made without an interval."""
+    if test.table.settings.method != "none":
+        return test.units
+    table = replace(
+        test.table, rule=replace(test.table.rule, settings=replace(test.table.settings, method="percentile"))
+    )
+    return tally(table, [(test.name, test.code)])[0].units
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,20 +343,20 @@ def draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.ra
 
 
 def _study(
-    test: AltTest, grid: Floats, panels: Panels, size: int, rng: np.random.Generator
+    test: Tally, grid: Floats, panels: Panels, size: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """omega, rho and whether the judge passes in each drawn study of ``size`` items: (draws,) each."""
-    table, compared = test.prepared.table, test.prepared.compared
+    rule = test.table.rule
     items = panels.draw(size, rng)
     values = grid[items[:, :, None], panels.members[:, None, :]]
-    weight = table.panel.quality[panels.members]
-    counts = score_studies(table, values, compared.judge[items], weight, (size,))[:, 0]
-    _, p, _ = decision.p_values(counts, test.epsilon)
-    omega = np.asarray((decision.by_rejects(p, test.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
-    return omega, decision.average_advantage(counts), (omega >= test.settings.threshold).astype(float)
+    weight = rule.quality[panels.members]
+    counts = score_studies(rule, values, test.judge[items], weight, (size,))[:, 0]
+    _, p, _ = decision.p_values(counts, rule.settings.tolerance)
+    omega = np.asarray((decision.by_rejects(p, rule.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
+    return omega, average_advantage(counts), (omega >= rule.settings.threshold).astype(float)
 
 
-def score_studies(table: TestTable, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int]) -> Floats:
+def score_studies(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int]) -> Floats:
     """Win counts of many studies, of each after its first so many items: (studies, sizes, annotators, classes, 3).
 
     All studies are one table in which every item of every study is an item of its own, so the scores are
@@ -339,8 +364,8 @@ def score_studies(table: TestTable, values: Floats, judge: Floats, quality: Floa
 
     Parameters
     ----------
-    table : TestTable
-        How labels are compared; its own labels are not used.
+    rule : Rule
+        How labels are compared.
     values : (studies, items, annotators) float
         People's labels, NaN where there is none.
     judge : (studies, items) float
@@ -359,9 +384,9 @@ def score_studies(table: TestTable, values: Floats, judge: Floats, quality: Floa
         n_items=n_studies * n_items,
         n_annotators=n_studies * k,
         quality=quality.ravel(),
-        labels=table.panel.labels,
+        labels=rule.labels,
     )
-    compared = replace(table, panel=panel).compare(judge.ravel())
+    compared = rule.compare(panel, judge.ravel())
     n_sizes = len(sizes)
     # Items between two sizes are counted together, then added up from the smallest size to the largest.
     step = np.searchsorted(np.asarray(sizes), item[compared.row] % n_items, side="right")

@@ -15,16 +15,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.estimation import adjust_p
+from assay.estimation.multiplicity import adjust_p
+from assay.estimation.statistic import Floats
+from assay.replacement.settings import Test
+from assay.statistics.wins import LOSS, WIN
 
-Floats = NDArray[np.float64]
-Test = Literal["auto", "t", "wilcoxon"]
 Verdict = Literal["replace", "do not replace", "cannot tell yet"]
 
 SMALL = 30
 """Below this many items the t-test's normality is in doubt and Wilcoxon's signed-rank test is used (3.3)."""
-
-WIN, TIE, LOSS = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,41 +60,6 @@ class Clustering:
             variance = np.bincount(who, sums**2, m) * n_clusters / (n_clusters - 1)
             inflation = np.where(error > 1e-12, np.sqrt(variance) / error, 1.0)
             return cls(inflation, n_clusters / counts.sum(axis=(1, 2)))
-
-
-def advantage(counts: Floats) -> tuple[Floats, Floats]:
-    """Advantage probabilities of judge and annotator, rho_f and rho_h (section 3.2, with C.1).
-
-    Parameters
-    ----------
-    counts : (..., annotators, classes, 3)
-        Wins, ties and losses of the judge; one class where labels are not balanced.
-
-    Returns
-    -------
-    rho_judge, rho_human : (..., annotators)
-        NaN where the annotator has no item. With several classes, the mean over the classes that occur.
-    """
-    n = counts.sum(axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        judge = (counts[..., WIN] + counts[..., TIE]) / n
-        human = (counts[..., LOSS] + counts[..., TIE]) / n
-        if counts.shape[-2] == 1:
-            return judge[..., 0], human[..., 0]
-        there = n > 0
-        classes = there.sum(axis=-1)
-        return (
-            np.where(there, judge, 0).sum(axis=-1) / classes,
-            np.where(there, human, 0).sum(axis=-1) / classes,
-        )
-
-
-def average_advantage(counts: Floats) -> Floats:
-    """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
-    judge, _ = advantage(counts)
-    there = ~np.isnan(judge)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1))
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -190,6 +154,13 @@ class Decision:
     p_reverse: Floats
     rejected_reverse: NDArray[np.bool_]
     tests: tuple[str, ...]
+
+    def part(self, which: slice) -> Decision:
+        """The tests of some annotators; the correction stays that of all."""
+        return Decision(
+            self.statistic[which], self.p[which], self.p_adjusted[which], self.rejected[which],
+            self.p_reverse[which], self.rejected_reverse[which], self.tests[which],
+        )  # fmt: skip
 
 
 def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None) -> Decision:

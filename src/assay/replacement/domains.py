@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation import Interval, Result, estimate_units, shown, signature
+from assay.estimation.intervals import Estimate
+from assay.estimation.resampling import estimate_sums
+from assay.estimation.result import Exclusion, Result, Run
+from assay.estimation.statistic import Ints
 from assay.replacement import decision
-from assay.replacement.alignment import Floats, Ints
-from assay.replacement.alt_test import AdvantageProbability, AltTest, test_judge
-from assay.replacement.panel import LeftOut, Settings, TestTable
-from assay.reporting import pictures as figures
+from assay.replacement.alt_test import AltTest, wrap
+from assay.replacement.panel import AltTestTable
+from assay.replacement.settings import (
+    AltTestBySettings,
+    AltTestOptions,
+    AltTestSettings,
+    Correction,
+    PairedSettings,
+)  # fmt: skip
+from assay.replacement.tally import tally
+from assay.reporting import pictures
+from assay.reporting.words import said
+from assay.statistics.wins import PairedAdvantage, average_advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Across = Literal["across", "within"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +54,6 @@ class AltTestBy(Result):
         each domain (as table 5 of the paper was made).
     untested : mapping of domain to str
         Domains that could not be tested, and why.
-    left_out : mapping of domain to tuple of LeftOut
-        What each domain's test left out.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -51,8 +61,9 @@ class AltTestBy(Result):
     judge: str
     by: str
     tests: Mapping[str, AltTest]
-    correction: Across
+    correction: Correction
     untested: Mapping[str, str]
+    run: Run
 
     @property
     def passed_in(self) -> int:
@@ -63,11 +74,6 @@ class AltTestBy(Result):
     def n_domains(self) -> int:
         """How many domains there are, those without a test included."""
         return len(self.tests) + len(self.untested)
-
-    @property
-    def left_out(self) -> Mapping[str, tuple[LeftOut, ...]]:
-        """What each domain's test left out."""
-        return {name: test.left_out for name, test in self.tests.items() if test.left_out}
 
     @property
     def table(self) -> pl.DataFrame:
@@ -86,17 +92,6 @@ class AltTestBy(Result):
         ]
         return pl.DataFrame(rows)
 
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        first = next(iter(self.tests.values()))
-        s = first.settings
-        return signature(
-            "alt-test-by", by=self.by, domains=self.n_domains, judge=self.judge, eps=first.epsilon, fdr=s.fdr,
-            correction=self.correction, items=sum(t.n_items for t in self.tests.values()), seed=s.seed,
-            data="+".join(t.data[:4] for t in self.tests.values()),
-        )  # fmt: skip
-
     def summary(self) -> str:
         """The sentence of the FAQ, and one line a domain."""
         scope = {"across": "across all domains", "within": "within each domain"}[self.correction]
@@ -107,19 +102,19 @@ class AltTestBy(Result):
         for name, test in self.tests.items():
             rho = test.advantage_probability
             lines.append(
-                f"  {name}: {test.verdict}; winning rate {shown(test.winning_rate)}, advantage probability "
-                f"{shown(rho.estimate)} [{shown(rho.low)}, {shown(rho.high)}], {test.n_items} items."
+                f"  {name}: {test.verdict}; winning rate {said(test.winning_rate)}, advantage probability "
+                f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}], {test.n_items} items."
             )
-            lines += [f"    left out: {left}." for left in test.left_out]
+            lines += [f"    excluded: {one}." for one in test.exclusions]
         lines += [f"  {name}: not tested; {why}" for name, why in self.untested.items()]
         return "\n".join([*lines, self.signature])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """rho with its interval, a row a domain."""
-        ax = figures.axes(ax, height=1.0 + 0.3 * max(len(self.tests), 3))
+        ax = pictures.axes(ax, height=1.0 + 0.3 * max(len(self.tests), 3))
         rho = [t.advantage_probability for t in self.tests.values()]
-        colours = [figures.PASS if t.passed else figures.MUTED for t in self.tests.values()]
-        figures.forest(
+        colours = [pictures.PASS if t.passed else pictures.MUTED for t in self.tests.values()]
+        pictures.forest(
             ax, list(self.tests), [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
         ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
@@ -128,7 +123,12 @@ class AltTestBy(Result):
 
 
 def alt_test_by(
-    labels: Annotations, judge: str, *, by: str = "criterion", correction: Across = "across", **options: Any
+    labels: Annotations | Chunks,
+    judge: str,
+    *,
+    by: str = "criterion",
+    correction: Correction = "across",
+    **options: Unpack[AltTestOptions],
 ) -> AltTestBy:
     """In which criteria, domains or languages may the judge stand in for people?
 
@@ -149,48 +149,67 @@ def alt_test_by(
     DesignError
         Where no domain can be tested.
     """
-    settings = Settings.of(options)
-    if correction not in ("across", "within"):
-        raise DesignError(f"correction must be 'across' or 'within'; got {correction!r}")
+    settings = AltTestBySettings.of({**options, "by": by, "correction": correction}, "the alt-test")
+    each = AltTestSettings.of(options, "the alt-test")
+    labels = in_memory(labels, "the alt-test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
     for value, part in labels.split(by):
         name = str(value)
         try:
-            table = TestTable.of(part, settings)
-            found = test_judge(table, judge, table.judge_labels(judge))
+            table = AltTestTable.of(part, each)
+            found = tally(table, [(judge, table.judge_code(judge))])[0]
         except (DesignError, DataError) as problem:
             if judge not in labels.judges:
                 raise
             untested[name] = str(problem)
             continue
-        tests[name] = replace(found, domain=f"{by}={name}")
+        tests[name] = wrap(found, domain=f"{by}={name}")
     if not tests:
         raise DesignError(f"no {by} can be tested; {next(iter(untested))}: {next(iter(untested.values()))}")
     if correction == "across":
         tests = _corrected_together(tests)
-    return AltTestBy(judge, by, tests, correction, untested)
+    return AltTestBy(judge, by, tests, correction, untested, _run(settings, labels, judge, tests, untested))
+
+
+def _run(
+    settings: AltTestBySettings, labels: Annotations, judge: str, tests: Mapping[str, AltTest],
+    untested: Mapping[str, str],
+) -> Run:  # fmt: skip
+    """What made the tests of all domains: the labels, and how they are divided."""
+    divided = hashlib.blake2b(labels.fingerprint.encode(), digest_size=6)
+    for name, test in tests.items():
+        divided.update(f"\0{name}\0{test.data}".encode())
+    first = next(iter(tests.values()))
+    facts = {
+        "domains": len(tests) + len(untested), "judge": judge, "items": sum(t.n_items for t in tests.values()),
+        "score": first.score,
+    }  # fmt: skip
+    exclusions = [Exclusion("domain", 1, why, (name,)) for name, why in untested.items()]
+    cautions = dict.fromkeys(caution for test in tests.values() for caution in test.cautions)
+    return Run(
+        "alt-test-by", settings, divided.hexdigest(), facts, first.run.interval, tuple(exclusions),
+        cautions=tuple(cautions),
+    )  # fmt: skip
 
 
 def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     """The same tests with one correction over the annotators of all of them."""
-    rows = pl.concat([t.annotators.with_columns(_domain=pl.lit(name)) for name, t in tests.items()])
+    each = [test.decided for test in tests.values()]
     settings = next(iter(tests.values())).settings
-    found = decision.correct(
-        rows["statistic"].to_numpy(), rows["p"].to_numpy(), rows["p_reverse"].to_numpy(), settings.fdr, ()
-    )
-    rows = rows.with_columns(
-        p_adjusted=found.p_adjusted, rejected=found.rejected, rejected_reverse=found.rejected_reverse
-    )
+    statistic, p, reverse = (
+        np.concatenate([getattr(d, name) for d in each]) for name in ("statistic", "p", "p_reverse")
+    )  # fmt: skip
+    found = decision.correct(statistic, p, reverse, settings.fdr, tuple(t for d in each for t in d.tests))
+    edges = np.cumsum([0, *(len(d.p) for d in each)])
     corrected = {}
-    for name, test in tests.items():
-        mine = rows.filter(pl.col("_domain") == name).drop("_domain")
-        quality = mine["quality"].to_numpy()
-        wins = decision.winning_rate(mine["rejected"].to_numpy(), quality)
-        losses = decision.winning_rate(mine["rejected_reverse"].to_numpy(), quality)
+    for (name, test), (a, b) in zip(tests.items(), itertools.pairwise(edges), strict=True):
+        mine = found.part(slice(int(a), int(b)))
+        wins = decision.winning_rate(mine.rejected, test.tally.quality)
+        losses = decision.winning_rate(mine.rejected_reverse, test.tally.quality)
         corrected[name] = replace(
             test,
-            annotators=mine,
+            decided=mine,
             winning_rate=wins,
             losing_rate=losses,
             passed=bool(wins >= settings.threshold),
@@ -210,7 +229,7 @@ class PairedAltTest(Result):
         Mean of omega over the pairings.
     low, high : float
         The smallest and largest omega of a pairing.
-    advantage_probability : Interval
+    advantage_probability : Estimate
         rho of the pairings' mean.
     passed : bool
         Whether the mean winning rate reaches the threshold.
@@ -224,49 +243,40 @@ class PairedAltTest(Result):
     winning_rate: float
     low: float
     high: float
-    advantage_probability: Interval
+    advantage_probability: Estimate
     passed: bool
     pairings: pl.DataFrame
     n_items: int
     epsilon: float
-    settings: Settings
     sets: tuple[tuple[str, ...], ...]
-    data: str
+    run: Run
 
     @property
     def table(self) -> pl.DataFrame:
         """One row a pairing; ``estimate`` is its winning rate."""
         return self.pairings
 
-    @property
-    def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
-        return signature(
-            "alt-test-paired", items=self.n_items, sets="+".join(str(len(s)) for s in self.sets), judge=self.judge,
-            pairings=self.pairings.height, eps=self.epsilon, fdr=self.settings.fdr, seed=self.settings.seed,
-            data=self.data,
-        )  # fmt: skip
-
     def summary(self) -> str:
         """The finding, and that combining annotators is second best."""
         rho = self.advantage_probability
-        return (
-            f"{self.judge}: mean winning rate {shown(self.winning_rate)} "
-            f"(from {shown(self.low)} to {shown(self.high)}) over {self.pairings.height} pairings "
+        words = (
+            f"{self.judge}: mean winning rate {said(self.winning_rate)} "
+            f"(from {said(self.low)} to {said(self.high)}) over {self.pairings.height} pairings "
             f"of {' and '.join(str(len(s)) for s in self.sets)} annotators, "
-            f"epsilon = {self.epsilon:g}; advantage probability {shown(rho.estimate)} [{shown(rho.low)}, "
-            f"{shown(rho.high)}]; {self.n_items} items. Combined annotators mix people and add variance; more items "
-            f"by the same people are better.\n{self.signature}"
+            f"epsilon = {self.epsilon:g}; advantage probability {said(rho.estimate)} [{said(rho.low)}, "
+            f"{said(rho.high)}]; {self.n_items} items. Combined annotators mix people and add variance; more items "
+            f"by the same people are better."
         )
+        return "\n".join([words, *self.run.closing()])
 
 
 def alt_test_paired(
-    labels: Annotations,
+    labels: Annotations | Chunks,
     judge: str,
     sets: Sequence[Sequence[str]] | str,
     *,
     n_pairings: int = 100,
-    **options: Any,
+    **options: Unpack[AltTestOptions],
 ) -> PairedAltTest:
     """The alt-test where two sets of people annotated different items: members are paired across the sets.
 
@@ -286,78 +296,65 @@ def alt_test_paired(
     DesignError
         Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
     """
-    settings = Settings.of(options)
-    if settings.clusters is not None:
+    labels = in_memory(labels, "the test of paired annotators")
+    if options.get("clusters") is not None:
         raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
+    settings = PairedSettings.of({**options, "n_pairings": n_pairings}, "the alt-test")
     groups = _sets_of(labels, sets)
-    table = TestTable.of(labels, settings)
-    compared = table.compare(table.judge_labels(judge))
-    everyone = np.arange(len(table.humans))
-    units, (_, _, unit) = table.units(compared, everyone), table.unit_of_item
+    settings = replace(settings, sets=tuple("+".join(group) for group in groups))
+    each = AltTestSettings.of(options, "the alt-test")
+    table = AltTestTable.of(labels, replace(each, method="percentile") if each.method == "none" else each)
+    found = tally(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)
     if len(first) > len(second):
         first, second = second, first
     pairings = _pairings(first, second, n_pairings, np.random.default_rng(settings.seed))
-    counts = units.sum(axis=0).reshape(len(everyone), -1, 3)
-    rows = []
-    kept: list[Ints] = []
+    rows, kept = _pair_rows(table, found.all_counts, np.array(first), pairings)
+    if not rows:
+        raise DesignError(f"even combined, nobody has {settings.min_items} comparable items; set min_items=... lower")
+    statistic = PairedAdvantage(len(table.humans), np.array(first), np.array(kept))
+    estimate = estimate_sums(statistic, found.by_unit.reshape(len(found.by_unit), -1), each, unit=table.units.name)
+    frame = pl.DataFrame(rows)
+    rates = frame["estimate"].to_numpy()
+    n_items = int(found.facts[3])
+    facts = {"items": n_items, "judge": judge, "pairings": frame.height, "score": table.score.name}
+    return PairedAltTest(
+        judge=judge,
+        winning_rate=float(np.mean(rates)),
+        low=float(np.min(rates)),
+        high=float(np.max(rates)),
+        advantage_probability=estimate[0],
+        passed=float(np.mean(rates)) >= settings.threshold,
+        pairings=frame,
+        n_items=n_items,
+        epsilon=settings.tolerance,
+        sets=groups,
+        run=Run("alt-test-paired", settings, table.fingerprint, facts, estimate.describe_interval()),
+    )
+
+
+def _pair_rows(
+    table: AltTestTable, counts: np.ndarray, first: Ints, pairings: list[Ints]
+) -> tuple[list[dict[str, object]], list[Ints]]:
+    """The test of each pairing, and the pairings in which anybody has enough items."""
+    s, rows, kept = table.settings, [], []
     for pairing in pairings:
         combined = counts[first] + counts[pairing]
-        enough = np.flatnonzero(combined.sum(axis=(1, 2)) >= settings.min_items)
+        enough = np.flatnonzero(combined.sum(axis=(1, 2)) >= s.min_items)
         if not len(enough):
             continue
-        found = decision.decide(combined[enough], settings.tolerance, settings.fdr, settings.test)
+        found = decision.decide(combined[enough], s.tolerance, s.fdr, s.test)
         names = [f"{table.humans[first[k]]} + {table.humans[pairing[k]]}" for k in enough]
         rows.append(
             {
                 "annotators": "; ".join(names),
                 "estimate": decision.winning_rate(found.rejected, np.ones(len(enough))),
-                "rho": float(decision.average_advantage(combined[enough])),
+                "rho": float(average_advantage(combined[enough])),
                 "n": len(enough),
             }
         )
         kept.append(pairing)
-    if not rows:
-        raise DesignError(f"even combined, nobody has {settings.min_items} comparable items; set min_items=... lower")
-    estimate = estimate_units(
-        _Paired(len(everyone), np.array(first), np.array(kept)), units, unit=unit, **settings.interval_options,
-    )  # fmt: skip
-    frame = pl.DataFrame(rows)
-    omega = float(np.mean(frame["estimate"].to_numpy()))
-    return PairedAltTest(
-        judge=judge,
-        winning_rate=omega,
-        low=float(np.min(frame["estimate"].to_numpy())),
-        high=float(np.max(frame["estimate"].to_numpy())),
-        advantage_probability=estimate[0],
-        passed=omega >= settings.threshold,
-        pairings=frame,
-        n_items=len(np.unique(table.panel.item[compared.row])),
-        epsilon=settings.tolerance,
-        settings=settings,
-        sets=groups,
-        data=labels.fingerprint,
-    )
-
-
-@dataclass(frozen=True)
-class _Paired:
-    """rho, averaged over pairings of annotators: their win counts add."""
-
-    n_annotators: int
-    first: Ints
-    pairings: Ints
-
-    def value(self, sums: Floats) -> Floats:
-        """(..., annotators · classes · 3) -> (..., 1)."""
-        counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
-        each = [
-            AdvantageProbability(len(self.first)).value(
-                (counts[..., self.first, :, :] + counts[..., pairing, :, :]).reshape(*sums.shape[:-1], -1)
-            )[..., :1]
-            for pairing in self.pairings
-        ]
-        return np.asarray(np.mean(each, axis=0))
+    return rows, kept
 
 
 def _sets_of(labels: Annotations, sets: Sequence[Sequence[str]] | str) -> tuple[tuple[str, ...], ...]:

@@ -1,132 +1,36 @@
-"""From the table to the arrays of the alternative annotator test: its settings, the panel, who is closer.
+"""From the table to the arrays of the alternative annotator test: the panel of people, and who is closer.
 
-`TestTable` is made once for a table and serves every judge of it.
+`AltTestTable` is made once for a table and serves every judge of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.annotations import Annotations, Answers
+from assay.data.chunks import Chunks
+from assay.data.ratings import CELLS, Ratings
 from assay.data.scales import Label
-from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation import MAX_UNITS, Method, units_of
-from assay.replacement.alignment import Floats, Ints, Panel, Score, majority_without, make_score
-from assay.replacement.decision import Test
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.estimation.resampling import Units
+from assay.estimation.result import fingerprint_with
+from assay.estimation.statistic import Floats, Ints
+from assay.replacement.alignment import Panel, Score, majority_without, make_score
+from assay.replacement.settings import AltTestSettings, Normalise
+from assay.statistics.wins import count_wins
 
-Expertise = Literal["expert", "skilled", "crowd"]
-Normalise = Literal["zscore", "minmax", "rank"]
-Ties = Literal["random", "lowest", "highest", "share"]
+LABELS = 2**21
+"""Labels, about, that are compared at a time."""
 
-EPSILON: Mapping[str, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""The paper's rule of thumb for epsilon by who the annotators are (appendix B.1)."""
-
-UNIT_CELLS = 12_000_000
-"""Win counts kept for resampling are summed into blocks of items so that no more numbers than this are held."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides the outcome of an alt-test besides the labels; see `alt_test`."""
-
-    epsilon: float | None = None
-    annotators: Expertise | None = None
-    score: str | Callable[..., float] | Score | None = None
-    similarity: Any = None
-    fdr: float = 0.05
-    threshold: float = 0.5
-    min_items: int = 30
-    min_humans: int = 2
-    test: Test = "auto"
-    normalise: Normalise | None = None
-    balance: bool = False
-    ties: Ties = "random"
-    expert: str | None = None
-    gold: str | Mapping[str, Any] | None = None
-    quality: str | Mapping[str, float] | None = None
-    clusters: str | None = None
-    repeats: Repeats = "error"
-    method: Method = "percentile"
-    n_resamples: int = 2000
-    confidence: float = 0.95
-    seed: int = 0
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings from keyword options; an unknown one is named with its nearest."""
-        known = [f.name for f in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise DesignError(unknown("option", name, known, "the alt-test's options"))
-        return cls(**options)
-
-    def __post_init__(self) -> None:
-        if self.expert is not None and self.gold is not None:
-            raise DesignError("expert=... and gold=... both name what everybody is compared with; give one")
-        if self.epsilon is not None and self.annotators is not None:
-            raise DesignError("epsilon=... and annotators=... both set epsilon; give one")
-        if self.annotators is not None and self.annotators not in EPSILON:
-            raise DesignError(unknown("annotators", self.annotators, EPSILON, "expert (.2), skilled (.15), crowd (.1)"))
-        if self.epsilon is None and self.annotators is None and self.gold is None:
-            raise DesignError(
-                "the alt-test has no default for epsilon, what the judge's low cost is worth: say who the annotators "
-                "are with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=..."
-            )
-        for name, low, high in (("epsilon", 0, 1), ("fdr", 0, 1), ("threshold", 0, 1), ("confidence", 0, 1)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise DesignError(f"{name} must be a number; got {value!r}")
-            if value is not None and not low <= value <= high:
-                raise DesignError(f"{name} must lie between {low} and {high}; got {value}")
-        if self.test not in ("auto", "t", "wilcoxon"):
-            raise DesignError(f"test must be auto, t or wilcoxon; got {self.test!r}")
-        if self.seed < 0:
-            raise DesignError(f"seed must be 0 or a larger whole number; got {self.seed}")
-        if self.min_humans < 2 and not self.fixed_reference:
-            raise DesignError(
-                "min_humans must be at least 2: leaving one annotator out, somebody must be left to compare with"
-            )
-
-    @property
-    def fixed_reference(self) -> bool:
-        """Whether everybody is compared with one label an item (C.2, C.3)."""
-        return self.expert is not None or self.gold is not None
-
-    @property
-    def interval_options(self) -> dict[str, Any]:
-        """How intervals are made, as options of `assay.estimation.estimate_units`."""
-        return {
-            "method": self.method, "n_resamples": self.n_resamples, "confidence": self.confidence, "seed": self.seed,
-        }  # fmt: skip
-
-    @property
-    def tolerance(self) -> float:
-        """The value of epsilon that is used: 0 against gold labels unless told otherwise (C.3)."""
-        if self.epsilon is not None:
-            return self.epsilon
-        return EPSILON[self.annotators] if self.annotators is not None else 0.0
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What the test does not use, and why."""
-
-    what: str
-    count: int
-    reason: str
-    names: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        named = f" ({listing(self.names)})" if self.names else ""
-        return f"{counted(self.count, self.what)}{named}: {self.reason}"
+NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
+"""Options that a folder in chunks cannot honour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,35 +64,93 @@ class Comparisons:
 
     def counts(self, group: Ints, n_groups: int) -> Floats:
         """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
-        outcome = 1 - self.sign
-        if self.shares is None:
-            flat: Floats = np.bincount(group * 3 + outcome, minlength=n_groups * 3).astype(np.float64)
-            return flat.reshape(n_groups, 1, 3)
-        n_classes = self.shares.shape[1]
-        by_class = [
-            np.bincount(group * 3 + outcome, self.shares[:, c], minlength=n_groups * 3) for c in range(n_classes)
-        ]
-        stacked: Floats = np.stack(by_class, axis=-1).astype(np.float64)
-        return stacked.reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
+        return count_wins(self.sign, group, n_groups, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
-class TestTable:
-    """The table as every judge of it needs it; made once, tested often."""
+class Rule:
+    """How labels are compared; small, so that it travels to workers.
 
-    __test__ = False  # not a test case, whatever its name
+    Attributes
+    ----------
+    settings : AltTestSettings
+    score : Score
+    code_of_human : (annotators of the table,) int
+        The position of each person among those who are left out in turn, −1 for everybody else.
+    quality : (humans,) float
+        Q_j (C.4).
+    reference : (items,) float or None
+        The one label of each item that everybody is compared with (C.2, C.3).
+    labels : tuple or None
+        What numbers stand for, where labels are categories or text.
+    """
 
-    labels: Annotations
-    settings: Settings
-    answers: Answers
-    panel: Panel
-    humans: tuple[str, ...]
+    settings: AltTestSettings
     score: Score
-    clusters: Ints | None
+    code_of_human: Ints
+    quality: Floats
+    reference: Floats | None
+    labels: tuple[Label, ...] | None
+
+    def panel_of(self, answers: Answers) -> Panel:
+        """The people's answers among some labels."""
+        annotator = self.code_of_human[answers.annotator]
+        keep = annotator >= 0
+        return Panel(
+            item=answers.item[keep],
+            annotator=annotator[keep],
+            value=answers.value[keep].astype(float),
+            n_items=len(answers.items),
+            n_annotators=len(self.quality),
+            quality=self.quality,
+            reference=self.reference,
+            labels=self.labels,
+        )
+
+    def compare(self, panel: Panel, judge: Floats) -> Comparisons:
+        """The judge against each annotator on each item: section 3.1 and 3.2."""
+        difference = self.score.difference(panel, judge)
+        row = np.flatnonzero(~np.isnan(difference) & (panel.companions >= self.least))
+        shares = None
+        if self.settings.balance:
+            if self.score.name not in ("accuracy", "neg_rmse"):
+                raise DesignError("balance=True weighs items by their majority label, which free text does not have")
+            rng = np.random.default_rng(self.settings.seed)
+            shares = majority_without(panel, rng, self.settings.ties)[0][row]
+        return Comparisons(panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
+
+    @property
+    def least(self) -> int:
+        """Other labels that an item must have for an answer to be compared."""
+        return 1 if self.settings.fixed_reference else self.settings.min_humans - 1
+
+
+@dataclass(frozen=True, eq=False)
+class AltTestTable:
+    """The table as every judge of it needs it; made once, tested often.
+
+    Attributes
+    ----------
+    ratings : Ratings
+        The labels, numbers on each annotator's own scale where ``normalise`` asks for it.
+    humans : tuple of str
+        Who is left out in turn; without the expert, where there is one.
+    rule : Rule
+        How they are compared.
+    fingerprint : str
+        Of the labels and everything else that decides the numbers.
+    """
+
+    ratings: Ratings
+    humans: tuple[str, ...]
+    rule: Rule
+    fingerprint: str
 
     @classmethod
-    def of(cls, labels: Annotations, settings: Settings) -> TestTable:
+    def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
         """Check the table and reduce it to arrays."""
+        if isinstance(labels, Chunks):
+            return cls._of_chunks(labels, settings)
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
@@ -201,118 +163,111 @@ class TestTable:
                 raise DataError(unknown("expert", settings.expert, humans, "the people of the table"))
             humans = tuple(h for h in humans if h != settings.expert)
         _refuse_too_few(labels, humans, settings)
-        answers = labels.answers()
-        score = _score_for(labels, settings)
-        numbers = _normalised(answers, settings.normalise, labels) if settings.normalise else answers
-        position = {name: j for j, name in enumerate(humans)}
-        of_human = np.array([position.get(name, -1) for name in numbers.annotators])
-        annotator = of_human[numbers.annotator]
-        keep = annotator >= 0
-        reference, categories = _reference(labels, numbers, settings)
-        panel = Panel(
-            item=numbers.item[keep],
-            annotator=annotator[keep],
-            value=numbers.value[keep].astype(float),
-            n_items=len(numbers.items),
-            n_annotators=len(humans),
-            quality=_quality(labels, humans, settings.quality),
-            reference=reference,
-            labels=categories,
-        )
-        clusters = None if settings.clusters is None else _clusters(labels, settings.clusters)
-        return cls(labels, settings, numbers, panel, humans, score, clusters)
+        ratings = Ratings.of(labels, clusters=settings.clusters)
+        score = _score_for(ratings, settings)
+        if settings.normalise:
+            ratings = replace(ratings, source=_normalised(ratings.answers, settings.normalise))
+        reference, named = _reference(labels, ratings.answers, settings)
+        rule = Rule(
+            settings, score, _codes_of(humans, ratings), _quality(labels, humans, settings.quality), reference, named
+        )  # fmt: skip
+        quality = rule.quality.tobytes() if settings.quality is not None else None
+        gold = reference.tobytes() if reference is not None and settings.gold is not None else None
+        return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))
+
+    @classmethod
+    def _of_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
+        for name in NEED_MEMORY:
+            if getattr(settings, name):
+                raise DesignError(
+                    f"{name}=... needs the whole table in memory; read a part of the folder with assay.read"
+                )
+        _refuse_too_few(labels, labels.humans, settings)
+        ratings = Ratings.of(labels)
+        rule = Rule(
+            settings, _score_for(ratings, settings), _codes_of(labels.humans, ratings), np.ones(len(labels.humans)),
+            None, labels.categories,
+        )  # fmt: skip
+        return cls(ratings, labels.humans, rule, ratings.fingerprint)
+
+    @property
+    def settings(self) -> AltTestSettings:
+        """Every option."""
+        return self.rule.settings
+
+    @property
+    def score(self) -> Score:
+        """How close a label is to others."""
+        return self.rule.score
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The people's answers on all items, in memory."""
+        return self.rule.panel_of(self.ratings.answers)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all items have to be compared at once: classes, references and clusters are the whole table's."""
+        s = self.settings
+        return s.balance or s.fixed_reference or s.clusters is not None
 
     def judge_labels(self, judge: str) -> Floats:
         """The judge's label of each item, NaN where it has none: (items,)."""
-        if judge not in self.labels.judges:
-            if judge in self.labels.humans:
-                raise DataError(f"'{judge}' is among the people; name the judges with judges=['{judge}', ...]")
-            raise DataError(unknown("judge", judge, self.labels.judges, "the judges of the table"))
-        mine = self.answers.annotator == self.answers.annotators.index(judge)
-        found = np.full(self.panel.n_items, np.nan)
-        found[self.answers.item[mine]] = self.answers.value[mine]
-        return found
+        return labels_of(self.ratings.answers, self.judge_code(judge))
 
-    def compare(self, judge: Floats) -> Comparisons:
-        """The judge against each annotator on each item: section 3.1 and 3.2."""
-        difference = self.score.difference(self.panel, judge)
-        row = np.flatnonzero(~np.isnan(difference) & self.enough)
-        shares = None
-        if self.settings.balance:
-            if self.score.name not in ("accuracy", "neg_rmse"):
-                raise DesignError("balance=True weighs items by their majority label, which free text does not have")
-            rng = np.random.default_rng(self.settings.seed)
-            shares = majority_without(self.panel, rng, self.settings.ties)[0][row]
-        return Comparisons(self.panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
+    def judge_code(self, judge: str) -> int:
+        """The position of a judge among the annotators; refused where it is none."""
+        if judge not in self.ratings.judges:
+            if judge in self.ratings.humans:
+                raise DataError(f"'{judge}' is among the people; name the judges with judges=['{judge}', ...]")
+            raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
+        return self.ratings.annotators.index(judge)
 
     @cached_property
-    def unit_of_item(self) -> tuple[Ints, int, str]:
-        """The unit that each item is resampled with, how many there are, and what a unit is.
+    def people_of_item(self) -> Ints:
+        """How many people labelled each item: (items,)."""
+        if isinstance(self.ratings.source, Chunks):
+            return self.ratings.source.people_of_item
+        return np.bincount(self.panel.item, minlength=self.ratings.n_items)
+
+    @cached_property
+    def units(self) -> Units:
+        """The unit that each item is resampled with.
 
         It depends on the people alone, so that every judge of a table, alone or beside others, is estimated
-        under the same resamples. Items that nobody can be compared on are no part of the sample: −1.
+        under the same resamples. Items that nobody can be compared on are no part of the sample.
         """
-        usable = np.zeros(self.panel.n_items, dtype=bool)
-        usable[self.panel.item[self.enough]] = True
-        items = np.flatnonzero(usable)
-        n_classes = 1
-        if self.settings.balance:
-            n_classes = len(np.unique(self.panel.compared[1]))
-        width = max(len(self.humans) * n_classes * 3 * max(len(self.labels.judges), 1), 1)
-        clusters = None if self.clusters is None else self.clusters[items]
-        whole = len(items) if clusters is None else len(np.unique(clusters))
-        unit = np.full(self.panel.n_items, -1)
-        unit[items], n_units = units_of(
-            len(items), clusters, max_units=max(200, min(MAX_UNITS, UNIT_CELLS // width))
-        )  # fmt: skip
-        name = "blocks" if n_units < whole else "items" if clusters is None else "clusters"
-        return unit, n_units, name
+        usable = self.people_of_item >= (1 if self.settings.fixed_reference else self.settings.min_humans)
+        if self.rule.reference is not None:
+            usable &= ~np.isnan(self.rule.reference)
+        width = len(self.humans) * self.n_classes * 3 * max(len(self.ratings.judges), 1)
+        return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable))
 
     @cached_property
-    def enough(self) -> NDArray[np.bool_]:
-        """Which answers can be compared at all: enough other labels on the item: (answers,)."""
-        least = 1 if self.settings.fixed_reference else self.settings.min_humans - 1
-        return np.asarray(self.panel.companions >= least)
+    def n_classes(self) -> int:
+        """Classes of the majority label that win counts are kept by: 1 unless labels are balanced."""
+        return len(np.unique(self.panel.compared[1])) if self.settings.balance else 1
 
-    def units(self, compared: Comparisons, tested: Ints) -> Floats:
-        """Win counts of each unit that is resampled: (units, annotators · classes · 3)."""
-        unit, n_units, _ = self.unit_of_item
-        n_classes = 1 if compared.shares is None else compared.shares.shape[1]
-        position = np.full(len(self.humans), -1)
-        position[tested] = np.arange(len(tested))
-        at = position[self.panel.annotator[compared.row]]
-        part = compared if (at >= 0).all() else compared.where(at >= 0)
-        group = unit[self.panel.item[part.row]] * len(tested) + at[at >= 0]
-        return part.counts(group, n_units * len(tested)).reshape(n_units, len(tested) * n_classes * 3)
-
-    def left_out(self, judge: Floats, n: Ints, tested: Ints) -> tuple[LeftOut, ...]:
-        """Items and annotators that are not in the test, counted, with the reason."""
-        s = self.settings
-        humans = np.bincount(self.panel.item, minlength=self.panel.n_items)
-        labelled = humans > 0
-        found = []
-        if self.panel.reference is None:
-            few = labelled & (humans < s.min_humans)
-            reason = "a label of one person only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
-        else:
-            few = labelled & np.isnan(self.panel.reference)
-            reason = "no reference label"
-        if few.any():
-            found.append(LeftOut("item", int(few.sum()), reason))
-        missing = labelled & ~few & np.isnan(judge)
-        if missing.any():
-            found.append(LeftOut("item", int(missing.sum()), "no label of the judge"))
-        unasked = ~labelled & ~np.isnan(judge)
-        if unasked.any():
-            found.append(LeftOut("item", int(unasked.sum()), "no human label"))
-        left = np.setdiff1d(np.arange(len(self.humans)), tested)
-        if len(left):
-            names = tuple(f"{self.humans[j]} with {n[j]}" for j in left)
-            found.append(LeftOut("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
-        return tuple(found)
+    @property
+    def width(self) -> int:
+        """How wide an item counts, so that about `LABELS` labels are compared at a time."""
+        return max(1, CELLS * self.ratings.n_labels // (LABELS * max(self.ratings.n_items, 1)))
 
 
-def _refuse_too_few(labels: Annotations, humans: tuple[str, ...], settings: Settings) -> None:
+def labels_of(answers: Answers, annotator: int) -> Floats:
+    """One annotator's label of each item, NaN where there is none: (items,)."""
+    mine = answers.annotator == annotator
+    found = np.full(len(answers.items), np.nan)
+    found[answers.item[mine]] = answers.value[mine]
+    return found
+
+
+def _codes_of(humans: tuple[str, ...], ratings: Ratings) -> Ints:
+    position = {name: j for j, name in enumerate(humans)}
+    return np.array([position.get(name, -1) for name in ratings.annotators])
+
+
+def _refuse_too_few(labels: Annotations | Chunks, humans: tuple[str, ...], settings: AltTestSettings) -> None:
     """Leaving one person out, somebody must be left to compare with."""
     if len(humans) >= (1 if settings.fixed_reference else 2):
         return
@@ -322,17 +277,9 @@ def _refuse_too_few(labels: Annotations, humans: tuple[str, ...], settings: Sett
     raise DesignError(f"{message}. With a single expert, recruit others and compare both with expert=...")
 
 
-def _clusters(labels: Annotations, column: str) -> Ints:
-    """The cluster of each item, from an item column; items without one share a cluster."""
-    if column not in labels.items.columns:
-        raise DataError(unknown("item column", column, labels.items.columns))
-    names = labels.items[column].cast(pl.String).fill_null("").to_numpy()
-    return np.unique(names, return_inverse=True)[1]
-
-
-def _score_for(labels: Annotations, settings: Settings) -> Score:
+def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
     """The score asked for, or the one that fits the scale; refused where the scale has no such thing."""
-    scale = labels.scale
+    scale = ratings.scale
     chosen = settings.score
     if chosen is None:
         numeric = scale.numeric or (scale.ordered and settings.normalise is not None)
@@ -353,7 +300,7 @@ def _score_for(labels: Annotations, settings: Settings) -> Score:
     return make_score(chosen, settings.similarity)
 
 
-def _normalised(answers: Answers, how: Normalise, labels: Annotations) -> Answers:
+def _normalised(answers: Answers, how: Normalise) -> Answers:
     """Each annotator's labels on a scale of the annotator's own (FAQ)."""
     value = answers.value.astype(float)
     who = answers.annotator
@@ -368,13 +315,11 @@ def _normalised(answers: Answers, how: Normalise, labels: Annotations) -> Answer
         np.minimum.at(low, who, value)
         np.maximum.at(high, who, value)
         value = (value - low[who]) / np.where(high > low, high - low, 1.0)[who]
-    elif how == "rank":
+    else:
         frame = pl.DataFrame({"who": who, "value": value})
         rank = frame.select(pl.col("value").rank("average").over("who"))["value"].to_numpy()
         # Divided by how many items the annotator answered: ranks of 50 and of 500 items become comparable.
         value = (rank - 0.5) / n[who]
-    else:
-        raise DesignError(f"normalise must be zscore, minmax or rank; got '{how}'")
     return replace(answers, value=value, categories=None)
 
 
@@ -395,7 +340,7 @@ def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mappin
 
 
 def _reference(
-    labels: Annotations, answers: Answers, settings: Settings
+    labels: Annotations, answers: Answers, settings: AltTestSettings
 ) -> tuple[Floats | None, tuple[Label, ...] | None]:
     """The one label of each item that everybody is compared with (C.2, C.3), and what category codes stand for."""
     if not settings.fixed_reference:

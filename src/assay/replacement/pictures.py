@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.replacement.alt_test import AltTest
-from assay.reporting import pictures as figures
+from assay.reporting import pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
     """omega against epsilon, one line a judge (figure 3 of the paper)."""
-    ax = figures.axes(height=3.2)
+    ax = pictures.axes(height=3.2)
     for i, test in enumerate(tests):
         curve = test.epsilon_curve()
         # Steps of equal height would hide each other; a hair's breadth keeps them apart.
         shift = (i - (len(tests) - 1) / 2) * 0.006
         ax.step(
             curve.epsilon, curve.winning_rate + shift, where="post", linewidth=1.6,
-            color=figures.PALETTE[i % len(figures.PALETTE)], label=test.judge,
+            color=pictures.PALETTE[i % len(pictures.PALETTE)], label=test.judge,
         )  # fmt: skip
     _threshold(ax, tests[0].settings.threshold)
-    ax.axvline(tests[0].epsilon, color=figures.MUTED, linewidth=1)
+    ax.axvline(tests[0].epsilon, color=pictures.MUTED, linewidth=1)
     ax.set_xlabel("ε, what the judge's low cost is worth (line: the test's)")
     ax.set_ylabel("winning rate ω")
     return _outside_legend(ax)
@@ -32,12 +32,12 @@ def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
 
 def size_curves(tests: Sequence[AltTest]) -> Axes:
     """omega against the number of items, one line a judge (figure 2 of the paper)."""
-    ax = figures.axes(height=3.2)
+    ax = pictures.axes(height=3.2)
     k = 3
     for i, test in enumerate(tests):
         curve = test.size_curve()
         k = curve.n_annotators
-        colour = figures.PALETTE[i % len(figures.PALETTE)]
+        colour = pictures.PALETTE[i % len(pictures.PALETTE)]
         ax.plot(curve.size, curve.winning_rate, marker="o", markersize=3.2, color=colour, label=test.judge)
     _threshold(ax, tests[0].settings.threshold)
     ax.set_xlabel(f"items, drawn for random panels of {k} annotators")
@@ -46,10 +46,10 @@ def size_curves(tests: Sequence[AltTest]) -> Axes:
 
 
 def _threshold(ax: Axes, threshold: float) -> None:
-    ax.axhline(threshold, color=figures.MUTED, linewidth=1, linestyle=":")
+    ax.axhline(threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
     ax.set_ylim(-0.04, 1.06)
 
 
 def _outside_legend(ax: Axes) -> Axes:
-    figures.legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    pictures.legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from assay.data.annotations import Repeats
 from assay.errors import DesignError
-from assay.estimation.options import LEAST_RESAMPLES, Method, Settings, option
+from assay.estimation.options import LEAST_RESAMPLES, Method, Settings, option, short
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
@@ -45,6 +45,23 @@ class AltTestOptions(TypedDict, total=False):
     n_resamples: int
     confidence: float
     seed: int
+
+
+class PlanOptions(TypedDict, total=False):
+    """Options of the alt-test that a plan takes besides its own; see `assay.plan_alt_test`."""
+
+    score: ScoreName | Callable[..., float] | None
+    similarity: Any
+    fdr: float
+    threshold: float
+    min_items: int
+    min_humans: int
+    test: Test
+    normalise: Normalise | None
+    balance: bool
+    ties: Ties
+    quality: str | Mapping[str, float] | None
+    repeats: Repeats
 
 
 @dataclass(frozen=True)
@@ -106,9 +123,12 @@ class AltTestSettings(Settings):
         return EPSILON[self.annotators] if self.annotators is not None else 0.0
 
     def signed(self) -> dict[str, str]:
-        """As for all options, but epsilon is said as the number that is used, whichever option set it."""
-        said = {**super().signed(), "eps": _number(self.tolerance)}
+        """As for all options, but epsilon is the number that is used, whichever option set it."""
+        said = {"eps": short(float(self.tolerance)), **super().signed()}
+        said["eps"] = short(float(self.tolerance))
         said.pop("annotators", None)
+        if callable(self.score):
+            said["score-function"] = short(self.score)
         return said
 
 
@@ -126,9 +146,3 @@ class PairedSettings(AltTestSettings):
 
     sets: Any = option(None, "The two sets of annotators.")
     n_pairings: int = option(100, "Pairings that are drawn.", low=1)
-
-
-def _number(value: float) -> str:
-    from assay.estimation.options import short
-
-    return short(float(value))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from assay._version import __version__
-from assay.estimation import Part
 from assay.reporting import pictures as figures
 from assay.reporting import tables
 from assay.reporting.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,25 @@ class Card:
     headline: str
     evidence: str
     advice: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page as a question hands it over: words, frames with all their digits, pictures not yet drawn.
+
+    Attributes
+    ----------
+    frames, pictures : tuple
+        (caption, frame) and (caption, what draws the picture).
+    lines : tuple of str
+        What does not count, and why.
+    """
+
+    title: str
+    words: tuple[str, ...] = ()
+    frames: tuple[tuple[str, pl.DataFrame], ...] = ()
+    pictures: tuple[tuple[str, Callable[[], Axes]], ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

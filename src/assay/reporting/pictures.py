@@ -113,10 +113,11 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
     sets them for light and dark; ``title`` is what a screen reader says.
     """
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = draw().get_figure(root=True)
-        assert figure is not None
+        figure = draw().figure
+        assert isinstance(figure, Figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()

@@ -20,3 +20,8 @@ def interval(low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return "(no interval)"
     return f"[{number(low)}, {number(high)}]"
+
+
+def said(value: float, digits: int = 2) -> str:
+    """A number as a sentence says it; what could not be estimated is said in words."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "not estimable"

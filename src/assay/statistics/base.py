@@ -5,32 +5,14 @@ A *panel* statistic takes all labels of an item at once; a *pair* statistic take
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
-from assay.estimation import Floats
-
-Ints = NDArray[np.int64]
+from assay.data.ratings import Summed as PanelStatistic
+from assay.estimation.statistic import Floats, Ints
 
 ROUNDING = 1e-12
 """What is smaller than this share of the terms it is the difference of counts as zero."""
-
-
-class PanelStatistic(Protocol):
-    """A statistic of summed moments of the labels of items."""
-
-    @property
-    def width(self) -> int:
-        """How many moments there are."""
-
-    def moments(self, data: Answers) -> Floats:
-        """What each item adds: (items, k)."""
-
-    def value(self, sums: Floats) -> Floats:
-        """The statistic from summed moments: (..., k) -> (..., q)."""
 
 
 def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
@@ -66,3 +48,6 @@ def mean_first(each: Floats) -> Floats:
     known = ~np.isnan(each)
     mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
     return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
+
+
+__all__ = ["ROUNDING", "Floats", "Ints", "PanelStatistic", "grid", "item_sums", "label_runs", "mean_first", "ratio"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
-from assay.estimation import Floats
+from assay.estimation.statistic import Floats
 from assay.statistics.base import ROUNDING, Ints, PanelStatistic, grid, label_runs, mean_first, ratio
 
 
@@ -187,6 +187,8 @@ class WithinItems:
     statistic: PanelStatistic
     first: NDArray[np.bool_]
     second: NDArray[np.bool_]
+
+    of_label_pairs = True
 
     @property
     def width(self) -> int:

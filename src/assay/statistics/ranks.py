@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation import Floats
+from assay.estimation.statistic import Floats
 from assay.statistics.base import Ints, label_runs, mean_first, ratio
 
 

@@ -1,1 +1,1 @@
-"""What was asked and who answered: the study's folder and its store."""
+"""What was asked and who answered: a study's folder (`definition`, `schema`) and its database (`store`)."""

@@ -1,49 +1,309 @@
-"""The store's tables as statements need them; their full form stands in the migrations."""
+"""What study.yaml may say: its keys, their defaults, and what each of them means."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
-_JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
+from assay.data.scales import Label, Nominal, Scale, parse_scale
+from assay.errors import DataError
+from assay.study.kinds import Kind, Orders, kind_of
+
+TRIPLET = ("first", "second", "third")
+"""The columns of a triplet that was drawn: the three items' texts."""
+
+TRIPLET_ITEMS = tuple(f"{place}_item" for place in TRIPLET)
+"""The columns of a triplet that name its three items; never shown, as names may tell who wrote."""
+
+Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
 
 
-def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
-    return sa.table(name, *(sa.column(c) for c in columns), *(sa.column(c, t) for c, t in typed.items()))
+def scale_of(scale: str | tuple[str, ...] | list[str]) -> Scale:
+    """The scale that a question names: one line, or a list of categories."""
+    return parse_scale(scale) if isinstance(scale, str) else Nominal(scale)
 
 
-items = _table("items", "item", "position", "document", "digest", "role", fields=_JSON, known=_JSON, active=sa.Boolean)
-questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
-annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
-runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
-assignments = _table(
-    "assignments",
-    *("id", "item", "question", "annotator", "recipe", "condition", "repeat", "session", "status", "run"),
-    *("expires_at", "answer"),
-    shown=_JSON,
-    active=sa.Boolean,
-)
-answers = _table(
-    "answers",
-    *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "flag", "reply", "reasoning"),
-    *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "seconds", "answered_at"),
-    label=_JSON,
-    shown=_JSON,
-)
-settings = _table("settings", "key", value=_JSON)
+class Part(BaseModel):
+    """A part of study.yaml: unknown keys are errors, values do not change."""
 
-people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
-forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
-tasks = _table(
-    "tasks",
-    *("id", "annotator", "item", "questions", "condition", "repeat", "role", "party", "session", "page", "place"),
-    *("state", "form", "given_at", "expires_at", "closed_at"),
-    shown=_JSON,
-    extra=sa.Boolean,
-)
-contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON)
-drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, contents, drafts)
+
+class ItemsPart(Part):
+    """Where the items are and what their columns mean."""
+
+    file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL or Parquet, one row an item")
+    id: str = Field("item", description="the column that names the item")
+    document: str | None = Field(
+        None, description="the column that names the document an item was taken from; kept from demonstrations"
+    )
+    images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+
+
+class Question(Part):
+    """One question (criterion), asked about every item."""
+
+    name: Name = Field(description="what the question is called in the table: its criterion")
+    text: str = Field(min_length=1, description="the question itself")
+    scale: str | tuple[str, ...] = Field(
+        description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
+        "odd-one-out, or a list of categories"
+    )
+    guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
+    meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
+    show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
+    options: tuple[str, ...] = Field(
+        (),
+        description="the two or three columns to choose between; for odd-one-out, one column of which three items "
+        "are drawn while people answer",
+    )
+    order: Orders | None = Field(
+        None,
+        description="options are asked in all orders (default for a preference), in one that is drawn "
+        "(default for odd-one-out), or as listed",
+    )
+    optional: bool = Field(False, description="people may leave it without an answer")
+    keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
+
+    @field_validator("meanings", "keys", mode="before")
+    @classmethod
+    def _labels_are_text(cls, by_label: Any) -> Any:
+        return {str(k): str(v) for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
+
+    @field_validator("scale")
+    @classmethod
+    def _scale_is_one(cls, scale: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        try:
+            scale_of(scale)
+        except DataError as error:
+            raise ValueError(str(error)) from None
+        return scale
+
+    @property
+    def kind(self) -> Kind:
+        """What the scale makes of the question."""
+        return kind_of(scale_of(self.scale))
+
+    @property
+    def orders(self) -> Orders:
+        """How the options' order is varied, with the default of the scale."""
+        return self.kind.order if self.order is None else self.order
+
+    @property
+    def drawn_from(self) -> str | None:
+        """The column of which three items at a time are drawn; None where items bring their own options."""
+        return self.options[0] if self.kind.drawn and len(self.options) == 1 else None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The columns to choose between: those of the items, or those of a triplet that was drawn."""
+        return TRIPLET if self.drawn_from else self.options
+
+    def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
+        """The columns that are shown beside the options, in their order."""
+        wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
+        return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS)]
+
+    def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
+        """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
+        if not order or label not in (places := self.kind.places):
+            return label, None
+        place = places.index(label)
+        return places[self.choices.index(order[place])], place + 1
+
+    def shuffled(self, label: Label, order: Sequence[str]) -> Label:
+        """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
+        if not order or label not in (places := self.kind.places):
+            return label
+        return places[order.index(self.choices[places.index(label)])]
+
+
+class Price(Part):
+    """What a model costs, in dollars a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class Demonstrations(Part):
+    """The labelled items that a few-shot judge is shown."""
+
+    count: int = Field(4, ge=1, le=100, description="how many")
+    use: Literal["cross-fitted", "held-out"] = Field(
+        "cross-fitted",
+        description="cross-fitted: every item is judged, with demonstrations from other folds of documents; "
+        "held-out: one set for all, and its documents are not judged",
+    )
+    label: Literal["majority", "mean"] | None = Field(
+        None, description="which of the people's labels is shown; mean where labels are fractions, else majority"
+    )
+    folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
+
+
+class Judge(Part):
+    """One model, asked in one way."""
+
+    name: Name = Field(description="what the judge is called in the table")
+    model: str = Field("", description="the model's name, as its provider writes it")
+    provider: str = Field(
+        "openai",
+        description="openai (or anything that speaks its chat format at base_url), recorded, anthropic, google, …",
+    )
+    base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
+    key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")
+    file: str | None = Field(None, description="for provider recorded: the JSONL file of replies")
+    strategy: Strategy = Field("zero-shot", description="how the model is asked")
+    prompt: str | None = Field(None, description="a prompt of your own: prompts/<name>.txt")
+    demonstrations: Demonstrations = Field(default_factory=lambda: Demonstrations.model_validate({}))
+    temperature: float | None = Field(None, ge=0, le=5)
+    repeats: int = Field(1, ge=1, le=10_000, description="how often each question is asked")
+    seed: int = Field(0, description="draws demonstrations and positions; is not sent to the model")
+    max_tokens: int | None = Field(None, ge=1)
+    structured: Literal["auto", "never"] = Field(
+        "auto", description="whether the endpoint may be asked for JSON that fits the scale"
+    )
+    params: dict[str, Any] = Field(default_factory=dict, description="sent with every request as they are")
+    price: Price | None = Field(None, description="where the kept table does not know it")
+
+    @field_validator("key")
+    @classmethod
+    def _key_is_a_name(cls, key: str | None) -> str | None:
+        if key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", key):
+            raise ValueError(
+                "must be the NAME of an environment variable, such as OPENAI_API_KEY; never write a key here"
+            )
+        return key
+
+    @field_validator("base_url")
+    @classmethod
+    def _url_without_secrets(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        if not re.match(r"https?://[^/\s]+", url):
+            raise ValueError("must begin with http:// or https://")
+        if "@" in url or "?" in url:
+            raise ValueError("must not hold a name, a key or a query; keys come from the environment")
+        return url.rstrip("/")
+
+    def variant(self, condition: dict[str, Any]) -> Judge:
+        """The judge as it is asked under a condition (strategy, temperature, prompt)."""
+        own = {k: v for k, v in condition.items() if k in ("strategy", "temperature", "prompt")}
+        return self.model_copy(update=own) if own else self
+
+
+class Ensemble(Part):
+    """A judge made of the others' answers: asks nothing itself."""
+
+    name: Name
+    of: tuple[str, ...] = Field(min_length=1, description="judges whose answers (all repeats and orders) count")
+    rule: Literal["majority", "mean", "median"] = "majority"
+    seed: int = Field(0, description="breaks ties")
+
+
+def _judge_or_ensemble(value: Any) -> str:
+    return "ensemble" if isinstance(value, Ensemble) or (isinstance(value, dict) and "of" in value) else "judge"
+
+
+AnyJudge = Annotated[
+    Annotated[Judge, Tag("judge")] | Annotated[Ensemble, Tag("ensemble")], Discriminator(_judge_or_ensemble)
+]
+
+
+class Conditions(Part):
+    """What is varied on purpose: every combination is asked, each a column of the table."""
+
+    scale: tuple[str, ...] = Field((), description="replace the scale of every question on numbers")
+    temperature: tuple[float, ...] = ()
+    prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own")
+    strategy: tuple[Strategy, ...] = ()
+
+    @field_validator("scale")
+    @classmethod
+    def _scales_are_numbers(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
+        for scale in scales:
+            try:
+                numeric = parse_scale(scale).numeric
+            except DataError as error:
+                raise ValueError(str(error)) from None
+            if not numeric:
+                raise ValueError(f"'{scale}' is not a scale of numbers; only those can be crossed")
+        return scales
+
+
+class Limits(Part):
+    """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
+
+    concurrency: int = Field(20, ge=1, le=10_000, description="calls in flight at once, at most")
+    requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
+    max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
+    timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
+    tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
+
+
+class Checks(Part):
+    """Items whose answer is known, put among the others to see who reads them."""
+
+    file: str = Field(
+        description="a table like that of the items, with the known answers in columns named as questions"
+    )
+    every: int = Field(10, ge=2, description="one after so many items")
+
+
+class People(Part):
+    """How people are asked: who gets what, in which order, and what they read first."""
+
+    consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
+    instructions: str = Field("", description="one key away on every page")
+    overlap: int | dict[str, int] | None = Field(
+        None, description="how many people answer each item, or how many of each group; all of them where it is missing"
+    )
+    group: str | None = Field(None, description="the attribute of annotators by which overlap is counted")
+    quota: int | None = Field(None, ge=1, description="items for one person, in each session")
+    order: Literal["shuffled", "fixed"] = Field("shuffled", description="items are drawn for each person, or as listed")
+    together: bool = Field(False, description="all items of a document stand on one page")
+    days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
+    warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
+    checks: Checks | None = None
+    retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
+    retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")
+    pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
+    skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
+    ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
+    reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
+    idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
+    link_days: float = Field(90, gt=0, description="how long a personal link is good")
+    seed: int = Field(0, description="draws orders and positions")
+
+    @field_validator("overlap")
+    @classmethod
+    def _at_least_one(cls, overlap: int | dict[str, int] | None) -> int | dict[str, int] | None:
+        counts = overlap.values() if isinstance(overlap, dict) else [1 if overlap is None else overlap]
+        if any(count < 0 for count in counts) or not any(counts):
+            raise ValueError("must be at least 1")
+        return overlap
+
+
+class StudyFile(Part):
+    """The whole of study.yaml."""
+
+    name: str = ""
+    items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
+    questions: tuple[Question, ...] = Field(min_length=1)
+    judges: tuple[AnyJudge, ...] = ()
+    conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
+    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    people: People = Field(default_factory=lambda: People.model_validate({}))
+    labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
+    store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")
+
+    @field_validator("store")
+    @classmethod
+    def _no_password(cls, store: str | None) -> str | None:
+        if store and re.search(r"//[^/@]*:[^/@]*@", store):
+            raise ValueError("must not hold a password; use PGPASSWORD, ~/.pgpass or --store")
+        return store

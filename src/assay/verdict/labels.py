@@ -9,8 +9,8 @@ import numpy as np
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Label
-from assay.replacement.alignment import Floats, Ints
-from assay.reporting import pictures as figures
+from assay.estimation.statistic import Floats, Ints
+from assay.reporting import pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,9 @@ def label_shares(labels: Annotations) -> Axes | None:
     rows |= {judge: (names == judge).to_numpy() for judge in labels.judges}
     columns, codes = _columns(labels, column.to_list())
     shares = np.array([_share(codes[mask], len(columns)) for mask in rows.values()])
-    ax = figures.axes(width=max(5.2, 1.6 + 0.42 * len(columns)), height=1.1 + 0.3 * len(rows))
+    ax = pictures.axes(width=max(5.2, 1.6 + 0.42 * len(columns)), height=1.1 + 0.3 * len(rows))
     text = [[f"{100 * share:.0f}" if share >= 0.005 else "" for share in row] for row in shares]
-    figures.shaded(ax, shares, text, colour=[figures.HUMAN, *[figures.JUDGE] * (len(rows) - 1)])
+    pictures.shaded(ax, shares, text, colour=[pictures.HUMAN, *[pictures.JUDGE] * (len(rows) - 1)])
     ax.set_yticks(np.arange(len(rows))[::-1] + 0.5, list(rows))
     long = max(len(c) for c in columns) > 4
     ax.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45 if long else 0, ha="right" if long else "center")

@@ -6,25 +6,28 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import polars as pl
 
+from assay.concordance.categorical import level_of
 from assay.concordance.parts import MOST_ANNOTATORS, agreement_parts
 from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
-from assay.data.scales import Scale
+from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
-from assay.estimation import Result, json_safe, signature
+from assay.estimation.options import Intervals, option
+from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.preference.position import position_bias, position_parts
+from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare_judges
 from assay.replacement.domains import AltTestBy, alt_test_by
 from assay.replacement.parts import card, methods
 from assay.replacement.pictures import epsilon_curves, size_curves
-from assay.reporting import pictures as figures
-from assay.reporting import tables
-from assay.reporting.page import Card, Page, Picture, Section, section_of
+from assay.replacement.settings import AltTestOptions, AltTestSettings
+from assay.reporting import pictures, tables
+from assay.reporting.page import Card, Page, Part, Picture, Section, section_of
 from assay.verdict.labels import label_shares
 
 Progress = Callable[[str, int, int], None]
@@ -55,6 +58,7 @@ class Report(Result):
     page: Page = field(repr=False, metadata={"json": False})
     comparison: JudgeComparison | None = field(repr=False)
     by: Mapping[str, AltTestBy] = field(repr=False)
+    run: Run
     methods: tuple[str, ...] = ()
 
     @property
@@ -73,13 +77,6 @@ class Report(Result):
         if self.comparison is not None:
             return self.comparison.table
         return pl.concat([found.table.insert_column(0, pl.lit(j).alias("judge")) for j, found in self.by.items()])
-
-    @property
-    def signature(self) -> str:
-        """The signatures of what the report rests on."""
-        if self.comparison is not None:
-            return self.comparison.signature
-        return signature("report", judges=len(self.by)) + " of " + next(iter(self.by.values())).signature
 
     def summary(self) -> str:
         """The verdicts as plain lines."""
@@ -103,14 +100,23 @@ class Report(Result):
         return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
 
 
+@dataclass(frozen=True)
+class ReportSettings(AltTestSettings):
+    """Options of `report`: those of the alt-test, and which judges and domains."""
+
+    judges: tuple[str, ...] | None = option(None, "The judges to report on, separated by commas.")
+    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
+    title: str | None = option(None, "Headline of the page.", key="")
+
+
 def report(
-    source: Annotations | str | os.PathLike[str],
+    source: Annotations | Chunks | str | os.PathLike[str],
     *,
     judges: Sequence[str] | None = None,
     by: str | None = None,
     title: str | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[AltTestOptions],
 ) -> Report:
     """What do these labels say about the judges, top-down?
 
@@ -126,34 +132,33 @@ def report(
     progress : function
         Called with (what, done, steps).
     **options
-        Of the alt-test, see `assay.alt_test`; ``annotators`` or ``epsilon`` is needed.
+        Of the alt-test, see `assay.alt_test`; ``annotators`` or ``epsilon`` is needed. ``repeats``, ``clusters`` and
+        those of intervals hold for every question on the page.
 
     Raises
     ------
     DesignError
         Where there is no judge, or no test can be made.
     """
-    if isinstance(source, Annotations):
-        labels = source
-    else:
-        from assay.reading import read
-
-        labels = read(source)
-    names = list(labels.judges if judges is None else judges)
+    chosen = None if judges is None else (judges,) if isinstance(judges, str) else tuple(judges)
+    settings = ReportSettings.of({**options, "judges": chosen, "by": by, "title": title}, "report")
+    labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
+    names = list(chosen or labels.judges)
     if not names:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
     by = by or ("criterion" if len(labels.criteria) > 1 else None)
-    maker = _Maker(labels, names, by, options, progress or (lambda what, done, steps: None))
+    maker = ReportBuilder(labels, names, by, settings, options, progress or (lambda what, done, steps: None))
     return maker.report(title)
 
 
-class _Maker:
+class ReportBuilder:
     """Makes the parts of a report in the order in which they are read."""
 
     def __init__(
-        self, labels: Annotations, judges: list[str], by: str | None, options: Mapping[str, Any], progress: Progress
-    ) -> None:
-        self.labels, self.judges, self.by, self.options = labels, judges, by, options
+        self, labels: Annotations, judges: list[str], by: str | None, settings: ReportSettings,
+        options: AltTestOptions, progress: Progress,
+    ) -> None:  # fmt: skip
+        self.labels, self.judges, self.by, self.settings, self.options = labels, judges, by, settings, options
         self.progress = progress
         self.steps = 7 if by is None else 4 + len(judges)
         self.done = 0
@@ -179,8 +184,8 @@ class _Maker:
         self._step("drawing labels")
         sections.append(self._labels_section([self.labels]))
         self._step("measuring agreement")
-        sections += [*self._agreement_sections(), *self._position_sections()]
-        sections += [self._left_out_section(tests), self._cite_section(tests)]
+        sections += self._further_sections()
+        sections += [self._exclusions_section(tests), self._cite_section(tests)]
         self._step("writing")
         return self._finish(title, cards, sections, tests, found, {})
 
@@ -201,9 +206,8 @@ class _Maker:
         ]
         self._step("measuring agreement")
         sections += [
-            *self._agreement_sections(),
-            *self._position_sections(),
-            self._left_out_section(tests, found),
+            *self._further_sections(),
+            self._exclusions_section(tests, found),
             self._cite_section(tests, found),
         ]
         self._step("writing")
@@ -226,7 +230,13 @@ class _Maker:
         )
         shown = tuple(s for s in sections if s is not None)
         page = Page(title or "May the judge stand in for people?", about, cards, shown)
-        return Report(page, comparison, by, tuple(methods(tests)))
+        facts = {"judges": tuple(self.judges), "items": labels.n_items}
+        first = comparison.run if comparison is not None else next(iter(by.values())).run
+        run = Run(
+            "report", self.settings, first.data, facts, first.interval, self.excluded, labels.reading.notes,
+            tuple(dict.fromkeys(c for test in tests for c in test.cautions)),
+        )  # fmt: skip
+        return Report(page, comparison, by, run, tuple(methods(tests)))
 
     # -- sections -------------------------------------------------------------------------------
 
@@ -238,14 +248,14 @@ class _Maker:
             caption="ρ with its interval; ω is the winning rate; the smallest ε is where the judge would just pass.",
         )
         words = tuple(found.summary().splitlines()[:-1])
-        picture = Picture(figures.svg(found.plot, "Advantage probability of each judge"), "Advantage probability ρ.")
+        picture = Picture(pictures.svg(found.plot, "Advantage probability of each judge"), "Advantage probability ρ.")
         return Section("The judges side by side", words, (shown,), (picture,))
 
     def _annotators_section(self, tests: Sequence[AltTest]) -> Section:
         tested = [t for t in tests if t.n_annotators]
-        pictures = tuple(
+        drawn = tuple(
             Picture(
-                figures.svg(test.plot, f"Judge {test.judge} against each annotator"),
+                pictures.svg(test.plot, f"Judge {test.judge} against each annotator"),
                 f"{test.judge}: how often it is as close to the others as each annotator, or closer.",
             )
             for test in tested[:MOST_FORESTS]
@@ -265,105 +275,119 @@ class _Maker:
             "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
             "ε) speaks for the judge; green dots are significant after correction.",
         )
-        return Section("Annotator by annotator", words, shown, pictures)
+        return Section("Annotator by annotator", words, shown, drawn)
 
     def _curves_section(self, tests: Sequence[AltTest]) -> Section | None:
         tested = [t for t in tests if t.n_annotators]
         if not tested:
             return None
-        pictures = [
+        drawn = [
             Picture(
-                figures.svg(lambda: epsilon_curves(tested), "Winning rate against epsilon"),
-                "The winning rate at every ε. A judge that needs a large ε to pass is bought dearly.",
+                pictures.svg(lambda: epsilon_curves(tested), "Winning rate against epsilon"),
+                "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
             )
         ]
-        words = ["How far the verdict hangs on ε, and on how much was annotated."]
+        words = ["How the verdict depends on ε, and on how much was annotated."]
         try:
-            size = figures.svg(lambda: size_curves(tested), "Winning rate against the number of items")
-            pictures.append(
+            size = pictures.svg(lambda: size_curves(tested), "Winning rate against the number of items")
+            drawn.append(
                 Picture(size, "The winning rate that studies of other sizes would find, drawn from these labels.")
             )
         except DesignError as reason:
             words.append(f"No curve against the number of items: {reason}.")
-        return Section("What the verdict hangs on", tuple(words), (), tuple(pictures))
+        return Section("Sensitivity of the verdict", tuple(words), (), tuple(drawn))
 
     def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
-        pictures = []
+        drawn: list[Picture] = []
         for part in parts:
             name = "" if len(parts) == 1 or self.by is None else f" ({part.values_of(self.by)[0]})"
             ax = label_shares(part)
             if ax is not None:
-                svg = figures.svg(lambda ax=ax: ax, f"How often each label is given{name}")  # type: ignore[misc]
-                pictures.append(Picture(svg, f"Share of each label in percent{name}: people, then judges."))
+                svg = pictures.svg(lambda ax=ax: ax, f"How often each label is given{name}")  # type: ignore[misc]
+                drawn.append(Picture(svg, f"Share of each label in percent{name}: people, then judges."))
         words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
-        return Section("Which labels people and judges give", words, (), tuple(pictures)) if pictures else None
+        return Section("Which labels people and judges give", words, (), tuple(drawn)) if drawn else None
 
-    def _agreement_sections(self) -> list[Section]:
-        """Do people agree at all, and is a judge closer to them than they are to each other?"""
-        labels = self.labels
-        if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
-            return []
-        few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
-        found = agreement(
-            labels,
-            coefficients=[_coefficient(scale) for scale in dict.fromkeys(labels.scales.values())],
-            who=("humans", "judges", "any human", *(("pairs",) if few else ())),
-            by=None if self.by in (None, "criterion") else self.by,
-            repeats=self.options.get("repeats", "error"),
-            clusters=self.options.get("clusters"),
-            seed=self.options.get("seed", 0),
-        )
-        return [section_of(part) for part in agreement_parts(found)]
+    def _further_sections(self) -> list[Section]:
+        """The other questions that this table allows, in the order of `FURTHER`."""
+        s = self.settings
+        shared: Intervals = {"n_resamples": s.n_resamples, "confidence": s.confidence, "seed": s.seed}
+        if "method" in self.options:
+            shared["method"] = s.method
+        by = None if self.by in (None, "criterion") else self.by
+        return [section_of(part) for ask in FURTHER for part in ask(self.labels, by, s, shared)]
 
-    def _position_sections(self) -> list[Section]:
-        """Does the place of a text change the answer? Where answers keep what was shown where."""
-        asked = {scale.kind for scale in self.labels.scales.values()} & {"preference", "odd-one-out"}
-        if not asked or "position" not in self.labels.labels.columns:
-            return []
-        try:
-            found = position_bias(self.labels, clusters=self.options.get("clusters"), seed=self.options.get("seed", 0))
-        except DesignError as reason:
-            return [Section("Does the place of a text change the answer?", (), (), (), (f"Not known: {reason}.",))]
-        return [section_of(part) for part in position_parts(found)]
+    @property
+    def excluded(self) -> tuple[Exclusion, ...]:
+        """What reading left out."""
+        return self.labels.reading.exclusions
 
     def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
         frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
         shown = tables.shown(pl.concat(frames), drop=("passed",), symbol="ρ", caption=f"Every judge by {self.by}.")
-        pictures = tuple(
+        drawn = tuple(
             Picture(
-                figures.svg(result.plot, f"Advantage probability of {judge} by {self.by}"), f"{judge}, by {self.by}."
+                pictures.svg(result.plot, f"Advantage probability of {judge} by {self.by}"), f"{judge}, by {self.by}."
             )
             for judge, result in list(found.items())[:MOST_FORESTS]
         )
         correction = next(iter(found.values())).correction
         scope = "all domains together" if correction == "across" else "each domain on its own"
         words = (f"The false discovery rate is held over {scope}.",)
-        return Section(f"By {self.by}", words, (shown,), pictures)
+        return Section(f"By {self.by}", words, (shown,), drawn)
 
-    def _left_out_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
+    def _exclusions_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
         lines: dict[str, None] = dict.fromkeys(self.labels.reading.lines())
         grouped: dict[str, list[str]] = {}
         for test in tests:
-            for left in test.left_out:
+            for one in test.exclusions:
                 name = test.judge + (f" ({test.domain.partition('=')[2]})" if test.domain else "")
-                grouped.setdefault(str(left), []).append(name)
+                grouped.setdefault(str(one), []).append(name)
         for what, names in grouped.items():
             who = "every test" if len(names) == len(tests) else listing(names, 4)
             lines[f"{what} [{who}]"] = None
         for judge, result in (by or {}).items():
             for domain, why in result.untested.items():
                 lines[f"{judge}, {domain}: not tested; {why}"] = None
-        return Section("What was left out or assumed", (), (), (), tuple(lines) or ("Nothing was left out.",))
+        return Section("Exclusions and assumptions", (), (), (), tuple(lines) or ("Nothing is excluded.",))
 
     def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
         signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
         return Section("How to report this", tuple(methods(tests)), (), (), signatures)
 
 
-def _coefficient(scale: Scale) -> str:
-    """The coefficient that fits a scale and any number of annotators with missing labels: Krippendorff's alpha."""
-    level = "interval" if scale.kind == "interval" else "ordinal" if scale.ordered else "nominal"
-    return f"krippendorff-alpha-{level}"
+def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Do people agree at all, and is a judge closer to them than they are to each other?"""
+    if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
+        return ()
+    few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
+    found = agreement(
+        labels,
+        coefficients=[f"krippendorff-alpha-{level_of(s)}" for s in dict.fromkeys(labels.scales.values())],
+        who=("humans", "judges", "human pairs", *(("pairs",) if few else ())),
+        by=by,
+        repeats=settings.repeats,
+        clusters=settings.clusters,
+        **shared,
+    )
+    return agreement_parts(found)
+
+
+def _position(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Does the place of a text change the answer? Where answers keep what was shown where."""
+    asked = {scale.kind for scale in labels.scales.values()} & {"preference", "odd-one-out"}
+    if not asked or "position" not in labels.labels.columns:
+        return ()
+    try:
+        found = position_bias(labels, clusters=settings.clusters, **shared)
+    except DesignError as reason:
+        return (Part("Position bias: does the place of a text change the answer?", lines=(f"Not known: {reason}.",)),)
+    return position_parts(found)
+
+
+FURTHER = (_agreement, _position)
+"""What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
+allow the question. A new question joins by one row."""
 
 
 def _card_by(result: AltTestBy) -> Card:

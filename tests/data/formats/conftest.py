@@ -48,9 +48,9 @@ def answers() -> Callable[..., set[tuple[Any, ...]]]:
 
 
 @pytest.fixture
-def left_out() -> Callable[[Annotations], dict[str, int]]:
-    """Rows left out by reason."""
-    return lambda labels: dict(labels.reading.left_out)
+def excluded() -> Callable[[Annotations], dict[str, int]]:
+    """Rows excluded by reason."""
+    return lambda labels: {e.reason: e.count for e in labels.reading.exclusions}
 
 
 @pytest.fixture

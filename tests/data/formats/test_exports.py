@@ -231,4 +231,4 @@ def test_words_for_what_can_not_be_written(tmp_path, name, form, message):
 def test_counts_add_up():
     labels = assay.read(STARS.with_columns(pl.when(pl.col("item") != "q10").then("label").alias("label")), scale="1-5")
     counts = import_counts(labels.reading, len(labels))
-    assert counts.rows() == [("read", 5), ("used", 4), ("left out: no label in it", 1)]
+    assert counts.rows() == [("read", 5), ("used", 4), ("excluded: no label in it", 1)]

@@ -53,7 +53,7 @@ SCALES = {"stars": "1-5", "tags": "nominal", "best": "nominal"}
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
-def test_flat_records(put, tmp_path, answers, left_out, kind):
+def test_flat_records(put, tmp_path, answers, excluded, kind):
     path = put("flat.json", FLAT)
     if kind == "parquet":
         path = tmp_path / "flat.parquet"
@@ -69,7 +69,7 @@ def test_flat_records(put, tmp_path, answers, left_out, kind):
         ("r1", "bob", "best", "b>a"),
         ("r1", "ann", "best", "a>b"),
     }
-    assert left_out(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
+    assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
     assert labels.judges == ("gpt",)
     assert "taken as rankings: best (rankings=[...] says otherwise)" in labels.reading.notes
     stars = labels.where(criterion="stars", annotator="ann")
@@ -108,7 +108,7 @@ def test_a_csv_of_records_is_refused(put):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", ["records_flat.json", "hub_flat.parquet"])
-def test_real_records(real_data, expected, answers, left_out, file):
+def test_real_records(real_data, expected, answers, excluded, file):
     folder = real_data / "formats" / "argilla"
     rows = expected("formats/argilla")
     labels = assay.read(
@@ -126,4 +126,4 @@ def test_real_records(real_data, expected, answers, left_out, file):
         (r["record_id"], r["user"], r["question"], text(r["value"])) for r in rows if r["status"] == "submitted"
     }
     assert answers(labels) == submitted
-    assert left_out(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
+    assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}

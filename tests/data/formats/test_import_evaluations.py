@@ -64,12 +64,12 @@ COLUMNS = ("item", "annotator", "criterion", "repeat", "label")
 
 
 @pytest.mark.parametrize("kind", ["eval", "json"])
-def test_scores_of_a_log(put, tmp_path, answers, left_out, kind):
+def test_scores_of_a_log(put, tmp_path, answers, excluded, kind):
     path = eval_file(tmp_path / "log.eval") if kind == "eval" else put("log.json", {**HEADER, "samples": samples()})
     labels = assay.read(path, scale=SCALES)
     assert answers(labels, *COLUMNS) == EXPECTED
     assert labels.humans == ()
-    assert left_out(labels) == {intake.UNSCORED: 1, inspect_ai.FAILED: 1}
+    assert excluded(labels) == {intake.UNSCORED: 1, inspect_ai.FAILED: 1}
     assert "1 score edited by a person: the judge's own, earlier one counts" in labels.reading.notes
 
 
@@ -127,7 +127,7 @@ def _zstandard(text: bytes) -> bytes:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", ["judge_probe.eval", "judge_probe.json", "judge_probe_edited.eval"])
-def test_real_logs(real_data, expected, answers, left_out, file):
+def test_real_logs(real_data, expected, answers, excluded, file):
     scales = {"rating_judge": "1-5", "two_aspects.fluent": "1-5", "two_aspects.helpful": "1-5"}
     labels = assay.read(real_data / "formats" / "inspect_ai" / file, scale={**scales, "model_graded_qa": "nominal"})
     rows = [r for r in expected("formats/inspect_ai") if r["file"] == file]
@@ -144,7 +144,7 @@ def test_real_logs(real_data, expected, answers, left_out, file):
         if r["status"] != "unscored"
     }
     assert found == wanted
-    assert left_out(labels).get(intake.UNSCORED, 0) == sum(r["status"] == "unscored" for r in rows)
+    assert excluded(labels).get(intake.UNSCORED, 0) == sum(r["status"] == "unscored" for r in rows)
     assert labels.judges == ("mockllm/grader", "mockllm/rater", "two_aspects")
 
 
@@ -183,7 +183,7 @@ def results():
 
 
 @pytest.mark.parametrize("shape", ["json", "older", "jsonl"])
-def test_what_model_graders_said(put, answers, left_out, shape):
+def test_what_model_graders_said(put, answers, excluded, shape):
     config = {"defaultTest": {"options": {"provider": "gpt"}}}
     path = {
         "json": lambda: put(
@@ -198,7 +198,7 @@ def test_what_model_graders_said(put, answers, left_out, shape):
         ("k0 @ m1", "gpt", "judge", "tone 2", 0.4),
         ("k0 @ m1", "promptfoo user", "human", "human", 1.0),
     }
-    assert left_out(labels) == {promptfoo.BY_RULE: 1, intake.UNSCORED: 1, promptfoo.NO_OUTPUT: 1}
+    assert excluded(labels) == {promptfoo.BY_RULE: 1, intake.UNSCORED: 1, promptfoo.NO_OUTPUT: 1}
     assert labels.items.select("document", "system", "output").row(0) == ("k0", "m1", "because")
     verdicts = assay.read(path, value="pass", criteria=["tone", "tone 2"])
     assert answers(verdicts, "criterion", "label") == {("tone", "true"), ("tone 2", "false")}
@@ -219,7 +219,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "csv"])
-def test_a_table_of_scores(put, tmp_path, answers, left_out, kind):
+def test_a_table_of_scores(put, tmp_path, answers, excluded, kind):
     path = put("eval_results_table.json", TABLE)
     if kind != "json":
         frame = pl.DataFrame([dict(zip(TABLE["columns"], row, strict=True)) for row in TABLE["data"]])
@@ -227,7 +227,7 @@ def test_a_table_of_scores(put, tmp_path, answers, left_out, kind):
         frame.write_parquet(path) if kind == "parquet" else frame.write_csv(path)
     labels = assay.read(path, item="inputs", judge="gpt", scale="1-5")
     assert answers(labels) == {("q1", "gpt", "tone", 4), ("q2", "gpt", "tone", 2)}
-    assert left_out(labels) == {intake.UNSCORED: 1}
+    assert excluded(labels) == {intake.UNSCORED: 1}
     assert "without a justification, not taken as a judge's: toxicity" in labels.reading.notes
     both = assay.read(path, item="inputs", criteria=["toxicity"], scale="interval:0-1")
     assert both.criteria == ("toxicity",)
@@ -238,7 +238,7 @@ def assessment(name, by, who, value=None, **more):
     return {"assessment_name": name, "source": {"source_type": by, "source_id": who}, **feedback, **more}
 
 
-def test_assessments_of_traces(put, answers, left_out):
+def test_assessments_of_traces(put, answers, excluded):
     traces = [
         {
             "info": {
@@ -262,7 +262,7 @@ def test_assessments_of_traces(put, answers, left_out):
             ("t1", "openai:/gpt", "judge", "good", "true"),
             ("t1", "ann@example.org", "human", "good", "false"),
         }
-        assert left_out(labels) == {
+        assert excluded(labels) == {
             mlflow.BY_CODE: 1,
             intake.SUPERSEDED: 1,
             mlflow.EXPECTATION: 1,

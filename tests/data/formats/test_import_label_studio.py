@@ -7,6 +7,7 @@ import pytest
 import assay
 from assay.data.formats import intake
 from assay.errors import DataError
+from assay.estimation.result import Exclusion
 
 CONFIG = """<View><Text name="t" value="$text"/>
   <Rating name="stars" toName="t" maxRating="4"/><Number name="score" toName="t" min="0" max="10"/>
@@ -37,7 +38,7 @@ def task(number, *annotations, predictions=(), drafts=(), **data):
     }
 
 
-def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, left_out):
+def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, excluded):
     path = put(
         "export.json",
         [
@@ -54,29 +55,29 @@ def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, left_out):
     )
     labels = assay.read(path, item="key", users={7: "ann", 8: "bob"}, scale="1-4")
     assert answers(labels) == {("k1", "ann", "stars", 3), ("k2", "bob", "stars", 2)}
-    assert left_out(labels) == {intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.DRAFT: 1, intake.EMPTY: 1}
+    assert excluded(labels) == {intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.DRAFT: 1, intake.EMPTY: 1}
     assert labels.items["text"].to_list() == ["text 1", "text 2"]
     assert labels.column("seconds").to_list() == [4.5, None]
 
 
-def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, left_out):
+def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, excluded):
     why = result("why", "textarea", text=["because"])
     later = annotation(2, 7, stars(4), created_at="2030-01-02")
     path = put("export.json", [task(1, later, annotation(1, 7, stars(1), why, created_at="2030-01-01"))])
     labels = assay.read(path, scale="1-4")
     assert answers(labels) == {("1", "7", "stars", 4)}
-    assert left_out(labels) == {intake.SUPERSEDED: 2}
+    assert excluded(labels) == {intake.SUPERSEDED: 2}
 
 
-def test_what_is_superseded_does_not_depend_on_the_questions_asked_for(put, left_out):
+def test_what_is_superseded_does_not_depend_on_the_questions_asked_for(put, excluded):
     why = result("why", "textarea", text=["because"])
     path = put("export.json", [task(1, annotation(1, 7, stars(1)), annotation(2, 7, why), annotation(3, 8, stars(2)))])
     labels = assay.read(path, scale="1-4", criteria=["stars"])
     assert labels.humans == ("8",)
-    assert left_out(labels) == {intake.SUPERSEDED: 1, intake.NOT_ASKED_FOR: 1}
+    assert excluded(labels) == {intake.SUPERSEDED: 1, intake.NOT_ASKED_FOR: 1}
 
 
-def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, answers, left_out):
+def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, answers, excluded):
     path = put(
         "export.json",
         [
@@ -96,7 +97,7 @@ def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, an
         ("2", "7", "score", "2.5"),
         ("2", "7", "tags", "x|y"),
     }
-    assert left_out(labels) == {intake.OFF_SCALE: 1}
+    assert excluded(labels) == {intake.OFF_SCALE: 1}
     assert "labels off the scale: task 1, annotation 1: '9'" in labels.reading.notes
     assert {c: labels.scale_of(c).spec for c in labels.criteria} == {
         "stars": "ordinal:1-4",
@@ -140,7 +141,7 @@ def test_sides_are_turned_back_to_what_stood_there(put, answers):
         ("9", 1, 1),
         ("10", 0, None),
     }
-    assert dict(labels.reading.left_out)[intake.AMBIGUOUS] == 1
+    assert Exclusion("row", 1, intake.AMBIGUOUS) in labels.reading.exclusions
     assert labels.items.select("first", "second").row(0) == ("m1", "m2")
     assert labels.scale.spec == "preference"
 
@@ -172,11 +173,11 @@ FLAT = """"annotation_id","annotator","created_at","id","lead_time","stars","top
 """
 
 
-def test_flat_exports_know_typed_answers_and_are_told_the_others(put, answers, left_out):
+def test_flat_exports_know_typed_answers_and_are_told_the_others(put, answers, excluded):
     path = put("export.csv", FLAT)
     labels = assay.read(path, scale="1-4")
     assert answers(labels) == {("1", "7", "stars", 3)}
-    assert left_out(labels) == {
+    assert excluded(labels) == {
         intake.UNKNOWN_ANNOTATOR: 1,
         intake.EMPTY: 1,
         "task that nobody has answered": 1,
@@ -222,7 +223,7 @@ PROJECTS = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("project", PROJECTS)
-def test_real_exports(real_data, expected, answers, left_out, project):
+def test_real_exports(real_data, expected, answers, excluded, project):
     folder = real_data / "label_studio"
     rows = [r for r in expected("label_studio") if r["file"] == f"{project}.json"]
     config = folder / f"{project}.config.xml"
@@ -246,7 +247,7 @@ def test_real_exports(real_data, expected, answers, left_out, project):
     }
     assert {(*key, str(value).removesuffix(".0")) for *key, value in answers(labels)} == wanted
     for status, reason in (("skipped", intake.SKIPPED), ("empty", intake.EMPTY), ("superseded", intake.SUPERSEDED)):
-        assert left_out(labels).get(reason, 0) == sum(r["status"] == status for r in rows)
+        assert excluded(labels).get(reason, 0) == sum(r["status"] == status for r in rows)
 
 
 @pytest.mark.real_data

@@ -38,7 +38,7 @@ def row(worker, key, status="Approved", minute=0, **cells):
     }
 
 
-def test_flattened_answers(put, answers, left_out):
+def test_flattened_answers(put, answers, excluded):
     flat = ("Answer.kind.Good", "Answer.kind.Bad", "Answer.Answer.stars")
     cells = {
         "ann": dict(zip(flat, ("true", "false", "4"), strict=True)),
@@ -55,7 +55,7 @@ def test_flattened_answers(put, answers, left_out):
     scales = {"kind": "nominal", "stars": "1-5"}
     labels = assay.read(path, item="key", scale=scales, workers="ids")
     assert answers(labels) == {("k1", "A1", "kind", "Good"), ("k1", "A1", "stars", "4"), ("k2", "A1", "stars", "2")}
-    assert left_out(labels) == {intake.REJECTED: 2, intake.EMPTY: 1}
+    assert excluded(labels) == {intake.REJECTED: 2, intake.EMPTY: 1}
     assert labels.items["text"].to_list() == ["text k1, so", "text k2, so"]
     assert "1 assignment submitted but not yet approved" in labels.reading.notes
     assert len(assay.read(path, item="key", scale=scales, rejected=True)) == 5
@@ -68,15 +68,15 @@ def test_workers_are_coded_the_same_in_every_file_unless_salted(put):
     assert all(name.startswith("worker-") for name in names[0])
 
 
-def test_answers_in_json(put, answers, left_out):
+def test_answers_in_json(put, answers, excluded):
     form = [{"kind": {"Good": False, "Bad": True}, "mood": {"label": "happy"}, "stars": 4, "why": ""}]
     path = put("batch.csv", batch(row("A1", "k1", **{"Answer.taskAnswers": json.dumps(form)})))
     labels = assay.read(path, item="key", workers="ids", scale={"kind": "nominal", "mood": "nominal", "stars": "1-5"})
     assert answers(labels, "criterion", "label") == {("kind", "Bad"), ("mood", "happy"), ("stars", "4")}
-    assert left_out(labels) == {intake.EMPTY: 1}
+    assert excluded(labels) == {intake.EMPTY: 1}
 
 
-def test_several_pairs_in_one_hit_with_swapped_sides(put, answers):
+def test_several_pairs_in_one_hit_with_swapped_sides(put, answers, excluded):
     def pairs(worker, key, order, *votes):
         cells = {f"Input.id{k}": o for k, o in enumerate(order, 1)}
         cells |= {"Answer.stars": "1"}  # a 1 that is no side stays a 1
@@ -99,9 +99,7 @@ def test_several_pairs_in_one_hit_with_swapped_sides(put, answers):
     assert literal.criteria == ("pref1", "pref2", "stars")
     assert any("If sides were swapped" in note for note in literal.reading.notes)
     odd = put("odd.csv", batch(pairs("A1", "k1", "12", "-1", "5")))
-    assert (
-        dict(assay.read(odd, numbered=["pref"], swap="id", criteria=["pref"]).reading.left_out)[intake.OFF_SCALE] == 1
-    )
+    assert excluded(assay.read(odd, numbered=["pref"], swap="id", criteria=["pref"]))[intake.OFF_SCALE] == 1
     bad = put("bad.csv", batch(pairs("A1", "k1", "13", "-1", "1")))
     with pytest.raises(DataError, match=r"row 2: 'Input.id2' must be 1 \(as listed\) or 2 \(swapped\); it is '3'"):
         assay.read(bad, numbered=["pref"], swap="id")
@@ -109,12 +107,12 @@ def test_several_pairs_in_one_hit_with_swapped_sides(put, answers):
         assay.read(path, numbered=["pref"], swap="order")
 
 
-def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(put, answers, left_out):
+def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(put, answers, excluded):
     again = {**row("A1", "k1", minute=9, **{"Answer.stars": "5"}), "HITId": "another"}
     path = put("batch.csv", batch(again, row("A1", "k1", minute=1, **{"Answer.stars": "1"})))
     labels = assay.read(path, scale="1-5", workers="ids")
     assert answers(labels, "annotator", "label") == {("A1", 5)}
-    assert left_out(labels) == {intake.SUPERSEDED: 1}
+    assert excluded(labels) == {intake.SUPERSEDED: 1}
 
 
 @pytest.mark.real_data

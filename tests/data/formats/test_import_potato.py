@@ -95,9 +95,9 @@ def test_every_kind_of_schema(project, answers):
     assert labels.items["text"].to_list() == ["one", "two"]
 
 
-def test_equal_texts_of_a_triad_can_not_be_told_apart(project, left_out):
+def test_equal_texts_of_a_triad_can_not_be_told_apart(project, excluded):
     path = project("ann", {"k2": {"stars": {"2": "2"}, "odd": {"odd": triad("p", "q", "p", "p")}}})
-    assert left_out(assay.read(path)) == {intake.AMBIGUOUS: 1}
+    assert excluded(assay.read(path)) == {intake.AMBIGUOUS: 1}
 
 
 def test_several_triads_of_an_item_are_items_of_their_own(project, answers):
@@ -106,7 +106,7 @@ def test_several_triads_of_an_item_are_items_of_their_own(project, answers):
     assert answers(labels, "item", "label", "position") == {("k1#1", "B", 2), ("k1#2", "A", 3)}
 
 
-def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, answers, left_out):
+def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, answers, excluded):
     both = {"k1": {"stars": {"3": "3", "5": "5"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
     changes = [
         {"timestamp": 2.0, "schema_name": "stars", "new_value": "3"},
@@ -115,17 +115,17 @@ def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, a
     seen = {"k1": {"annotation_changes": changes, "total_time_ms": 1500}}
     labels = assay.read(project("ann", both, instance_id_to_behavioral_data=seen))
     assert answers(labels, "item", "label", "seconds") == {("k1", 3, 1.5)}
-    assert left_out(labels) == {intake.AMBIGUOUS: 1}
+    assert excluded(labels) == {intake.AMBIGUOUS: 1}
 
 
-def test_a_pair_shuffled_in_an_unknown_way_is_not_guessed(project, left_out):
+def test_a_pair_shuffled_in_an_unknown_way_is_not_guessed(project, excluded):
     order = {"k1": {"better": ["x"]}}
     path = project(
         "ann",
         {"k1": {"better": {"selection": "A"}}, "k2": {"better": {"selection": "B"}}},
         instance_id_to_presentation_order=order,
     )
-    assert left_out(assay.read(path)) == {potato.SHUFFLED: 1}
+    assert excluded(assay.read(path)) == {potato.SHUFFLED: 1}
 
 
 def test_exports(put, answers):

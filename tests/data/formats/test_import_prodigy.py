@@ -24,7 +24,7 @@ def choice(key, who, accept, answer="accept", time=0, options=("a", "b", "c")):
     }
 
 
-def test_choices(put, answers, left_out):
+def test_choices(put, answers, excluded):
     path = put(
         "choices.jsonl",
         [
@@ -39,7 +39,7 @@ def test_choices(put, answers, left_out):
     )
     labels = assay.read(path, item="key", dataset="my-set", question="kind")
     assert answers(labels) == {("q1", "ann", "kind", "c"), ("q1", "bob", "kind", "b")}
-    assert left_out(labels) == {
+    assert excluded(labels) == {
         intake.SKIPPED: 1,
         prodigy.BAD_TASK: 1,
         intake.EMPTY: 1,

@@ -63,7 +63,7 @@ def test_several_exports_of_a_platform(put):
     labels = assay.read([one, two], item="key", scale="1-5")
     assert labels.n_items == 2
     assert labels.reading.rows == 4
-    assert [reason for reason, _ in labels.reading.left_out] == [
+    assert [e.reason for e in labels.reading.exclusions] == [
         f"skipped by the annotator ({one})",
         f"skipped by the annotator ({two})",
     ]

@@ -26,7 +26,7 @@ class Rows:
     judges : tuple of str or None
         The annotators that the format itself marks as models; None where it does not say.
     reading : Reading
-        What was read, left out and assumed so far.
+        What was read, excluded and assumed so far.
     scales : mapping of criterion to Scale, or None
         What a platform's own configuration says a label may be (under ``None`` where there is only one
         question); it is offered, and what the user says goes before it. None where the file is of no platform.

@@ -96,9 +96,9 @@ class _Dataset:
         suggested = dict(_suggestions(record))
         for question, user, status, value in _responses(record):
             if user is None:
-                self.intake.leave_out(UNKNOWN_ANNOTATOR)
+                self.intake.exclude(UNKNOWN_ANNOTATOR)
             elif status in ("draft", "discarded"):
-                self.intake.leave_out(DRAFT if status == "draft" else DISCARDED)
+                self.intake.exclude(DRAFT if status == "draft" else DISCARDED)
             else:
                 about = {"suggestion_shown": question in suggested}
                 self.add(name, self.users.get(user, user), question, value, where, "human", about)
@@ -108,11 +108,11 @@ class _Dataset:
     def add(self, item: str, who: str, question: str, value: Any, where: str, kind: str, about: dict[str, Any]) -> None:
         """One answer; lists become one label, in their order for a ranking."""
         if isinstance(value, list) and any(isinstance(v, dict) for v in value):
-            return self.intake.leave_out("spans in a text: not a label of the whole item")
+            return self.intake.exclude("spans in a text: not a label of the whole item")
         if isinstance(value, list):
             value = RANKING.join(map(str, value)) if question in self.rankings else set_of(value)
         if value is None or value == "":
-            return self.intake.leave_out(EMPTY)
+            return self.intake.exclude(EMPTY)
         self.intake.answers.append(Answer(item, who, where, value, question, kind, about=about))
         return None
 

@@ -124,9 +124,10 @@ def _as_text(table: pl.DataFrame, path: Path) -> pl.DataFrame:
 def import_counts(reading: Reading, used: int) -> pl.DataFrame:
     """What became of every row that was read: columns ``what`` and ``rows``.
 
-    The rows used and the rows left out, by reason, add up to the rows read.
+    The rows used and the rows excluded, by reason, add up to the rows read.
     """
-    found = [("read", reading.rows), ("used", used), *((f"left out: {why}", n) for why, n in reading.left_out)]
+    excluded = [(f"excluded: {e.reason}", e.count) for e in reading.exclusions]
+    found = [("read", reading.rows), ("used", used), *excluded]
     return pl.DataFrame(found, schema={"what": pl.String, "rows": pl.Int64}, orient="row")
 
 

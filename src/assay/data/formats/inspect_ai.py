@@ -64,7 +64,7 @@ def read_inspect(
         if with_model:
             name = f"{name}@{spec.get('model')}"
         if sample.get("error"):
-            intake.leave_out(FAILED)
+            intake.exclude(FAILED)
         intake.item(name, _about(sample, metadata, spec))
         for scorer, score in (sample.get("scores") or {}).items():
             history = score.get("history") or []
@@ -92,9 +92,9 @@ def _add(intake: Intake, scorer: str, value: Any, base: Answer, changes: int) ->
         if isinstance(one, bool):
             one = str(one).lower()
         if one is None or isinstance(one, list | dict) or one == "":
-            intake.leave_out(EMPTY)
+            intake.exclude(EMPTY)
         elif isinstance(one, float) and math.isnan(one):
-            intake.leave_out(UNSCORED)
+            intake.exclude(UNSCORED)
         else:
             about = {"edited": changes > 1}
             intake.answers.append(replace(base, label=one, criterion=criterion, about=about))

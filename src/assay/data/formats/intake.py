@@ -1,7 +1,7 @@
 """What every importer of a platform's export has in common: answers in, `Rows` out, nothing lost on the way.
 
 An importer walks through its file and tells an `Intake` of each thing it meets: an answer, or the reason
-why something is not one. So ``rows read == labels used + rows left out`` holds for every format, and the
+why something is not one. So ``rows read == labels used + rows excluded`` holds for every format, and the
 words of the reasons are the same everywhere.
 """
 
@@ -68,14 +68,14 @@ class Intake:
     def __init__(self, source: Path) -> None:
         self.source = str(source)
         self.answers: list[Answer] = []
-        self.left_out: Counter[str] = Counter()
+        self.excluded: Counter[str] = Counter()
         self.notes: list[str] = []
         self.items: dict[str, dict[str, Any]] = {}
         self.scales: dict[str | None, Scale] = {}
 
-    def leave_out(self, reason: str, rows: int = 1) -> None:
+    def exclude(self, reason: str, rows: int = 1) -> None:
         """Count what was read and is not a label."""
-        self.left_out[reason] += rows
+        self.excluded[reason] += rows
 
     def note(self, *notes: str) -> None:
         """Say a thing that the user should know, once."""
@@ -97,16 +97,18 @@ class Intake:
         texts : bool
             The file writes numbers as text: a question whose answers are all numbers is numeric.
         """
-        read = len(self.answers) + self.left_out.total()
+        read = len(self.answers) + self.excluded.total()
         questions = {a.criterion for a in self.answers if a.criterion is not None}
         self._take_out_superseded()
         if criteria is not None:
             self._keep(criteria, questions)
         if not self.answers:
-            why = "; ".join(f"{counted(n, 'row')}: {reason}" for reason, n in self.left_out.items())
+            why = "; ".join(f"{counted(n, 'row')}: {reason}" for reason, n in self.excluded.items())
             raise DataError(f"{self.source} holds no answers ({why or 'nothing in it is one'})")
         labels = self._columns(texts)
-        reading = Reading(self.source, read, tuple(self.left_out.items()), tuple(self.notes))
+        reading = Reading(self.source, read, notes=tuple(self.notes))
+        for reason, rows in self.excluded.items():
+            reading = reading.without(reason, rows)
         criterion = {a.criterion for a in self.answers}
         return Rows(
             labels,
@@ -121,7 +123,7 @@ class Intake:
                 raise DataError(unknown("question", name, natural(questions), self.source))
         kept = [a for a in self.answers if a.criterion in criteria]
         if len(kept) < len(self.answers):
-            self.leave_out(NOT_ASKED_FOR, len(self.answers) - len(kept))
+            self.exclude(NOT_ASKED_FOR, len(self.answers) - len(kept))
         self.answers = kept
 
     def _take_out_superseded(self) -> None:
@@ -137,7 +139,7 @@ class Intake:
             if i == last or (a.submission is not None and a.submission == self.answers[last].submission):
                 kept.append(a)
             else:
-                self.leave_out(SUPERSEDED)
+                self.exclude(SUPERSEDED)
         self.answers = kept
 
     def _columns(self, texts: bool) -> pl.DataFrame:

@@ -29,7 +29,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     reading = Reading(
         f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
         sum(p.reading.rows for p in parts),
-        tuple((f"{reason} ({p.reading.source})", n) for p in parts for reason, n in p.reading.left_out),
+        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
         tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
     )
     judges = [j for p in parts for j in p.judges or ()]

@@ -168,7 +168,7 @@ class _Export:
         for annotation in task.get("annotations") or ():
             self.annotation(annotation, task, name, data)
         for _ in task.get("drafts") or ():
-            self.intake.leave_out(DRAFT)
+            self.intake.exclude(DRAFT)
         for prediction in task.get("predictions") or ():
             if not isinstance(prediction, dict):
                 self.prediction_ids += 1
@@ -182,11 +182,11 @@ class _Export:
         result = made.get("result") or []
         who = self.person(made.get("completed_by"))
         if made.get("was_cancelled"):
-            return self.intake.leave_out(SKIPPED)
+            return self.intake.exclude(SKIPPED)
         if not result:
-            return self.intake.leave_out(EMPTY)
+            return self.intake.exclude(EMPTY)
         if who is None:
-            return self.intake.leave_out(UNKNOWN_ANNOTATOR, len(result))
+            return self.intake.exclude(UNKNOWN_ANNOTATOR, len(result))
         author = made.get("completed_by")
         author = author.get("id") if isinstance(author, dict) else author
         self.edited += made.get("updated_by") not in (None, author)
@@ -206,7 +206,7 @@ class _Export:
     def prediction(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
         """One prediction, as a judge's answers."""
         if not made.get("result"):
-            return self.intake.leave_out(EMPTY)
+            return self.intake.exclude(EMPTY)
         judge = str(made.get("model_version") or "prediction")
         base = Answer(
             name,
@@ -225,7 +225,7 @@ class _Export:
         """An answer for each control of one annotation or prediction."""
         for control, kind, raw in _controls(result):
             if raw is None and kind != "pairwise":
-                self.intake.leave_out(f"'{kind}': not a label of the whole item")
+                self.intake.exclude(f"'{kind}': not a label of the whole item")
             else:
                 self.answer(control, kind, raw, base, about, data)
 
@@ -246,7 +246,7 @@ class _Export:
         if shown is not None:
             self.intake.item(base.item, members(shown))
         if label is None:
-            return self.intake.leave_out(AMBIGUOUS)
+            return self.intake.exclude(AMBIGUOUS)
         self.intake.answers.append(replace(base, label=label, criterion=control, about=extra))
         return None
 
@@ -275,11 +275,11 @@ class _Export:
             given = {c: row[c] for c in answers if _is_answer(row.get(c), kinds.get(c))}
             who = self.person(row.get("annotator"))
             if row.get("annotation_id") in (None, ""):
-                self.intake.leave_out(NOBODY)
+                self.intake.exclude(NOBODY)
             elif not given:
-                self.intake.leave_out(EMPTY)
+                self.intake.exclude(EMPTY)
             elif who is None:
-                self.intake.leave_out(UNKNOWN_ANNOTATOR, len(given))
+                self.intake.exclude(UNKNOWN_ANNOTATOR, len(given))
             else:
                 base = Answer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
                 about = {"seconds": _seconds(row.get("lead_time"))}

@@ -84,7 +84,7 @@ def _trace(intake: Intake, row: Mapping[str, Any], item: str | None, judge: str 
     for one in parsed(row.get("assessments")) or ():
         found = _assessment(one, judge)
         if isinstance(found, str):
-            intake.leave_out(found)
+            intake.exclude(found)
         else:
             who, kind, criterion, label = found
             time = one.get("last_update_time") or one.get("create_time") or one.get("create_time_ms")
@@ -150,7 +150,7 @@ def _scores(
         for metric, column in judged.items():
             label = row.get(column)
             if label is None or label == "" or label != label:
-                intake.leave_out(UNSCORED)
+                intake.exclude(UNSCORED)
             else:
                 label = str(label).lower() if isinstance(label, bool) else label
                 intake.answers.append(Answer(name, judge, where, label, metric, "judge"))

@@ -66,7 +66,7 @@ def read_mturk(
         inputs = {c[6:]: html.unescape(v) for c, v in row.items() if c.startswith("Input.") and v is not None}
         status = row.get("AssignmentStatus")
         if status == "Rejected" and not rejected:
-            intake.leave_out(REJECTED, max(1, sum(v is not None for v in answers.values())))
+            intake.exclude(REJECTED, max(1, sum(v is not None for v in answers.values())))
             continue
         name = own_id(item, {**inputs, **row}, f"{path}, {where}")
         if name is None:
@@ -82,7 +82,7 @@ def read_mturk(
         )
         for question, value in answers.items():
             if value is None:
-                intake.leave_out(EMPTY)
+                intake.exclude(EMPTY)
             else:
                 _add(
                     intake,

@@ -77,11 +77,11 @@ class _Project:
         """Everything that one user said of one item."""
         changes, order = about.pop("changes", ()), about.pop("order", {})
         if not labels:
-            self.intake.leave_out(EMPTY)
+            self.intake.exclude(EMPTY)
         for schema, given in labels.items():
             triads = parsed(next(iter(given.values()), None))
             if not given or ("selection" in given and schema in order):
-                self.intake.leave_out(SHUFFLED if given else EMPTY)
+                self.intake.exclude(SHUFFLED if given else EMPTY)
             elif "selection" in given:
                 self.intake.scales[schema] = Preference()
                 label, position = self.preferred(item, schema, str(given["selection"]))
@@ -101,7 +101,7 @@ class _Project:
     def add(self, user: str, item: str, schema: str, label: Any, about: dict[str, Any]) -> None:
         """One answer, or a count where what was chosen cannot be told."""
         if label is None:
-            self.intake.leave_out(AMBIGUOUS)
+            self.intake.exclude(AMBIGUOUS)
         else:
             self.intake.answers.append(Answer(item, user, f"{user}: {item}", label, schema, about=about))
 

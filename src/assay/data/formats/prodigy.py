@@ -61,12 +61,12 @@ def read_prodigy(
             intake.note("items are named by the hash of their input; name your own field with item=...")
         found = _answer(task, question)
         if isinstance(found, str):
-            intake.leave_out(found)
+            intake.exclude(found)
             continue
         criterion, label, about = found
         who = _annotator(task, dataset)
         if who is None:
-            intake.leave_out(UNKNOWN_ANNOTATOR)
+            intake.exclude(UNKNOWN_ANNOTATOR)
             continue
         if "options" in task:
             options.update(dict.fromkeys(o["id"] for o in task["options"]))

@@ -80,12 +80,12 @@ def read_promptfoo(
         intake.item(name, _about(result, fields, test))
         grading = result.get("gradingResult")
         if not grading:
-            intake.leave_out(NO_OUTPUT if result.get("error") else EMPTY)
+            intake.exclude(NO_OUTPUT if result.get("error") else EMPTY)
             continue
         for criterion, component in _components(grading):
             found = _answer(component, value, grader or "promptfoo grader")
             if isinstance(found, str):
-                intake.leave_out(found)
+                intake.exclude(found)
                 continue
             who, kind, label = found
             asked[name, who, criterion] += 1

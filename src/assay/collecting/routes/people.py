@@ -1,0 +1,244 @@
+"""The routes of the people who answer: from their link to their last answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from assay.collecting import answers
+from assay.collecting.answers import (
+    LONGEST_WORDS,
+    InvalidAnswerError,
+    NewerAnswerError,
+    Submission,
+    UnknownTaskError,
+)
+from assay.collecting.assignment import End, Held, progress
+from assay.collecting.pages import image_of, pages_of
+from assay.collecting.routes.common import (
+    BIGGEST,
+    PERSON_COOKIE,
+    AppState,
+    Id,
+    Invited,
+    Participant,
+    Refused,
+    Shared,
+    person,
+    person_of,
+)
+from assay.study.store import people as store_people
+from assay.study.store.people import Person
+
+_IMAGES = {
+    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
+    **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
+}
+"""Kinds of images that cannot hold a script."""
+
+_ENDS = {
+    "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
+    "paused": ("The study is paused", "Everything that you answered is saved. Come back to this link later."),
+    "later": (
+        "Session {number} of {of} is done",
+        "Everything is saved. The next session opens on {when}; come back to this link then.",
+    ),
+    "empty": (
+        "Nothing is free for you now",
+        "Others are at work on the items that remain. Look again after {when}: what they leave comes to you.",
+    ),
+}
+"""Why there is nothing further: title and text."""
+
+router = APIRouter()
+
+
+# -- what a browser sends -------------------------------------------------------------------------
+
+_Said = Annotated[
+    str,
+    BeforeValidator(lambda said: answers.clean(said) if isinstance(said, str) else said),
+    Field(max_length=LONGEST_WORDS),
+]
+"""Words of a person; a character that a field's end cut in two does not keep the rest from being saved."""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnswerBody(_Body):
+    """An answer as the browser sends it."""
+
+    task: Id
+    key: str = Field(min_length=8, max_length=100, pattern=r"^[\w.:-]+$")
+    revision: int = Field(ge=0, le=BIGGEST)
+    labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
+    """Any value: the question's scale says, in its own words, what is not an answer."""
+    skip: _Said | None = None
+    comment: _Said = ""
+    flag: _Said = ""
+    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+
+
+class DraftBody(_Body):
+    """What is half written: whatever the script wants to have back."""
+
+    revision: int = Field(ge=0, le=BIGGEST)
+    body: dict[str, Any]
+
+
+# -- coming in --------------------------------------------------------------------------------------
+
+
+@router.get("/", dependencies=[Depends(person)])
+def start() -> Response:
+    """On to the work."""
+    return RedirectResponse("/work", 303)
+
+
+@router.get("/join/{token}")
+def join(token: str, state: Shared) -> Response:
+    """The personal link: what it opens stays open in this browser."""
+    person_of(state, token)
+    return state.admit("/work", PERSON_COOKIE, token)
+
+
+@router.get("/consent", dependencies=[Depends(person)])
+def consent(state: Shared) -> Response:
+    """What the study is about, to be agreed to."""
+    return state.page("consent.html", text=state.design.people.consent)
+
+
+@router.post("/consent")
+def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
+    """Agree to take part."""
+    store_people.consent(state.store, person.name, state.design.consent_digest())
+    return RedirectResponse("/work", 303)
+
+
+# -- answering --------------------------------------------------------------------------------------
+
+
+@router.get("/work")
+def work(person: Invited, state: Shared) -> Response:
+    """The current page, and those held behind it."""
+    return _work(state, person, None)
+
+
+@router.get("/work/{number}")
+def work_page(number: Id, person: Invited, state: Shared) -> Response:
+    """One page of the person's, and those held behind it."""
+    return _work(state, person, number)
+
+
+@router.get("/pages")
+def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared) -> Response:
+    """The pages that follow one, for the page's script."""
+    held = state.assigner.hold(person, after, state.design.people.ahead)
+    found = [
+        {"number": one.number, "html": state.html("page.html", page=one)}
+        for one in pages_of(state.design, person, held.pages)
+    ]
+    end = _end(held)
+    if end is not None:
+        end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
+    content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
+    return JSONResponse(content | {"person": state.name_in_browser(person)})
+
+
+@router.post("/answers")
+def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
+    """Save an answer; what comes back says whether it is in the store."""
+    try:
+        saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
+    except UnknownTaskError:
+        raise _no_such_item() from None
+    except NewerAnswerError as error:
+        (now,) = pages_of(state.design, person, [error.page])
+        html = state.html("page.html", page=now)
+        content = {"error": "newer", "message": str(error), "revision": error.revision, "html": html}
+        return JSONResponse(content, 409)
+    except InvalidAnswerError as error:
+        return JSONResponse({"error": "invalid", "message": str(error), "questions": error.questions}, 422)
+    return JSONResponse({"saved": True, **vars(saved)})
+
+
+@router.put("/drafts/{task}")
+def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
+    """Keep what is half written."""
+    try:
+        kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.cleaned(body.body))
+    except UnknownTaskError:
+        raise _no_such_item() from None
+    return Response(status_code=204 if kept else 409)
+
+
+@router.get("/images/{task}/{number}")
+def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
+    """An image of an item before this person."""
+    path = image_of(state.design, person, task, number)
+    if path is None or path.suffix.lower() not in _IMAGES:
+        raise HTTPException(404, "No such image.")
+    # The file's own name stays here: it may tell who made the image.
+    return Response(path.read_bytes(), media_type=_IMAGES[path.suffix.lower()])
+
+
+# -- parts of them ----------------------------------------------------------------------------------
+
+
+def _work(state: AppState, person: Person, number: int | None) -> Response:
+    """The page of a number, or the current one; first what is to be agreed to."""
+    if not state.has_agreed(person):
+        return RedirectResponse("/consent", 303)
+    people = state.design.people
+    held = state.assigner.hold(person, 0 if number is None else number - 1, people.ahead + 1)
+    numbers = list(held.pages)
+    if number is not None and number not in numbers:
+        numbers.insert(0, number)
+    found = pages_of(state.design, person, numbers)
+    if number is not None and (not found or found[0].number != number):
+        raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
+    return state.page(
+        "work.html",
+        instructions=people.instructions,
+        page=found[0] if found else None,
+        further=found[1:],
+        end=None if found else _end(held),
+        progress=_progress(state, person, held),
+        session=_session(held) if held.session.of > 1 else None,
+        settings={
+            "idle": people.idle,
+            "skip_reasons": list(people.skip_reasons),
+            "person": state.name_in_browser(person),
+            "ahead": people.ahead,
+        },
+    )
+
+
+def _progress(state: AppState, person: Person, held: Held) -> dict[str, int | None]:
+    with state.store.reading() as db:
+        return progress(state.design, db, person, held.session)
+
+
+def _session(held: Held) -> dict[str, Any]:
+    return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
+
+
+def _end(held: Held) -> dict[str, str] | None:
+    """Why there is nothing further, in words."""
+    end: End | None = held.end
+    if end is None:
+        return None
+    title, text = _ENDS[end.kind]
+    when = "" if end.opens_at is None else time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(end.opens_at))
+    title = title.format(number=held.session.number, of=held.session.of)
+    return {"kind": end.kind, "title": title, "text": text.format(when=when)}
+
+
+def _no_such_item() -> Refused:
+    return Refused(404, "There is no such item", "This item is not one of yours.", error="unknown")

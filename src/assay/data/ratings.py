@@ -1,0 +1,338 @@
+"""From the one table to the arrays that formulas speak of: once, for every question.
+
+`Ratings` holds the labels of one question: who answered, on which scale, in memory or in chunks of a folder. Whoever
+needs sums over items asks for `Ratings.sums` (of statistics with moments) or `Ratings.add_up` (of anything that is
+summed); labels come a bounded number at a time, whole items together, and the units that are resampled are decided
+here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.chunks import Chunks
+from assay.data.clusters import cluster_codes
+from assay.data.scales import Scale
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.estimation.resampling import Sums, Units, sum_pieces
+from assay.estimation.result import Exclusion, fingerprint_with
+from assay.estimation.statistic import Floats, Ints, Together, add_rows
+
+CELLS = 2**24
+"""Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
+
+Found = TypeVar("Found")
+
+
+class Summed(Protocol):
+    """A statistic of summed moments of the labels of items."""
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item adds: (items, k)."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Labels of one question, as formulas take them.
+
+    Attributes
+    ----------
+    source : Answers or Chunks
+        The labels: in memory, or in a folder that is read piece by piece.
+    annotators : tuple of str
+        In the order of the codes.
+    humans, judges : tuple of str
+        Which of them are people and which are models.
+    scale : Scale
+        What a label may be.
+    n_items, n_labels : int
+        Items with a label, and labels.
+    fingerprint : str
+        Of the labels and of every column that was used.
+    repeats : str
+        What repeated answers stand for; ``error`` where there are none.
+    clusters : (items,) int or None
+        Items that are resampled together, and the column that says so.
+    facets : mapping of column to (items,) int
+        Codes of further columns of the items: the facets of a design.
+    exclusions, notes
+        What does not count and what was decided on the way.
+    """
+
+    source: Answers | Chunks
+    annotators: tuple[str, ...]
+    humans: tuple[str, ...]
+    judges: tuple[str, ...]
+    scale: Scale
+    n_items: int
+    n_labels: int
+    fingerprint: str
+    repeats: Repeats = "error"
+    clusters: Ints | None = None
+    cluster_name: str | None = None
+    facets: Mapping[str, Ints] = field(default_factory=dict)
+    exclusions: tuple[Exclusion, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        labels: Annotations | Chunks,
+        annotators: Sequence[str] | None = None,
+        *,
+        repeats: Repeats = "error",
+        clusters: str | None = None,
+        facets: Sequence[str] = (),
+    ) -> Ratings:
+        """The labels of a table with one criterion, of all annotators or of those named, in that order.
+
+        Raises
+        ------
+        DataError
+            For an annotator or a column that is not there, and for items without a cluster.
+        DesignError
+            For several criteria, repeats that nobody decided about, clusters of a folder in chunks.
+        """
+        if isinstance(labels, Chunks):
+            if clusters is not None or facets:
+                raise DesignError("clusters need the whole table in memory; chunks are resampled by item")
+            chosen = labels if annotators is None else labels.only(annotators)
+            return cls(
+                chosen, chosen.annotators, chosen.humans, tuple(j for j in chosen.judges if j in chosen.annotators),
+                chosen.scale, chosen.n_items, chosen.n_labels, chosen.fingerprint,
+            )  # fmt: skip
+        if annotators is not None:
+            labels = labels.where(annotator=list(annotators))
+        repeated = labels.has_repeats
+        fingerprint = labels.fingerprint
+        labels = labels.resolve_repeats(repeats)
+        answers = labels.answers()
+        if annotators is not None and tuple(annotators) != answers.annotators:
+            answers = choose(answers, tuple(annotators))
+        named = {name: cluster_codes(labels, name) for name in (*facets, *([clusters] if clusters is not None else []))}
+        return cls(
+            source=answers,
+            annotators=answers.annotators,
+            humans=labels.humans,
+            judges=labels.judges,
+            scale=labels.scale,
+            n_items=len(answers.items),
+            n_labels=len(answers),
+            fingerprint=fingerprint_with(fingerprint, **{name: codes.tobytes() for name, codes in named.items()}),
+            repeats=repeats if repeated else "error",
+            clusters=None if clusters is None else named[clusters],
+            cluster_name=clusters,
+            facets={name: named[name] for name in facets},
+            notes=(f"repeated answers: {repeats}",) if repeated else (),
+        )
+
+    def at_least(self, n: int, question: str) -> Ratings:
+        """The same ratings, where there are so many annotators.
+
+        Raises
+        ------
+        DesignError
+            Where there are fewer.
+        """
+        if len(self.annotators) < n:
+            raise DesignError(
+                f"{question} needs {n} annotators; the table has {len(self.annotators)} "
+                f"({listing(self.annotators) or 'none'})"
+            )
+        return self
+
+    # -- what formulas need to know ---------------------------------------------------------------
+
+    @property
+    def in_chunks(self) -> bool:
+        """Whether the labels come in pieces of a folder."""
+        return isinstance(self.source, Chunks)
+
+    @property
+    def answers(self) -> Answers:
+        """The labels in memory.
+
+        Raises
+        ------
+        DesignError
+            Where they come in chunks.
+        """
+        if isinstance(self.source, Chunks):
+            raise DesignError("this needs all labels in memory; read a part of the folder with assay.read")
+        return self.source
+
+    @cached_property
+    def categories(self) -> Floats:
+        """The numbers that a label may be, on the whole scale, lowest first.
+
+        Raises
+        ------
+        DesignError
+            Where the scale does not list its labels.
+        """
+        if self.scale.categories is not None:
+            numbers = self.scale.numeric or self.scale.kind == "preference"
+            return np.array(self.scale.categories if numbers else range(len(self.scale.categories)), dtype=float)
+        if self.scale.kind == "nominal":
+            return np.arange(len(self.source.categories or ()), dtype=float)
+        raise DesignError(
+            f"this coefficient counts categories, and labels on '{self.scale.spec}' have none; give the table a "
+            "scale of whole numbers or categories (scale=assay.Ordinal(...)), or take a coefficient for numbers"
+        )
+
+    @cached_property
+    def values(self) -> Floats:
+        """The categories of the scale or, where it lists none, the different labels seen, lowest first."""
+        if self.scale.categories is not None or self.scale.kind == "nominal":
+            return self.categories
+        if isinstance(self.source, Chunks):
+            return self.source.values
+        return np.unique(self.source.value)
+
+    @cached_property
+    def centre(self) -> float:
+        """A number in the midst of the labels, to be subtracted before squares are summed."""
+        if self.scale.bounds is not None:
+            return sum(self.scale.bounds) / 2
+        return self.source.mean if isinstance(self.source, Chunks) else float(self.source.value.mean())
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every annotator answered every item."""
+        return self.n_labels == self.n_items * len(self.annotators)
+
+    @cached_property
+    def joint(self) -> Ints:
+        """Items that each two annotators both answered: (annotators, annotators); in memory only."""
+        cells = np.zeros((self.n_items, len(self.annotators)), dtype=np.float32)
+        cells[self.answers.item, self.answers.annotator] = 1
+        return np.asarray(np.rint(cells.T @ cells), dtype=np.int64)
+
+    # -- the same labels, otherwise -----------------------------------------------------------------
+
+    def only(self, names: tuple[str, ...]) -> Ratings:
+        """The labels of some annotators, in that order; the items stay."""
+        kept = choose(self.answers, names)
+        return replace(self, source=kept, annotators=names, n_labels=len(kept))
+
+    def with_answers(self, answers: Answers, scale: Scale | None = None) -> Ratings:
+        """Other labels of the same items: a consensus."""
+        return replace(
+            self, source=answers, annotators=answers.annotators, n_labels=len(answers), scale=scale or self.scale
+        )  # fmt: skip
+
+    # -- summing ------------------------------------------------------------------------------------
+
+    def slices(self, width: int) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """The labels by whole items: how to get each piece, its first item and the one after its last.
+
+        In memory a piece has so many items that ``width`` numbers for each fit into `CELLS`. A chunk of a folder is
+        one piece, which whoever reads it cuts in the same way (`cut`).
+        """
+        if isinstance(self.source, Chunks):
+            yield from self.source.pieces()
+            return
+        for piece, start in cut(self.source, width):
+            yield partial(_same, piece), start, start + len(piece.items)
+
+    def add_up(self, reduce: Callable[[Answers, Ints], Floats], units: Units, width: int) -> Floats:
+        """What ``reduce(labels, unit of each item)`` says of each slice of whole items, added up.
+
+        Slices run through joblib, on all cores or a cluster where the caller has set that up; only sums travel.
+        """
+        return sum_pieces(
+            partial(_reduced, read, units.of_item[first:last], reduce, width)
+            for read, first, last in self.slices(width)
+        )  # fmt: skip
+
+    def sums(self, *statistics: Summed) -> Sums:
+        """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
+        widths = tuple(s.width for s in statistics)
+        units = Units.of(self.n_items, self.clusters, width=sum(widths))
+        # Every label of an item meets every other where pairs of labels are taken.
+        pairs = (self.n_labels / max(self.n_items, 1)) ** 2
+        work = sum(s.width * (pairs if getattr(s, "of_label_pairs", False) else 1) for s in statistics)
+        found = self.add_up(partial(_counted, statistics, units.n), units, int(work))
+        moments, used = np.split(found, [sum(widths)], axis=1)
+        joint = statistics[0] if len(statistics) == 1 else Together(statistics, widths)
+        return Sums(joint, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
+
+
+# -- pieces -----------------------------------------------------------------------------------------
+
+
+def cut(answers: Answers, width: int) -> Iterator[tuple[Answers, int]]:
+    """Labels by whole items, so many that ``width`` numbers an item fit into `CELLS`; and each piece's first item."""
+    n_items = len(answers.items)
+    rows = max(1, CELLS // max(width, 1))
+    if rows >= n_items:
+        yield answers, 0
+        return
+    edges = np.searchsorted(answers.item, np.arange(0, n_items + rows, rows))
+    for start, first, last in zip(range(0, n_items, rows), edges, edges[1:], strict=False):
+        yield _slice(answers, start, min(start + rows, n_items), int(first), int(last)), start
+
+
+def choose(answers: Answers, names: tuple[str, ...]) -> Answers:
+    """The labels of some annotators, in that order; the items stay."""
+    code = np.full(len(answers.annotators), -1)
+    for name in names:
+        if name not in answers.annotators:
+            raise DataError(unknown("annotator", name, answers.annotators))
+    code[[answers.annotators.index(name) for name in names]] = range(len(names))
+    kept = answers.select(code[answers.annotator] >= 0)
+    return in_order(replace(kept, annotator=code[kept.annotator], annotators=names))
+
+
+def in_order(answers: Answers) -> Answers:
+    """Sorted by item, then annotator."""
+    order = np.lexsort((answers.annotator, answers.item))
+    return replace(
+        answers, item=answers.item[order], annotator=answers.annotator[order], value=answers.value[order]
+    )  # fmt: skip
+
+
+def _reduced(
+    read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers, Ints], Floats], width: int
+) -> Floats:  # fmt: skip
+    total: Floats | None = None
+    for piece, start in cut(read(), width):
+        part = reduce(piece, unit[start : start + len(piece.items)])
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _counted(statistics: tuple[Summed, ...], n_units: int, data: Answers, unit: Ints) -> Floats:
+    """The moments of all, and whether there are any of each, summed into units."""
+    parts = [s.moments(data) for s in statistics]
+    rows = np.concatenate([*parts, *((p != 0).any(axis=1, keepdims=True) for p in parts)], axis=1)
+    return add_rows(rows, unit, n_units)
+
+
+def _same(answers: Answers) -> Answers:
+    return answers
+
+
+def _slice(answers: Answers, start: int, stop: int, first: int, last: int) -> Answers:
+    """The items from ``start`` to ``stop``, whose labels are ``first`` to ``last``."""
+    return replace(
+        answers,
+        item=answers.item[first:last] - start,
+        annotator=answers.annotator[first:last],
+        value=answers.value[first:last],
+        items=answers.items[start:stop],
+    )

@@ -1,0 +1,204 @@
+"""Win counts of judges against each annotator, piece by piece, and what the test makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from assay.data.annotations import Answers
+from assay.estimation.intervals import Estimates
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Exclusion
+from assay.estimation.statistic import Floats, Ints
+from assay.replacement import decision
+from assay.replacement.alignment import Panel
+from assay.replacement.panel import AltTestTable, Comparisons, Rule, labels_of
+from assay.statistics.wins import AdvantageProbability
+
+OPTIMAL = -1
+"""The code of the optimal judge of theorem 1, who is in no table."""
+
+FACTS = ("few", "missing", "unasked", "items", "labels")
+"""What is counted besides wins: items without enough people, without the judge, without people; what was compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """One judge against the annotators of a table, summed over items.
+
+    Attributes
+    ----------
+    table : AltTestTable
+    name : str
+    code : int
+        The judge's position among the annotators, or `OPTIMAL`.
+    by_unit : (units, humans, classes, 3) float
+        Wins, ties and losses by unit that is resampled; one unit where no interval is wanted.
+    facts : (5,) int
+        See `FACTS`.
+    """
+
+    table: AltTestTable
+    name: str
+    code: int
+    by_unit: Floats
+    facts: Ints
+
+    @cached_property
+    def all_counts(self) -> Floats:
+        """Wins, ties and losses over each annotator: (humans, classes, 3)."""
+        return np.asarray(self.by_unit.sum(axis=0))
+
+    @cached_property
+    def n(self) -> Ints:
+        """Comparable items of each annotator: (humans,)."""
+        return np.asarray(np.rint(self.all_counts.sum(axis=(1, 2))), dtype=np.int64)
+
+    @cached_property
+    def tested(self) -> Ints:
+        """The annotators that have enough items: (m,)."""
+        return np.flatnonzero(self.n >= max(self.table.settings.min_items, 2))
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Wins, ties and losses over those who are tested: (m, classes, 3)."""
+        return self.all_counts if len(self.tested) == len(self.n) else self.all_counts[self.tested]
+
+    @cached_property
+    def units(self) -> Floats:
+        """Win counts of each unit that is resampled: (units, m · classes · 3)."""
+        kept = self.by_unit if len(self.tested) == len(self.n) else self.by_unit[:, self.tested]
+        return kept.reshape(len(kept), -1)
+
+    @cached_property
+    def n_labels(self) -> int:
+        """Human labels that are compared, of those who are tested."""
+        return int(self.n[self.tested].sum())
+
+    @cached_property
+    def n_items(self) -> int:
+        """Items on which somebody who is tested is compared."""
+        if len(self.tested) == np.count_nonzero(self.n):
+            return int(self.facts[FACTS.index("items")])
+        if not len(self.tested):
+            return 0
+        compared = self.compared
+        mine = np.isin(compared.panel.annotator[compared.row], self.tested)
+        return int(np.count_nonzero(np.bincount(compared.panel.item[compared.row[mine]])))
+
+    @cached_property
+    def judge(self) -> Floats:
+        """The judge's label of each item, in memory: (items,)."""
+        if self.code == OPTIMAL:
+            return _optimal(self.table.rule, self.table.panel)
+        return labels_of(self.table.ratings.answers, self.code)
+
+    @cached_property
+    def compared(self) -> Comparisons:
+        """Every comparison, in memory: for curves, clusters and paired annotators."""
+        return self.table.rule.compare(self.table.panel, self.judge)
+
+    @cached_property
+    def clustering(self) -> decision.Clustering | None:
+        """What shared clusters take from the tests; None where items are independent."""
+        clusters = self.table.ratings.clusters
+        if clusters is None:
+            return None
+        compared = self.compared
+        position = np.full(len(self.table.humans), -1)
+        position[self.tested] = np.arange(len(self.tested))
+        used = compared.where(position[compared.panel.annotator[compared.row]] >= 0)
+        annotator = position[used.panel.annotator[used.row]]
+        n = self.counts.sum(axis=2)
+        with np.errstate(divide="ignore"):
+            by_class = np.where(n > 0, 1 / n, 0.0)[annotator]
+        weight = by_class[:, 0] if used.shares is None else (by_class * used.shares).sum(axis=1)
+        weight = weight / np.bincount(annotator, weight)[annotator]
+        mean, _, _ = decision.t_parts(self.counts)
+        influence = weight * (-used.sign - mean[annotator])
+        return decision.Clustering.of(self.counts, annotator, clusters[used.panel.item[used.row]], influence)
+
+    @cached_property
+    def decided(self) -> decision.Decision:
+        """The tests of all annotators together."""
+        s = self.table.settings
+        return decision.decide(self.counts, s.tolerance, s.fdr, s.test, self.clustering)
+
+    @property
+    def quality(self) -> Floats:
+        """Weight of each annotator that is tested: (m,)."""
+        return self.table.rule.quality[self.tested]
+
+    def estimate(self) -> Estimates | None:
+        """rho and every rho_f with their intervals; None where nobody can be tested."""
+        if not len(self.tested):
+            return None
+        statistic = AdvantageProbability(len(self.tested))
+        return estimate_sums(statistic, self.units, self.table.settings, unit=self.table.units.name)
+
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """Items and annotators that are not in the test, counted, with the reason."""
+        s = self.table.settings
+        few = "a label of one person only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
+        reasons = ("no reference label" if s.fixed_reference else few, "no label of the judge", "no human label")
+        found = [Exclusion("item", int(k), why) for k, why in zip(self.facts, reasons, strict=False) if k]
+        left = np.setdiff1d(np.arange(len(self.n)), self.tested)
+        if len(left):
+            names = tuple(f"{self.table.humans[j]} with {self.n[j]}" for j in left)
+            found.append(Exclusion("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
+        return tuple(found)
+
+
+def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]:
+    """The win counts of judges, by name and code, in one pass over the labels."""
+    codes = tuple(code for _, code in judges)
+    m, c = len(table.humans), table.n_classes
+    units = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
+    if table.settings.method != "none":
+        units = table.units
+    # The optimal judge draws tied majorities for all items at once.
+    whole = table.whole or OPTIMAL in codes
+    reduce = partial(_tally, table.rule, codes, table.panel if whole else None, units.n, c)
+    found = (
+        reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, table.width)
+    )  # fmt: skip
+    size = units.n * m * c * 3
+    by_judge = found[: len(codes) * size].reshape(len(codes), units.n, m, c, 3)
+    facts = np.rint(found[len(codes) * size :]).astype(np.int64).reshape(len(codes), len(FACTS))
+    return [Tally(table, name, code, by_judge[i], facts[i]) for i, (name, code) in enumerate(judges)]
+
+
+def _tally(
+    rule: Rule, codes: tuple[int, ...], whole: Panel | None, n_units: int, n_classes: int, answers: Answers, unit: Ints
+) -> Floats:  # fmt: skip
+    """Win counts by judge and unit, then the facts of each judge, as one flat array that can be added up."""
+    panel = rule.panel_of(answers) if whole is None else whole
+    m = panel.n_annotators
+    people = np.bincount(panel.item, minlength=panel.n_items)
+    labelled = people > 0
+    if panel.reference is None:
+        few = labelled & (people < rule.settings.min_humans)
+    else:
+        few = labelled & np.isnan(panel.reference)
+    counts, facts = [], []
+    for code in codes:
+        judge = _optimal(rule, panel) if code == OPTIMAL else labels_of(answers, code)
+        compared = rule.compare(panel, judge)
+        item = panel.item[compared.row]
+        group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
+        counts.append(compared.counts(group, n_units * m).reshape(-1))
+        unknown = np.isnan(judge)
+        there = np.zeros(panel.n_items, dtype=bool)
+        there[item] = True
+        each = (few, labelled & ~few & unknown, ~labelled & ~unknown, there)
+        facts.append([*(np.count_nonzero(f) for f in each), len(item)])
+    return np.concatenate([*counts, np.array(facts, dtype=float).ravel()])
+
+
+def _optimal(rule: Rule, panel: Panel) -> Floats:
+    labels = rule.score.optimal(panel, np.random.default_rng(rule.settings.seed))
+    assert labels is not None
+    return labels

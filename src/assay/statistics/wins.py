@@ -1,0 +1,122 @@
+"""How often a judge is closer to the others than each annotator is: wins, ties, losses, and what they add up to.
+
+Win counts are sums over items, so the advantage probabilities broadcast over leading axes: resamples, values of
+epsilon, sizes. With balancing weights (Calderon et al. 2025, appendix C.1) counts are kept by class of the majority
+label, because inverse probability weights make every mean a mean over classes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.estimation.statistic import Floats, Ints
+
+WIN, TIE, LOSS = 0, 1, 2
+
+
+def count_wins(sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None) -> Floats:
+    """Wins, ties and losses by group: (groups, classes, 3).
+
+    Parameters
+    ----------
+    sign : (n,) int
+        1 where the judge is closer, 0 for a tie, −1 where the annotator is.
+    group : (n,) int
+        Of each comparison.
+    shares : (n, classes) float, optional
+        Class of the majority label without the answer (C.1).
+    """
+    outcome = 1 - sign
+    if shares is None:
+        flat: Floats = np.bincount(group * 3 + outcome, minlength=n_groups * 3).astype(np.float64)
+        return flat.reshape(n_groups, 1, 3)
+    n_classes = shares.shape[1]
+    by_class = [np.bincount(group * 3 + outcome, shares[:, c], minlength=n_groups * 3) for c in range(n_classes)]
+    stacked: Floats = np.stack(by_class, axis=-1).astype(np.float64)
+    return stacked.reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
+
+
+def advantage(counts: Floats) -> tuple[Floats, Floats]:
+    """Advantage probabilities of judge and annotator, rho_f and rho_h (section 3.2, with C.1).
+
+    Parameters
+    ----------
+    counts : (..., annotators, classes, 3)
+        Wins, ties and losses of the judge; one class where labels are not balanced.
+
+    Returns
+    -------
+    rho_judge, rho_human : (..., annotators)
+        NaN where the annotator has no item. With several classes, the mean over the classes that occur.
+    """
+    n = counts.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        judge = (counts[..., WIN] + counts[..., TIE]) / n
+        human = (counts[..., LOSS] + counts[..., TIE]) / n
+        if counts.shape[-2] == 1:
+            return judge[..., 0], human[..., 0]
+        there = n > 0
+        classes = there.sum(axis=-1)
+        return (
+            np.where(there, judge, 0).sum(axis=-1) / classes,
+            np.where(there, human, 0).sum(axis=-1) / classes,
+        )
+
+
+def average_advantage(counts: Floats) -> Floats:
+    """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
+    judge, _ = advantage(counts)
+    there = ~np.isnan(judge)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class AdvantageProbability:
+    """rho and every rho_f from summed win counts (sections 3.2 and 3.4)."""
+
+    n_annotators: int
+
+    def value(self, sums: Floats) -> Floats:
+        """(..., annotators · classes · 3) -> (..., 1 + annotators)."""
+        counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
+        judge, _ = advantage(counts)
+        there = ~np.isnan(judge)
+        with np.errstate(invalid="ignore"):
+            average = np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1)
+        return np.concatenate([average[..., None], judge], axis=-1)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """rho and every rho_f of several judges, from win counts that stand side by side."""
+
+    n_annotators: tuple[int, ...]
+    widths: tuple[int, ...]
+
+    def value(self, sums: Floats) -> Floats:
+        """(..., all counts) -> (..., all values)."""
+        edges = np.cumsum([0, *self.widths])
+        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
+        return np.concatenate([AdvantageProbability(m).value(sums[..., a:b]) for m, (a, b) in each], axis=-1)
+
+
+@dataclass(frozen=True)
+class PairedAdvantage:
+    """rho, averaged over pairings of annotators: their win counts add."""
+
+    n_annotators: int
+    first: Ints
+    pairings: Ints
+
+    def value(self, sums: Floats) -> Floats:
+        """(..., annotators · classes · 3) -> (..., 1)."""
+        counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
+        each = [
+            average_advantage(counts[..., self.first, :, :] + counts[..., pairing, :, :])[..., None]
+            for pairing in self.pairings
+        ]
+        return np.asarray(np.mean(each, axis=0))

@@ -1,0 +1,227 @@
+"""What is wrong with a study.yaml, in words, and on which line of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from assay.data.scales import Scale
+from assay.errors import StudyError, unknown
+from assay.study.kinds import KINDS
+from assay.study.schema import Ensemble, Judge, Part, Question, StudyFile, scale_of
+
+Where = tuple[str | int, ...]
+"""A place in study.yaml: ``("questions", 0, "scale")``."""
+
+Problem = tuple[Where, str]
+"""Where something is wrong, and what."""
+
+MOST_PROBLEMS = 5
+
+RESERVED_KEYS = {
+    **{str(n): f"chooses answer {n}" for n in range(1, 10)},
+    "0": "chooses no preference",
+    "s": "skips",
+    "f": "flags",
+    "u": "undoes",
+    "p": "goes back to the previous page",
+    "i": "shows the instructions",
+    "c": "goes to the comment",
+    "?": "shows the keys",
+}
+"""What a key does on people's page whatever the question."""
+
+
+def in_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
+    """What is wrong, a line a problem: file, line, key and words."""
+    first = problems[:MOST_PROBLEMS]
+    shown = [f"{path}, line {_line(lines, where)}, {_key(where)}: {what}" for where, what in first]
+    more = [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
+    return "\n".join(shown + more)
+
+
+# -- the file and its lines -------------------------------------------------------------------------
+
+
+def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
+    """What a YAML file holds, and the line on which each key stands.
+
+    Raises
+    ------
+    StudyError
+        With the line that cannot be read.
+    """
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+        lines = _lines(node)
+        return _Loader("").construct_document(node) if node is not None else {}, lines
+    except yaml.MarkedYAMLError as error:
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise StudyError(f"{path}{where}: {error.problem or error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which yes, no, on, off and dates are the words they look like, and a key stands once."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":bool", ":timestamp"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$", re.I), list("tTfF"))
+
+
+def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
+    """The line on which each key stands, by its path; a key that stands twice is an error."""
+    if node is None:
+        return {(): 1}
+    lines = {path: node.start_mark.line + 1}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*path, key.value)
+            if inner in lines:
+                raise yaml.MarkedYAMLError(problem=f"'{key.value}' stands twice", problem_mark=key.start_mark)
+            lines |= _lines(value, inner)
+            lines[inner] = key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            lines |= _lines(value, (*path, position))
+    return lines
+
+
+def _line(lines: dict[Where, int], where: Where) -> int:
+    while where not in lines and where:
+        where = where[:-1]
+    return lines.get(where, 1)
+
+
+def _key(where: Where) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".") or "the file"
+
+
+# -- what is not as the schema has it ---------------------------------------------------------------
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """Everything that pydantic found, in words."""
+    # A tuple whose parts have errors is also called too short; the parts' errors say it all.
+    found = error.errors(include_url=False)
+    deeper = {problem["loc"][:1] for problem in found if len(problem["loc"]) > 1}
+    return [_explained(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
+
+
+def _explained(problem: Any) -> Problem:
+    """Path and plain words of one pydantic error; the value is not repeated, it may be a secret."""
+    # What kind of judge it is stands in pydantic's path after the judge's position, not in the file.
+    loc = problem["loc"]
+    where = loc[:2] + loc[3:] if loc[:1] == ("judges",) else loc
+    where = tuple(p for p in where if p not in ("str", "tuple[str, ...]"))
+    if problem["type"] == "missing":
+        return where, "is missing"
+    if problem["type"] == "extra_forbidden":
+        parts = [model for model in Part.__subclasses__() if where[-1] not in model.model_fields]
+        names = sorted({name for model in parts for name in model.model_fields})
+        close = difflib.get_close_matches(str(where[-1]), names, n=1)
+        return where, "is not a key here" + (f"; did you mean '{close[0]}'?" if close else "")
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
+
+
+# -- what is well-formed and yet cannot be meant ----------------------------------------------------
+
+
+def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
+    """What is well-formed and yet cannot be meant."""
+    for part, named in (("questions", config.questions), ("judges", config.judges)):
+        names = [one.name for one in named]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                yield (part, position, "name"), f"'{name}' stands twice"
+    for position, question in enumerate(config.questions):
+        for where, what in _of_question(question):
+            yield ("questions", position, *where), what
+    yield from _of_people(config)
+    prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
+    asked = [j.name for j in config.judges if isinstance(j, Judge)]
+    for position, judge in enumerate(config.judges):
+        found = _of_ensemble(judge, asked) if isinstance(judge, Ensemble) else _of_judge(judge, prompts)
+        for where, what in found:
+            yield ("judges", position, *where), what
+    for position, prompt in enumerate(config.conditions.prompt):
+        if prompt not in prompts:
+            yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
+
+
+def _of_question(question: Question) -> Iterator[Problem]:
+    scale = scale_of(question.scale)
+    wanted = len(question.kind.places)
+    if len(question.options) != wanted and question.drawn_from is None:
+        comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
+        yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
+    for label in question.meanings:
+        known = [str(c) for c in scale.categories or ()]
+        if known and label not in known:
+            yield ("meanings", label), unknown("label", label, known, "the scale")
+    for label, why in _unusable_keys(question, scale).items():
+        yield ("keys", label), why
+
+
+def _of_ensemble(ensemble: Ensemble, asked: list[str]) -> Iterator[Problem]:
+    for member in ensemble.of:
+        if member not in asked:
+            yield ("of",), unknown("judge", member, asked, "the judges that are asked")
+
+
+def _of_judge(judge: Judge, prompts: set[str]) -> Iterator[Problem]:
+    if judge.provider == "recorded" and judge.file is None:
+        yield ("file",), "is missing: provider 'recorded' needs the file of replies"
+    if judge.provider != "recorded" and not judge.model:
+        yield ("model",), "is missing"
+    if judge.prompt is not None and judge.prompt not in prompts:
+        yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
+
+
+def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
+    """What is wrong with the keys that a question gives its labels, by label."""
+    known = [str(c) for c in scale.categories or ()]
+    wrong: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for label, key in question.keys.items():
+        low = key.lower()
+        if question.kind.places or not known:
+            wrong[label] = "keys are for labels from a list; this scale has its own"
+        elif label not in known:
+            wrong[label] = unknown("label", label, known, "the scale")
+        elif not re.fullmatch(r"[^\W\d_]", key):
+            wrong[label] = f"'{key}' is not one letter"
+        elif low in RESERVED_KEYS:
+            wrong[label] = f"'{key}' {RESERVED_KEYS[low]} on every page; take another letter"
+        elif low in taken:
+            wrong[label] = f"'{key}' is the key of '{taken[low]}' already"
+        taken.setdefault(low, label)
+    return wrong
+
+
+def _of_people(config: StudyFile) -> Iterator[Problem]:
+    people = config.people
+    if isinstance(people.overlap, dict) and people.group is None:
+        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
+    drawn = [q.name for q in config.questions if q.drawn_from]
+    if drawn and people.together:
+        yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
+    if people.together and config.items.document is None:
+        yield ("people", "together"), "needs items.document, the column that names the document of an item"
+    if drawn and len(config.questions) > 1:
+        yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
+    if drawn and people.checks is not None:
+        yield ("people", "checks"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+    if drawn and people.warm_up is not None:
+        yield ("people", "warm_up"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"

@@ -1,0 +1,139 @@
+"""Items, and items whose answers are known, read from the files that study.yaml names."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.data.scales import Label, Scale
+from assay.errors import StudyError, listing, unknown
+from assay.study.schema import ItemsPart, StudyFile, scale_of
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to be judged: its name, its document, its columns."""
+
+    name: str
+    document: str | None
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """An item whose answers are known: an attention check, or one to warm up on."""
+
+    item: Item
+    known: dict[str, Label]
+    """The known answer, by question; a question that is missing has none."""
+    feedback: str
+    """What a person is told after answering, while warming up."""
+
+
+def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
+    """The items in the order of their file, read as they are needed.
+
+    Raises
+    ------
+    StudyError
+        For a missing file or column, an item without a name, and a name that stands twice.
+    """
+    return _items_of(folder / config.items.file, config.items, "items")
+
+
+def read_known_items(folder: Path, config: StudyFile, role: Literal["check", "warm-up"]) -> list[KnownItem]:
+    """The attention checks, or the items to warm up on, with their answers.
+
+    Raises
+    ------
+    StudyError
+        As `read_items`; and for an answer that is not on its question's scale, or no answer at all.
+    """
+    people = config.people
+    file = people.warm_up if role == "warm-up" else people.checks and people.checks.file
+    if not file:
+        return []
+    path = folder / file
+    scales = {q.name: scale_of(q.scale) for q in config.questions}
+    called = "checks" if role == "check" else "the warm-up"
+    return [_known_item(path, item, scales) for item in _items_of(path, config.items, called)]
+
+
+def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
+    """An item without the columns that say how it is to be answered, and what they say."""
+    fields = dict(item.fields)
+    feedback = str(fields.pop("feedback", "") or "")
+    answers = {name: fields.pop(name) for name in scales if fields.get(name) not in (None, "")}
+    known = {}
+    for name, answer in answers.items():
+        cast = scales[name].read(answer)
+        if cast is None:
+            raise StudyError(
+                f"{path}: item '{item.name}': '{answer}' does not answer '{name}', "
+                f"which takes {scales[name].describe()}"
+            )
+        known[name] = cast
+    if not known:
+        raise StudyError(
+            f"{path}: item '{item.name}' has no known answer; give it in a column "
+            f"named as its question ({listing(list(scales))})"
+        )
+    fields = {k: v for k, v in fields.items() if k not in scales}
+    return KnownItem(Item(item.name, item.document, fields), known, feedback)
+
+
+def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
+    if not path.exists():
+        raise StudyError(f"{path} is not there; study.yaml names it as the file of {called}")
+    seen: set[str] = set()
+    for number, row in enumerate(_rows(path), start=1):
+        for column in (part.id, part.document, *part.images):
+            if column is not None and column not in row and (called == "items" or column == part.id):
+                raise StudyError(unknown("column", column, row, str(path)))
+        name = "" if row[part.id] is None else str(row[part.id]).strip()
+        if not name:
+            raise StudyError(f"{path}: item {number} has no name in column '{part.id}'")
+        if name in seen:
+            raise StudyError(f"{path}: item '{name}' stands twice; the second is item {number}")
+        seen.add(name)
+        document = None if part.document is None or part.document not in row else str(row[part.document])
+        yield Item(name, document, {k: v for k, v in row.items() if k != part.id and v is not None})
+    if not seen:
+        raise StudyError(f"{path} has no items")
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table, one at a time; CSV values stay text."""
+    if path.suffix in (".csv", ".tsv"):
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            for row in table:
+                if None in row or None in row.values():
+                    raise StudyError(f"{path}, line {table.line_num}: more or fewer values than the header has")
+                yield row
+    elif path.suffix == ".jsonl":
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield _json_row(path, number, line)
+    elif path.suffix in (".json", ".parquet"):
+        import polars as pl
+
+        frame = pl.read_json(path) if path.suffix == ".json" else pl.read_parquet(path)
+        yield from frame.iter_rows(named=True)
+    else:
+        raise StudyError(f"{path} must be .csv, .tsv, .json, .jsonl or .parquet")
+
+
+def _json_row(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise StudyError(f"{path}, line {number}: {error}") from None
+    if not isinstance(row, dict):
+        raise StudyError(f"{path}, line {number}: must be an object {{…}}")
+    return row

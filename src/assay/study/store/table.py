@@ -1,0 +1,192 @@
+"""The answers that count, as the one table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+
+from assay.data.annotations import Annotations, Reading
+from assay.data.scales import Interval, Nominal, Scale, parse_scale
+from assay.errors import StudyError, listing
+from assay.study.digests import canonical
+from assay.study.ensembles import with_ensembles
+from assay.study.schema import Question, scale_of
+from assay.study.store import tables
+from assay.study.store.annotators import active_annotators
+from assay.study.store.connection import Store, setting
+from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
+from assay.study.store.items import NOT_COUNTED
+from assay.study.store.questions import current_questions
+
+
+def stored_annotations(store: Store) -> Annotations:
+    """Every answer that counts, as the one table.
+
+    The latest answer of each current assignment counts. Missing answers, and answers to earlier
+    versions of a question or to a judge since changed, are left out and counted in ``reading``.
+
+    Raises
+    ------
+    StudyError
+        While there is no answer with a label.
+    """
+    with store.reading() as db:
+        questions = {q.id: q.definition for q in current_questions(db)}
+        rows, excluded = _counting(db, questions)
+        annotators = active_annotators(db)
+        items = _counted_items(db)
+        excluded_before = _excluded_before(db)
+    if not rows:
+        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge")
+    conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
+    frame, notes = with_ensembles(_frame(rows, conditions), conditions, annotators)
+    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=tuple(notes))
+    return Annotations.from_frame(
+        frame,
+        scale=_scales(questions.values(), frame),
+        conditions=[c for c in conditions if c in frame.columns],
+        items=_items_frame(items),
+        annotators=_annotators_frame(annotators),
+        reading=_with_exclusions(reading, excluded, *excluded_before),
+    )
+
+
+# -- which answers count ----------------------------------------------------------------------------
+
+
+def _counting(db: sa.Connection, questions: Mapping[int, Question]) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """The answers that count as rows, and how many do not, by reason."""
+    a, s, i = tables.assignments, tables.answers, tables.items
+    query = sa.select(
+        *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active),
+        *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
+    )
+    joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
+    rows: list[dict[str, Any]] = []
+    excluded: Counter[str] = Counter()
+    for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
+        why = _excluded(row, questions)
+        if why is None:
+            rows.append(_label_row(row, questions[row.question].name))
+        else:
+            excluded[why] += 1
+    return rows, excluded
+
+
+def _excluded(row: Any, questions: Mapping[int, Question]) -> str | None:
+    """Why an answer does not count; None where it does."""
+    if not row.there:
+        return "the item is no longer in the study"
+    if row.role in NOT_COUNTED:
+        return NOT_COUNTED[row.role]
+    if row.question not in questions:
+        return "the question has changed since, or is no longer asked"
+    if not row.active:
+        return "the judge, its prompt or the item has changed since"
+    return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
+
+
+def _label_row(row: Any, criterion: str) -> dict[str, Any]:
+    shown, condition = row.shown or {}, json.loads(row.condition)
+    own = {"item": row.item, "annotator": row.annotator, "label": row.label}
+    own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
+    if "order" in shown:
+        own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
+    about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
+    own |= condition | {"_about": about} | about
+    return own
+
+
+def _counted_items(db: sa.Connection) -> list[dict[str, Any]]:
+    i = tables.items
+    query = sa.select(i).where(i.c.active, i.c.role.not_in(NOT_COUNTED))
+    return [dict(row._mapping) for row in db.execute(query)]
+
+
+def _excluded_before(db: sa.Connection) -> tuple[int, list[str]]:
+    """Labels of the file, and columns of it, that did not come into the store."""
+    return setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
+
+
+def _with_exclusions(reading: Reading, excluded: Counter[str], without_item: int, not_kept: list[str]) -> Reading:
+    for reason, number in sorted(excluded.items()):
+        reading = reading.without(reason, number)
+    reading = reading.without("the label is of an item that the study does not have", without_item)
+    if not_kept:
+        reading = reading.noted(f"the file of labels has {listing(not_kept)} too; those of the items count")
+    return reading
+
+
+# -- frames and scales ------------------------------------------------------------------------------
+
+
+def _scales(questions: Iterable[Question], frame: pl.DataFrame) -> dict[str, Scale]:
+    """The scale of each criterion that the frame has labels on."""
+    seen = set(frame["criterion"].to_list())
+    return {q.name: _fitting(scale_of(q.scale), frame, q.name) for q in questions if q.name in seen}
+
+
+def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
+    labels = [row["label"] for row in rows]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("item", "annotator", "criterion")}
+    if any(isinstance(label, str) for label in labels):
+        columns["label"] = [label if isinstance(label, str) else f"{label:g}" for label in labels]
+    else:
+        columns["label"] = pl.Series(labels, strict=False)
+    if any(row["repeat"] > 1 for row in rows):
+        columns["repeat"] = [row["repeat"] for row in rows]
+    shown = ["order", "position"] if any("order" in row for row in rows) else []
+    about = [name for row in rows for name in row["_about"]]
+    for name in dict.fromkeys([*conditions, *shown, *about]):
+        columns[name] = pl.Series([row.get(name) for row in rows], strict=False)
+    return pl.DataFrame(columns)
+
+
+def _fitting(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
+    """The question's scale, or one that also holds labels given on other scales and means of labels."""
+    labels = frame.filter(pl.col("criterion") == criterion)
+    if labels.height == 0 or not scale.numeric or "scale" not in frame.columns:
+        off = labels.height and not scale.valid(labels["label"]).all()
+        if off and scale.bounds is not None and labels["label"].dtype.is_numeric():
+            return Interval(*scale.bounds)
+        return Nominal() if off else scale
+    given = [parse_scale(s) for s in labels["scale"].drop_nulls().unique().to_list()]
+    bounds = [one.bounds for one in given if one.bounds is not None]
+    if len(bounds) < len(given) or not given:
+        return Interval() if given else scale
+    return Interval(min(low for low, _ in bounds), max(high for _, high in bounds))
+
+
+def _items_frame(items: list[dict[str, Any]]) -> pl.DataFrame:
+    """One row an item: its columns, lists and objects among them left as JSON text."""
+    names = dict.fromkeys(name for item in items for name in item["fields"] if name not in ("item", "document"))
+    columns: dict[str, Any] = {"item": [item["item"] for item in items]}
+    if any(item["document"] is not None for item in items):
+        columns["document"] = [item["document"] for item in items]
+    for name in names:
+        values = [item["fields"].get(name) for item in items]
+        plain = [canonical(v) if isinstance(v, list | dict) else v for v in values]
+        kinds = {type(v) for v in plain if v is not None}
+        mixed = len(kinds) > 1 and not kinds <= {int, float}
+        columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
+    return pl.DataFrame(columns)
+
+
+def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
+    about = ("model", "provider", "strategy", "attributes")
+    rows = []
+    for person in people:
+        definition = person["definition"]
+        row = {"annotator": person["annotator"], "kind": person["kind"]}
+        row |= {name: definition[name] for name in about[:3] if definition.get(name)}
+        if definition.get("strategy") == "few-shot":
+            row["demonstrations"] = definition["demonstrations"]["use"]
+        if "of" in definition:
+            row["strategy"] = f"{definition['rule']} of {', '.join(definition['of'])}"
+        rows.append(row | definition.get("attributes", {}))
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,0 +1,49 @@
+"""The store's tables as statements need them; their full form stands in the migrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+_JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
+
+
+def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
+    return sa.table(name, *(sa.column(c) for c in columns), *(sa.column(c, t) for c, t in typed.items()))
+
+
+items = _table("items", "item", "position", "document", "digest", "role", fields=_JSON, known=_JSON, active=sa.Boolean)
+questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
+annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
+runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
+assignments = _table(
+    "assignments",
+    *("id", "item", "question", "annotator", "recipe", "condition", "repeat", "session", "status", "run"),
+    *("expires_at", "answer"),
+    shown=_JSON,
+    active=sa.Boolean,
+)
+answers = _table(
+    "answers",
+    *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "flag", "reply", "reasoning"),
+    *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "seconds", "answered_at"),
+    label=_JSON,
+    shown=_JSON,
+)
+settings = _table("settings", "key", value=_JSON)
+
+people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
+forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
+tasks = _table(
+    "tasks",
+    *("id", "annotator", "item", "questions", "condition", "repeat", "role", "party", "session", "page", "place"),
+    *("state", "form", "given_at", "expires_at", "closed_at"),
+    shown=_JSON,
+    extra=sa.Boolean,
+)
+contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON)
+drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
+
+TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, contents, drafts)

@@ -1,0 +1,172 @@
+"""The structure that docs/architecture.md promises: which way imports run, no circles, no long functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import assay
+
+HOUSE = Path(assay.__file__).parent
+
+# From the top down; what shares a line is on one floor. A room may import from lower floors only.
+FLOORS = [
+    {"cli"},
+    {"verdict"},
+    {"planning"},
+    {"simulation"},
+    {"collecting"},
+    {"judging"},
+    {"replacement", "concordance", "psychometrics", "preference", "ideas"},
+    {"reading"},
+    {"study"},
+    {"statistics"},
+    {"data"},
+    {"estimation"},
+    {"reporting"},
+    {"similarity"},
+    {"errors"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+ENTRANCE = {"__init__", "__main__", "_version"}
+"""They stand outside: the first two may import anything, the version may be imported by anything."""
+
+LONGEST, USUAL = 60, 22
+"""Lines of a function's body: the most, and the most of nine functions in ten."""
+
+MODULES = {
+    ".".join(("assay", *path.relative_to(HOUSE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(HOUSE.rglob("*.py"))
+}
+
+
+def room_of(module: str) -> str:
+    """The package directly under assay, or the module's own name."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imports_of(module: str) -> Iterator[tuple[str, int]]:
+    """Every module of assay that this one imports, in functions and for type checking too, with its line."""
+    path = MODULES[module]
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            # "from package import x" imports the module x if there is one, and else the package.
+            inside = [f"{origin}.{name.name}" for name in node.names]
+            names = [full if full in MODULES else origin for full in inside]
+        yield from ((name, node.lineno) for name in dict.fromkeys(names) if name in MODULES)
+
+
+IMPORTS = {module: list(imports_of(module)) for module in MODULES}
+
+
+def told(offenders: list[str]) -> str:
+    return f"{len(offenders)} found\n" + "\n".join(offenders)
+
+
+def test_every_room_has_its_floor():
+    unknown = sorted({room_of(module) for module in MODULES} - ENTRANCE - set(FLOOR))
+    assert not unknown, told(
+        [f"assay.{room}: on no floor of this test, or in no room of the design" for room in unknown]
+    )
+
+
+def test_imports_run_downward():
+    offenders = []
+    for module, imported in IMPORTS.items():
+        room = room_of(module)
+        if room in ENTRANCE:
+            continue
+        for name, line in imported:
+            other = room_of(name)
+            if other in (room, "_version"):
+                continue
+            if FLOOR.get(other, -1) <= FLOOR.get(room, len(FLOORS)):
+                why = "on the same floor" if FLOOR.get(other) == FLOOR.get(room) else "above it"
+                offenders.append(f"{module}:{line} imports {name}, {why}")
+    assert not offenders, told(offenders)
+
+
+def test_no_files_import_each_other():
+    """Not in a circle of any length, nor where an import is put off into a function."""
+    offenders = [" -> ".join((*circle, circle[0])) for circle in circles()]
+    assert not offenders, told(offenders)
+
+
+def circles() -> list[list[str]]:
+    """A shortest circle through each group of files that reach one another."""
+    ends = {module: {name for name, _ in imported} - {module} for module, imported in IMPORTS.items()}
+    found: list[list[str]] = []
+    seen: set[str] = set()
+    for start in ends:
+        if start in seen:
+            continue
+        # Breadth first from the start until it comes back to it.
+        came_from: dict[str, str] = {}
+        queue = [start]
+        while queue and start not in came_from:
+            now = queue.pop(0)
+            for after in sorted(ends[now]):
+                if after not in came_from:
+                    came_from[after] = now
+                    queue.append(after)
+        if start in came_from:
+            circle = [came_from[start]]
+            while circle[-1] != start:
+                circle.append(came_from[circle[-1]])
+            found.append(circle[::-1])
+            seen.update(circle)
+    return found
+
+
+def bodies() -> list[tuple[int, str]]:
+    """Lines of each function's body without its docstring, and where it is."""
+    found = []
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+                lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                found.append((lines, f"{module}:{node.lineno} {node.name}"))
+    return sorted(found, reverse=True)
+
+
+def test_no_function_is_long():
+    offenders = [f"{lines} lines: {name}" for lines, name in bodies() if lines > LONGEST]
+    assert not offenders, told(offenders)
+
+
+def test_most_functions_are_short():
+    lengths = [lines for lines, _ in bodies()]
+    most = np.percentile(lengths, 90)
+    longer = [f"{lines} lines: {name}" for lines, name in bodies() if lines > USUAL]
+    shares = f"nine in ten of {len(lengths)} functions have up to {most:g} lines, not {USUAL}"
+    assert most <= USUAL, f"{shares}; longer ones: {told(longer)}"
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ("import assay.errors", ["assay.errors"]),
+        ("from assay import errors, Annotations", ["assay.errors", "assay"]),
+        ("def f():\n    from assay.data import scales", ["assay.data.scales"]),
+        ("if TYPE_CHECKING:\n    from .scales import Scale", ["assay.data.scales"]),
+        ("from . import scales", ["assay.data.scales"]),
+        ("from .. import errors", ["assay.errors"]),
+        ("import numpy", []),
+    ],
+)
+def test_imports_are_found_wherever_they_stand(code, wanted, tmp_path, monkeypatch):
+    path = tmp_path / "trial.py"
+    path.write_text(code)
+    monkeypatch.setitem(MODULES, "assay.data.trial", path)
+    assert [name for name, _ in imports_of("assay.data.trial")] == wanted
