@@ -16,6 +16,12 @@ _SECONDS: sa.Double[float] = sa.Double()
 
 def upgrade() -> None:
     """Make the tables."""
+    _what_is_asked()
+    _who_is_to_answer()
+    _answers()
+
+
+def _what_is_asked() -> None:
     op.create_table(
         "items",
         sa.Column("item", sa.Text, primary_key=True),
@@ -44,6 +50,9 @@ def upgrade() -> None:
         sa.Column("active", sa.Boolean, nullable=False),
         sa.CheckConstraint("kind in ('human', 'judge')"),
     )
+
+
+def _who_is_to_answer() -> None:
     op.create_table(
         "runs",
         sa.Column("id", _ID, primary_key=True),
@@ -74,6 +83,9 @@ def upgrade() -> None:
         sa.CheckConstraint("status in ('open', 'claimed', 'answered', 'missing', 'failed', 'withdrawn')"),
     )
     op.create_index("assignments_to_do", "assignments", ["status", "id"])
+
+
+def _answers() -> None:
     op.create_table(
         "answers",
         sa.Column("id", _ID, primary_key=True),

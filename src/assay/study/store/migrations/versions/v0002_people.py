@@ -19,6 +19,12 @@ def upgrade() -> None:
     op.add_column("items", sa.Column("role", sa.Text, nullable=False, server_default="item"))
     op.add_column("items", sa.Column("known", _JSON))
     op.add_column("answers", sa.Column("flag", sa.Text))
+    _people()
+    _tasks()
+    _what_is_kept()
+
+
+def _people() -> None:
     op.create_table(
         "people",
         sa.Column("annotator", sa.Text, sa.ForeignKey("annotators.annotator"), primary_key=True),
@@ -37,6 +43,9 @@ def upgrade() -> None:
         sa.Column("definition", _JSON, nullable=False),
         sa.Column("made_at", _SECONDS, nullable=False),
     )
+
+
+def _tasks() -> None:
     op.create_table(
         "tasks",
         sa.Column("id", _ID, primary_key=True),
@@ -62,6 +71,9 @@ def upgrade() -> None:
         sa.CheckConstraint("state in ('given', 'answered', 'skipped', 'reopened')"),
     )
     op.create_index("tasks_of_item", "tasks", ["item", "questions", "condition"])
+
+
+def _what_is_kept() -> None:
     op.create_table(
         "contents",
         sa.Column("item", sa.Text, sa.ForeignKey("items.item"), primary_key=True),

@@ -1,0 +1,339 @@
+"""Every public question, with every option and values to try it with; a new question joins by one row.
+
+`tests/test_laws.py` holds the laws; this file is the list they run over. An option that a question has and this list
+does not vary fails a law, and so does a public name that stands in no list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import assay
+from assay.concordance import settings as concordance
+from assay.concordance.settings import AgreementSettings, GradingScaleSettings, NestedSettings
+from assay.data.annotations import Annotations
+from assay.estimation.options import Settings
+from assay.planning import PlanSettings
+from assay.preference.settings import PositionSettings
+from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
+from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
+from assay.verdict.report import ReportSettings
+
+JUDGES = ("gpt", "llama")
+QUICK = {"n_resamples": 60}
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+@cache
+def ratings() -> Annotations:
+    """Four people and two judges on 64 items of 8 documents, 1 to 5 stars, some missing."""
+    return with_columns(
+        assay.simulate(
+            64, 4, scale="1-5", judges={"gpt": 0.25, "llama": 0.6}, spread=0.6, documents=8, missing=0.05, seed=5
+        )
+    )
+
+
+def with_columns(labels: Annotations) -> Annotations:
+    """Beside the labels: gold, a quality and a group for each annotator, a language for each item."""
+    items, people = labels.items, labels.annotators
+    items = items.with_columns(
+        gold=pl.Series(np.random.default_rng(1).integers(1, 6, items.height)),
+        language=pl.Series(np.where(np.arange(items.height) % 2, "en", "de")),
+    )
+    people = people.with_columns(
+        weight=pl.Series(1.0 + np.arange(people.height)),
+        team=pl.Series([["north", "south"][i % 2] for i in range(people.height)]),
+    )
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
+    )  # fmt: skip
+
+
+@cache
+def repeated() -> Annotations:
+    """The same, where everybody answered a third of the items twice, a little differently."""
+    labels = ratings().labels
+    again = labels.filter(pl.col("item").str.extract(r"(\d+)$").cast(pl.Int64) % 3 == 0).with_columns(
+        label=(pl.col("label") % 5) + 1, repeat=pl.lit(2)
+    )
+    both = pl.concat([labels.with_columns(repeat=pl.lit(1)), again.select(*labels.columns, "repeat")])
+    return Annotations.from_frame(
+        both, judges=JUDGES, scale=assay.Ordinal(1, 5), items=ratings().items, annotators=ratings().annotators
+    )  # fmt: skip
+
+
+@cache
+def asked_on_scales() -> Annotations:
+    """Three people and two judges on two scales, at two temperatures."""
+    rng = np.random.default_rng(8)
+    truth = rng.random(40)
+    rows = []
+    for scale, top in (("0-5", 5), ("0-10", 10)):
+        for who, noise in (("ann", 0.1), ("bob", 0.15), ("cho", 0.2), ("gpt", 0.12), ("llama", 0.3)):
+            for temperature in (0.0, 1.0) if who in JUDGES else (0.0,):
+                value = np.clip(truth + rng.normal(0, noise + 0.1 * temperature, 40), 0, 1)
+                rows += [
+                    {"item": f"i{i:02d}", "annotator": who, "label": round(v * top), "scale": scale, "t": temperature}
+                    for i, v in enumerate(value)
+                ]
+    items = pl.DataFrame(
+        {"item": [f"i{i:02d}" for i in range(40)], "document": [f"d{i // 5}" for i in range(40)],
+         "language": [["en", "de"][i % 2] for i in range(40)]}
+    )  # fmt: skip
+    people = pl.DataFrame({"annotator": ["ann", "bob", "cho", *JUDGES], "team": ["n", "s", "n", None, None]})
+    return Annotations.from_frame(
+        pl.DataFrame(rows), judges=JUDGES, conditions=["scale", "t"], scale=assay.Interval(0, 10), items=items,
+        annotators=people,
+    )  # fmt: skip
+
+
+@cache
+def pairs() -> Annotations:
+    """Which of two texts, in both orders."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for i in range(50):
+        for order in ("a>b", "b>a"):
+            for who in ("gpt", "ann"):
+                place = int(rng.random() < 0.4) + 1
+                label = (-1 if place == 1 else 1) * (1 if order == "a>b" else -1)
+                rows.append({"item": f"p{i:02d}", "annotator": who, "label": label, "order": order, "position": place})
+    items = pl.DataFrame({"item": [f"p{i:02d}" for i in range(50)], "document": [f"d{i // 5}" for i in range(50)]})
+    return Annotations.from_frame(
+        pl.DataFrame(rows), judges=["gpt"], scale=assay.Preference(), conditions=["order"], items=items
+    )  # fmt: skip
+
+
+# -- questions --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """One public question.
+
+    Attributes
+    ----------
+    name : str
+        As in ``assay.__all__``, with what tells two rows apart after a colon.
+    ask : function of (labels, **options)
+    settings : type of Settings
+        Its options.
+    values : mapping of option to values
+        What each option is varied to, from `base`; a mapping among the values sets several options.
+    base : mapping
+        Options that are given always, kept quick.
+    labels : function
+        The table it is asked of.
+    chunks : bool
+        Whether a folder in chunks gives the same digits; otherwise it is refused in one sentence.
+    takes_labels : bool
+        Whether it is asked of labels at all.
+    """
+
+    name: str
+    ask: Callable[..., Any]
+    settings: type[Settings]
+    values: Mapping[str, Sequence[Any]]
+    base: Mapping[str, Any] = field(default_factory=lambda: dict(QUICK))
+    labels: Callable[[], Annotations] = ratings
+    chunks: bool = False
+    takes_labels: bool = True
+
+
+def similar(a: Any, b: Any) -> float:
+    """A similarity of two numbers."""
+    return -abs(a - b)
+
+
+def closeness(label: Any, others: list[Any]) -> float:
+    """A score of one's own."""
+    return -abs(label - max(others))
+
+
+INTERVALS: dict[str, Sequence[Any]] = {
+    "method": ["percentile", "bca", "jackknife", "none"],
+    "n_resamples": [{"method": "percentile", "n_resamples": 80}],
+    "confidence": [0.8],
+    "seed": [{"method": "percentile", "seed": 3}],
+}
+SHARED: dict[str, Sequence[Any]] = {
+    **INTERVALS,
+    "repeats": ["first", "last", "mean", "majority", "each"],
+    "clusters": ["document"],
+}
+PANEL: dict[str, Sequence[Any]] = {**SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt")]}
+DECISION: dict[str, Sequence[Any]] = {
+    "epsilon": [0.2, 0.05],
+    "annotators": [{"annotators": "expert", "epsilon": None}, {"annotators": "skilled", "epsilon": None}],
+    "score": ["accuracy", closeness, {"score": "similarity", "similarity": similar}],
+    "similarity": [
+        {"similarity": similar},
+        {"similarity": {(a, b): float(a == b) for a in range(6) for b in range(6)}},
+    ],
+    "fdr": [0.4],
+    "threshold": [0.9],
+    "min_items": [2, 62],
+    "min_humans": [3],
+    "test": ["t", {"test": "wilcoxon", "min_items": 2}],
+    "normalise": ["zscore", "minmax", "rank"],
+    "balance": [True],
+    "ties": [{"balance": True, "ties": ties} for ties in ("lowest", "highest", "share")],
+    "expert": ["ann_1"],
+    "gold": ["gold", {"gold": {f"item_{i:02d}": 1 + i % 5 for i in range(1, 65)}}],
+    "quality": ["weight", {"quality": {"ann_1": 1.0, "ann_2": 2.0, "ann_3": 3.0, "ann_4": 9.0}}],
+    **SHARED,
+}
+EPSILON = {"epsilon": 0.1, **QUICK}
+
+
+def judged(**values: Any) -> Callable[..., Any]:
+    """An alt-test of one judge."""
+
+    def ask(labels: Annotations, **options: Any) -> Any:
+        return assay.alt_test(labels, "gpt", **options)
+
+    return ask
+
+
+def _paired(labels: Annotations, sets: Any = (("ann_1", "ann_2"), ("ann_3", "ann_4")), **options: Any) -> Any:
+    return assay.alt_test_paired(labels, "gpt", sets, **options)
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A coefficient of the annotators named."""
+    return lambda labels, annotators=None, **options: function(labels, annotators, **options)
+
+
+def _bias(labels: Annotations, annotators: Any = ("ann_1", "gpt"), **options: Any) -> Any:
+    return assay.bias(labels, annotators, **options)
+
+
+def _coefficient(name: str, settings: type[Settings], chunks: bool = True, **values: Sequence[Any]) -> Question:
+    return Question(name, _named(getattr(assay, name)), settings, {**PANEL, **values}, chunks=chunks)
+
+
+def _curve(what: str) -> Callable[..., Any]:
+    def ask(labels: Annotations, **options: Any) -> Any:
+        test = assay.alt_test(labels, "gpt", epsilon=0.1, **QUICK)
+        return getattr(test, what)(**options)
+
+    return ask
+
+
+QUESTIONS = (
+    Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
+    Question(
+        "alt_test_by", lambda labels, **options: assay.alt_test_by(labels, "gpt", **options), AltTestBySettings,
+        {**DECISION, "by": ["language", "document"], "correction": ["within"], "min_items": [2],
+         "clusters": [{"by": "language", "clusters": "document"}]},
+        {**EPSILON, "by": "language", "min_items": 10},
+    ),
+    Question(
+        "alt_test_paired", _paired, PairedSettings,
+        {**{k: v for k, v in DECISION.items() if k not in ("clusters", "expert", "repeats")}, "n_pairings": [1],
+         "sets": [(("ann_1", "ann_3"), ("ann_2", "ann_4"))], "expert": [], "clusters": [],
+         "repeats": ["first", "last", "mean", "majority"],
+         "quality": ["weight"]},
+        {**EPSILON, "min_items": 10},
+    ),
+    Question(
+        "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), AltTestSettings, DECISION,
+        EPSILON, chunks=True,
+    ),
+    Question("alt_test: epsilon_curve", _curve("epsilon_curve"), EpsilonCurveSettings, {"epsilons": [(0.1, 0.3)]}, {}),
+    Question(
+        "alt_test: size_curve", _curve("size_curve"), SizeCurveSettings,
+        {"sizes": [(30, 50)], "n_annotators": [2], "n_draws": [5], "seed": [1]}, {"n_draws": 8},
+    ),
+    _coefficient("exact_agreement", concordance.CoefficientSettings),
+    _coefficient("within_agreement", concordance.WithinSettings, k=[2]),
+    _coefficient("cohen_kappa", concordance.WeightedSettings, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("scott_pi", concordance.CoefficientSettings),
+    _coefficient("fleiss_kappa", concordance.CoefficientSettings),
+    _coefficient("gwet_ac", concordance.WeightedSettings, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("krippendorff_alpha", concordance.AlphaSettings, level=["nominal", "interval", "ratio"]),
+    _coefficient("correlation", concordance.CorrelationSettings, kind=["pearson", "kendall"]),
+    _coefficient("mae", concordance.CoefficientSettings),
+    _coefficient("nmae", concordance.CoefficientSettings),
+    _coefficient("rmse", concordance.CoefficientSettings),
+    Question(
+        "bias", _bias, concordance.CoefficientSettings,
+        {**SHARED, "annotators": [("gpt", "ann_1"), ("ann_1", "llama")],
+         "repeats": ["first", "last", "mean", "majority"]},
+        {**QUICK, "annotators": ("ann_1", "gpt")}, chunks=True,
+    ),
+    _coefficient(
+        "icc", concordance.ICCSettings, form=["ICC(1)", "ICC(C,1)", "ICC(A,k)"], model=["mixed"],
+        estimator=["anova"], k=[{"form": "ICC(A,k)", "k": 2}],
+    ),
+    _coefficient("icc_table", concordance.ICCTableSettings, estimator=["anova"]),
+    Question(
+        "nested_icc", lambda labels, within="document", **options: assay.nested_icc(labels, within, **options),
+        NestedSettings,
+        {**INTERVALS, "within": ["language"], "unit": [{"within": "language", "unit": "document_of_language"}], "n": [3],
+         "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
+        {**QUICK, "within": "document"},
+        lambda: _with_units(ratings()),
+    ),
+    Question(
+        "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
+        {**SHARED, "coefficients": [("qwk", "mae")], "who": [("humans", "pairs")], "by": ["language", "team"],
+         "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"]},
+        {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
+    ),
+    Question(
+        "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
+        GradingScaleSettings,
+        {**INTERVALS, "repeats": [], "clusters": ["document"], "scale": [], "by": ["language"], "group": ["team"],
+         "ranges": [{"ranges": {"0-5": (0, 6), "0-10": (0, 10)}}], "condition": [], "baseline": [1.0],
+         "threshold": [0.3]},
+        {**QUICK, "condition": "t", "baseline": 0.0}, asked_on_scales,
+    ),
+    Question(
+        "position_bias", lambda labels, **options: assay.position_bias(labels, **options), PositionSettings,
+        {**INTERVALS, "clusters": ["document"]}, QUICK, pairs,
+    ),
+    Question(
+        "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
+        {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
+         "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
+         "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
+         "judge": [], "alt_test": [{"fdr": 0.3}, {"threshold": 0.9}, {"test": "t"}, {"balance": True}],
+         "power": [0.5], "n_studies": [40], "seed": [1]},
+        {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
+    ),
+    Question(
+        "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,
+        {**DECISION, "judges": [("gpt",)], "by": ["language"], "title": [], "min_items": [2]},
+        {**EPSILON, "min_items": 10},
+    ),
+)  # fmt: skip
+
+
+def _with_units(labels: Annotations) -> Annotations:
+    number = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
+    unit = labels.items["language"] + "-" + (number // 8).cast(pl.String)
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=assay.Ordinal(1, 5),
+        items=labels.items.with_columns(document_of_language=unit), annotators=labels.annotators,
+    )  # fmt: skip
+
+
+# -- the other public names -------------------------------------------------------------------------
+
+RESULTS = (
+    "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
+    "NestedICC", "GradingScaleStudy", "PositionBias", "AltTestPlan", "Report",
+)  # fmt: skip
+SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
+ERRORS = ("AssayError", "DataError", "DesignError", "JudgeError", "StudyError")
+TABLES = ("Annotations", "read", "scan", "simulate")
+OTHERS = ("__version__",)

@@ -1,0 +1,25 @@
+"""All SQL lives in the store."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import assay
+
+HOUSE = Path(assay.__file__).parent
+
+
+def imports_sqlalchemy(path: Path) -> bool:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import) and any(name.name.startswith("sqlalchemy") for name in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlalchemy"):
+            return True
+    return False
+
+
+def test_sql_stays_in_the_store():
+    users = {path.relative_to(HOUSE).as_posix() for path in HOUSE.rglob("*.py") if imports_sqlalchemy(path)}
+    assert "study/store/queue.py" in users
+    assert {name for name in users if not name.startswith("study/store/")} == set()

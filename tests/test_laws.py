@@ -1,0 +1,379 @@
+"""Laws: what holds for every public question, every option and every value (`tests/laws.py` is the list).
+
+A class of fault is a law here, not an instance: a new question joins by one row and is held to all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+import typing
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.annotations import Annotations
+from assay.errors import AssayError, DataError, DesignError
+from assay.estimation.options import Limits, hints_of, words_of
+from assay.estimation.result import Result
+from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, Question, ratings, repeated
+
+BY_NAME = {q.name: q for q in QUESTIONS}
+EVERY = pytest.mark.parametrize("name", BY_NAME)
+WITH_LABELS = pytest.mark.parametrize("name", [q.name for q in QUESTIONS if q.takes_labels])
+
+
+# -- asking -----------------------------------------------------------------------------------------
+
+
+def variants(question: Question) -> list[tuple[str, dict[str, Any]]]:
+    """Every option at every value of the list: what it is called, and the options."""
+    found = [("as it is", dict(question.base))]
+    for option, values in question.values.items():
+        for i, value in enumerate(values):
+            changed = value if isinstance(value, dict) and set(value) & set(hints_of(question.settings)) else None
+            found.append((f"{option} {i}", {**question.base, **(changed or {option: value})}))
+    return found
+
+
+def ask(question: Question, options: dict[str, Any], labels: Annotations | None = None) -> Any:
+    """The answer, or the refusal; a table with repeats where the option is about them."""
+    given = {k: v() if callable(v) and k == "pilot" else v for k, v in options.items()}
+    table = labels or (repeated() if "repeats" in options else question.labels())
+    try:
+        return question.ask(table, **given)
+    except AssayError as refusal:
+        return refusal
+
+
+@functools.cache
+def answers(name: str) -> dict[str, Any]:
+    """The answers to every variant of a question, asked once."""
+    question = BY_NAME[name]
+    return {called: ask(question, options) for called, options in variants(question)}
+
+
+def base(name: str) -> Result:
+    return answers(name)["as it is"]
+
+
+def numbers(result: Result) -> str:
+    """Everything a result says but for how it was asked."""
+    known = {
+        "signature",
+        "settings",
+        "data",
+        "facts",
+        "interval",
+        "notes",
+        "cautions",
+        "exclusions",
+        "of",
+        "title",
+        "by",
+    }
+    said = {k: v for k, v in result.to_dict().items() if k not in known}
+    return json.dumps(_rounded(said), sort_keys=True)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {
+            k: _rounded(v) for k, v in value.items() if k not in ("signature", "settings", "data", "interval", "facts")
+        }
+    return [_rounded(v) for v in value] if isinstance(value, list) else value
+
+
+# -- every option is varied, every name is listed -----------------------------------------------------
+
+
+@EVERY
+def test_every_option_of_a_question_is_varied(name):
+    question = BY_NAME[name]
+    assert set(question.values) == set(hints_of(question.settings)), (
+        "an option that no law covers, or that is no option"
+    )
+
+
+@EVERY
+def test_every_variant_is_answered(name):
+    refused = {called: str(found) for called, found in answers(name).items() if isinstance(found, AssayError)}
+    assert not refused
+
+
+def test_every_public_name_is_listed():
+    questions = {q.name.split(":")[0] for q in QUESTIONS}
+    listed = questions | {*RESULTS, *SCALES, *ERRORS, *TABLES, *OTHERS}
+    assert set(assay.__all__) == listed
+
+
+def test_every_kind_of_result_is_the_answer_to_a_question():
+    kinds = {type(found).__name__ for q in QUESTIONS for found in answers(q.name).values()}
+    assert set(RESULTS) <= kinds
+
+
+# -- signatures -------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_numbers_differ_so_signatures_differ(name):
+    seen: dict[str, tuple[str, str]] = {}
+    for called, found in answers(name).items():
+        mine = numbers(found)
+        other = seen.setdefault(found.signature, (called, mine))
+        assert other[1] == mine, f"'{other[0]}' and '{called}' have other numbers and one signature: {found.signature}"
+
+
+@WITH_LABELS
+def test_other_labels_have_other_signatures(name):
+    question = BY_NAME[name]
+    table = question.labels()
+    flipped = table.labels.with_row_index("_n").with_columns(
+        label=pl.when(pl.col("_n") == 0).then(pl.col("label").shift(-1)).otherwise(pl.col("label"))
+    )
+    assert flipped["label"][0] != table.labels["label"][0] or flipped["label"].equals(table.labels["label"])
+    changed = dataclasses.replace(
+        table, labels=table.labels.with_columns(label=_other_first(table.labels["label"]))
+    )  # fmt: skip
+    assert ask(question, dict(question.base), changed).signature != base(name).signature
+
+
+def _other_first(labels: pl.Series) -> pl.Series:
+    """The labels with the first one exchanged for another that occurs."""
+    other = next(v for v in labels.unique().sort().to_list() if v != labels[0])
+    return pl.Series(labels.name, [other, *labels.to_list()[1:]], dtype=labels.dtype)
+
+
+@EVERY
+def test_a_result_holds_all_its_options(name):
+    settings = base(name).to_dict()["settings"]
+    assert set(settings) == set(hints_of(BY_NAME[name].settings))
+
+
+# -- closed options ---------------------------------------------------------------------------------
+
+
+def misspelled(word: str) -> str:
+    return word[:-1] + word[-1] * 2 + "x"
+
+
+WORDS = [
+    (q.name, option, words)
+    for q in QUESTIONS
+    for option, (hint, _) in hints_of(q.settings).items()
+    if (words := [w for w in words_of(hint) if isinstance(w, str)])
+]
+
+
+@pytest.mark.parametrize(("name", "option", "words"), WORDS, ids=[f"{n}-{o}" for n, o, _ in WORDS])
+def test_an_unknown_word_is_refused_with_the_nearest(name, option, words):
+    question = BY_NAME[name]
+    listed = any(typing.get_origin(m) is tuple for m in typing.get_args(hints_of(question.settings)[option][0]))
+    wrong = misspelled(words[-1])
+    options = {**question.base, option: (wrong,) if listed else wrong}
+    if option == "annotators" and "epsilon" in options:
+        options["epsilon"] = None
+    refused = ask(question, options)
+    assert isinstance(refused, DesignError), f"{option}={wrong!r} was taken"
+    assert words[-1] in str(refused)
+
+
+def outside(limits: Limits) -> list[float]:
+    found = [limits.low if limits.low_open else limits.low - 1] if limits.low is not None else []
+    return [*found, *([limits.high if limits.high_open else limits.high + 1] if limits.high is not None else [])]
+
+
+RANGES = [
+    (q.name, option, value)
+    for q in QUESTIONS
+    for option, (_, limits) in hints_of(q.settings).items()
+    for value in outside(limits)
+]
+
+
+@pytest.mark.parametrize(("name", "option", "value"), RANGES, ids=[f"{n}-{o}-{v}" for n, o, v in RANGES])
+def test_a_number_out_of_range_is_refused(name, option, value):
+    question = BY_NAME[name]
+    listed = isinstance(question.base.get(option), tuple)
+    refused = ask(question, {**question.base, option: (value,) if listed else value})
+    assert isinstance(refused, DesignError), f"{option}={value} was taken"
+    assert option in str(refused)
+
+
+@EVERY
+def test_an_unknown_option_is_refused_with_the_nearest(name):
+    question = BY_NAME[name]
+    option = next(iter(hints_of(question.settings)))
+    with pytest.raises((DesignError, TypeError)) as refused:
+        question.ask(question.labels(), **question.base, **{option + "s_": 1})
+    assert option in str(refused.value)
+
+
+@EVERY
+@pytest.mark.parametrize("value", [object(), float("nan"), {"a": 1}])
+def test_a_value_of_another_kind_is_refused(name, value):
+    """Numbers and words take nothing else; what takes anything (a similarity) is checked where it is used."""
+    question = BY_NAME[name]
+    for option, (hint, _) in hints_of(question.settings).items():
+        kinds = {m for m in (typing.get_args(hint) or (hint,))}
+        if kinds <= {int, float, bool, type(None)}:
+            assert isinstance(ask(question, {**question.base, option: value}), DesignError), (
+                f"{option}={value!r} was taken"
+            )
+
+
+def test_types_and_run_time_know_the_same_options():
+    """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
+    from assay.concordance import settings as concordance
+    from assay.estimation.options import Intervals, IntervalSettings
+    from assay.replacement.settings import AltTestOptions, AltTestSettings, PlanOptions
+
+    for typed, settings in (
+        (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
+        (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
+    ):  # fmt: skip
+        hints = typing.get_type_hints(typed)
+        known = {name: hint for name, (hint, _) in hints_of(settings).items()}
+        assert {name: known[name] for name in hints} == hints
+    assert set(typing.get_type_hints(AltTestOptions)) == set(hints_of(AltTestSettings))
+
+
+# -- null clusters ----------------------------------------------------------------------------------
+
+CLUSTERED = [q.name for q in QUESTIONS if "clusters" in hints_of(q.settings) and q.values["clusters"]]
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_items_without_a_cluster_follow_the_one_rule(name):
+    question = BY_NAME[name]
+    table = question.labels()
+    holes = table.items.with_columns(
+        document=pl.when(pl.int_range(pl.len()) < 2).then(None).otherwise(pl.col("document"))
+    )
+    refused = ask(question, {**question.base, "clusters": "document"}, dataclasses.replace(table, items=holes))
+    if name == "alt_test_by":
+        refused = DataError(str(refused).split(": ", 1)[1])
+    assert isinstance(refused, DataError)
+    assert re.match(r"2 items? have no 'document' \(item '.*fill it, drop those items, or do without", str(refused))
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_a_cluster_column_that_is_not_there_is_refused(name):
+    question = BY_NAME[name]
+    refused = ask(question, {**question.base, "clusters": "documnet"})
+    assert isinstance(refused, AssayError)
+    assert "did you mean 'document'" in str(refused)
+
+
+# -- results ----------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_a_result_draws_says_and_stores_itself(name):
+    for called, found in answers(name).items():
+        words = found.summary()
+        assert words.splitlines()[-1] == found.signature, called
+        assert "nan" not in re.sub(r"\b\w*nan\w+", "", words.lower().split("|")[0]), called
+        stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert stored["signature"] == found.signature
+        assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
+    assert base(name).plot().figure is not None
+
+
+@EVERY
+def test_the_table_has_its_columns(name):
+    for called, found in answers(name).items():
+        table = found.table
+        assert table.height, called
+        assert "estimate" in table.columns, called
+        assert not {"low", "high"} & set(table.columns) or {"low", "high"} <= set(table.columns), called
+        for column, dtype in table.schema.items():
+            assert dtype != pl.Object, f"{called}: {column}"
+
+
+@EVERY
+def test_what_is_missing_has_a_reason(name):
+    """NaN comes with a reason, and no interval has no width."""
+    for called, found in answers(name).items():
+        rows = found.table
+        if not {"low", "high"} <= set(rows.columns):
+            continue
+        low, high = (rows[c].cast(pl.Float64).fill_null(float("nan")) for c in ("low", "high"))
+        assert not ((low == high) & low.is_finite()).any(), called
+        if "reason" in rows.columns:
+            bare = rows.filter(low.is_nan() & pl.col("reason").is_null())
+            assert not bare.height, f"{called}: {bare}"
+
+
+# -- what must not matter -----------------------------------------------------------------------------
+
+RENAMED = {"ann_1": "pat_1", "ann_2": "pat_2", "ann_3": "pat_3", "ann_4": "pat_4", "ann": "pat"}
+UNNAMED = [q.name for q in QUESTIONS if q.takes_labels and not {"annotators", "sets"} & set(q.base)]
+
+
+@pytest.mark.parametrize("name", [n for n in UNNAMED if n not in ("alt_test_paired", "bias")])
+def test_names_of_annotators_change_no_digit(name):
+    question = BY_NAME[name]
+    table = question.labels()
+
+    def renamed(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(annotator=pl.col("annotator").replace(RENAMED))
+
+    other = dataclasses.replace(table, labels=renamed(table.labels), annotators=renamed(table.annotators))
+    found = numbers(ask(question, dict(question.base), other))
+    assert re.sub(r"\bpat\b", "ann", found.replace("pat_", "ann_")) == numbers(base(name))
+
+
+@WITH_LABELS
+def test_the_order_of_rows_changes_neither_digit_nor_signature(name):
+    question = BY_NAME[name]
+    table = question.labels()
+    shuffled = dataclasses.replace(
+        table, labels=table.labels.sample(fraction=1.0, shuffle=True, seed=4)
+    )  # fmt: skip
+    found = ask(question, dict(question.base), shuffled)
+    assert numbers(found) == numbers(base(name))
+    assert found.signature == base(name).signature
+
+
+# -- chunks -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Any:
+    found = tmp_path_factory.mktemp("labels")
+    rows = ratings().labels.select("item", "annotator", "label").sample(fraction=1.0, shuffle=True, seed=1)
+    for i, part in enumerate(rows.iter_slices(150)):
+        part.write_parquet(found / f"{i}.parquet")
+    return found
+
+
+@WITH_LABELS
+@pytest.mark.parametrize("labels_per_chunk", [40, 10_000])
+def test_chunks_give_the_same_digits_or_one_sentence(name, labels_per_chunk, folder):
+    question = BY_NAME[name]
+    chunks = assay.scan(folder, scale=assay.Ordinal(1, 5), judges=["gpt", "llama"], labels_per_chunk=labels_per_chunk)
+    plain = Annotations.from_frame(
+        ratings().labels.select("item", "annotator", "label"), judges=["gpt", "llama"], scale=assay.Ordinal(1, 5)
+    )
+    found = ask(question, dict(question.base), chunks)  # type: ignore[arg-type]
+    if not question.chunks:
+        assert isinstance(found, DesignError)
+        assert "memory" in str(found)
+        assert "\n" not in str(found)
+        return
+    assert not isinstance(found, AssayError), str(found)
+    wanted = ask(question, dict(question.base), plain)
+    close = [found.table.select(pl.col(pl.Float64)).to_numpy(), wanted.table.select(pl.col(pl.Float64)).to_numpy()]
+    if name == "compare_judges":  # the ceiling needs the whole table, and the result says so
+        assert any("ceiling" in note for note in found.notes)
+        close[1] = close[1][: len(close[0])]
+    np.testing.assert_allclose(close[0].astype(float), close[1].astype(float), rtol=1e-12, atol=1e-14)
+    assert found.signature == wanted.signature
