@@ -20,7 +20,42 @@ def test_a_missing_extra_is_also_an_import_error():
 def test_a_missing_library_says_how_to_get_it():
     with pytest.raises(MissingExtra) as caught:
         errors.require("a_library_nobody_has", "raters", "the rater model")
-    assert str(caught.value) == 'the rater model needs more than the base install: pip install "assay[raters]"'
+    assert str(caught.value) == f"the rater model needs more than the base install: {errors.install_command('raters')}"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "command"),
+    [
+        (None, 'python -m pip install "assay[judge]"'),
+        ('{"url": "file:///gone/away", "dir_info": {}}', 'python -m pip install "assay[judge]"'),
+        ('{"url": "FOLDER", "dir_info": {}}', 'python -m pip install "PATH[judge]"'),
+        (
+            '{"url": "https://example.org/assay.git", "vcs_info": {"vcs": "git", "commit_id": "9f3c"}}',
+            'python -m pip install "assay[judge] @ git+https://example.org/assay.git"',
+        ),
+    ],
+)
+def test_the_command_installs_from_where_assay_came(recorded, command, tmp_path, monkeypatch):
+    folder = tmp_path / "my checkout"
+    folder.mkdir()
+
+    class Installed:
+        def read_text(self, name):
+            return recorded and recorded.replace("FOLDER", folder.as_uri())
+
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "a" / "b" / "c" / "errors.py"))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Installed())
+    assert errors.install_command("judge") == command.replace("PATH", str(folder))
+    monkeypatch.chdir(folder)
+    assert errors.install_command("judge") == command.replace("PATH", ".")
+
+
+def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "src" / "assay" / "errors.py"))
+    assert errors.install_command("serve") == f'python -m pip install -e "{tmp_path}[serve]"'
+    monkeypatch.chdir(tmp_path)
+    assert errors.install_command("serve") == 'python -m pip install -e ".[serve]"'
 
 
 def test_a_library_that_is_there_is_returned():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import ModuleType
 
 
@@ -43,11 +44,50 @@ class MissingExtra(AssayError, ImportError):  # noqa: N818 - it reads as what it
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import ``module`` or say how to get it: ``pip install "assay[extra]"``."""
+    """Import ``module`` or say how to get it, with a command that works for this installation."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(f'{purpose} needs more than the base install: pip install "assay[{extra}]"') from error
+        raise MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}") from error
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to assay as it is installed here.
+
+    An assay from a package index is named; one from a folder or file on this machine, or from a repository, comes from
+    there again, because no index may know it.
+    """
+    source, editable = _origin()
+    named = f"assay[{extra}]"
+    if source is not None:
+        named = f"assay[{extra}] @ {source}" if "://" in source else f"{_short(source)}[{extra}]"
+    return f'python -m pip install {"-e " if editable else ""}"{named}"'
+
+
+def _origin() -> tuple[str | None, bool]:
+    """The folder, file or address that assay was installed from, None for a package index; and whether in place."""
+    import json
+    from importlib import metadata
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    checkout = Path(__file__).parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return str(checkout), True
+    try:
+        found = json.loads(metadata.distribution("assay").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return None, False
+    address = str(found.get("url", ""))
+    if address.startswith("file:"):
+        path = Path(url2pathname(urlsplit(address).path))
+        return (str(path) if path.exists() else None), False
+    system = found.get("vcs_info", {}).get("vcs")
+    return (f"{system}+{address}" if system else address or None), False
+
+
+def _short(path: str) -> str:
+    return "." if Path(path) == Path.cwd() else path
 
 
 def unknown(what: str, name: object, known: Iterable[object], where: str = "the table") -> str:

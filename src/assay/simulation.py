@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DesignError, unknown
+from assay.estimation.options import number_in
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +107,7 @@ def simulate(
 
     The careless judge answers 80% of the items by chance, and by chance it is right on many of those.
     """
+    number_in("seed", seed, low=0, whole=True)
     source = Source.of(scale, prior, spread)
     people, models = _noises(n_annotators, annotator_noise, judges)
     everyone = {**people, **models}
@@ -171,9 +173,9 @@ class Source:
     @classmethod
     def of(cls, scale: Scale | str | int, prior: Sequence[float] | None = None, spread: float = 0.0) -> Source:
         """Check what a user asks for."""
+        number_in("spread", spread, low=0)
         if isinstance(scale, int):
-            if scale < 2:
-                raise DesignError(f"a study needs at least 2 categories; got {scale}")
+            number_in("scale", scale, low=2, whole=True)
             scale = Nominal([_letters(i) for i in range(scale)])
         elif isinstance(scale, str):
             scale = parse_scale(scale)
@@ -187,10 +189,10 @@ class Source:
                 raise DesignError("on an interval, truths are uniform; leave prior=... out, or take whole numbers")
             if len(prior) != len(scale.categories):
                 raise DesignError(f"prior has {len(prior)} probabilities for {len(scale.categories)} labels")
-            if min(prior) < 0 or not np.isclose(sum(prior), 1.0):
+            for share in prior:
+                number_in("prior", share, low=0, high=1)
+            if not np.isclose(sum(prior), 1.0):
                 raise DesignError(f"the probabilities of a prior are at least 0 and add up to 1; got {list(prior)}")
-        if spread < 0:
-            raise DesignError(f"spread is a standard deviation, at least 0; got {spread}")
         if spread and not scale.ordered:
             raise DesignError("spread needs an ordered scale; give categories without order more noise instead")
         return cls(scale, None if prior is None else tuple(prior), spread)
@@ -282,27 +284,27 @@ def _noises(
     n_annotators: int, annotator_noise: float | Sequence[float], judges: float | Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Noise of every person and of every judge, by name."""
+    number_in("n_annotators", n_annotators, low=1, whole=True)
     several = isinstance(annotator_noise, Sequence)
     noises = list(annotator_noise) if isinstance(annotator_noise, Sequence) else [annotator_noise] * n_annotators
     if several and len(noises) != n_annotators:
         raise DesignError(f"annotator_noise has {len(noises)} numbers for {n_annotators} annotators")
-    people = {f"ann_{j + 1}": float(noise) for j, noise in enumerate(noises)}
-    models = {
-        str(name): float(noise)
-        for name, noise in (judges if isinstance(judges, Mapping) else {"judge": judges}).items()
-    }
-    for name, noise in {**people, **models}.items():
-        if not 0 <= noise <= 1:
-            raise DesignError(f"noise is a probability, 0 to 1; {name} has {noise}")
-        if name in people and name in models:
+    named = judges if isinstance(judges, Mapping) else {"judge": judges}
+    people = {f"ann_{j + 1}": noise for j, noise in enumerate(noises)}
+    models = {str(name): noise for name, noise in named.items()}
+    for name, noise in [*people.items(), *models.items()]:
+        number_in(f"the noise of {name}", noise, low=0, high=1)
+    for name in models:
+        if name in people:
             raise DesignError(f"'{name}' is the name of a simulated person; call the judge something else")
-    return people, models
+    return {k: float(v) for k, v in people.items()}, {k: float(v) for k, v in models.items()}
 
 
 def _biases(bias: Mapping[str, float] | None, everyone: Mapping[str, float], source: Source) -> Floats:
     for name in bias or {}:
         if name not in everyone:
             raise DesignError(unknown("annotator", name, everyone, "bias=..."))
+        number_in(f"the bias of {name}", (bias or {})[name])
     if bias and not source.scale.ordered:
         raise DesignError("bias needs an ordered scale such as '1-5'; categories without order have no too high")
     return np.array([(bias or {}).get(name, 0.0) for name in everyone])
@@ -312,20 +314,16 @@ def _check(
     n_items: int, n_annotators: int, per_item: int, documents: int | None, alike: float,
     missing: float | Mapping[str, float], models: Mapping[str, float],
 ) -> None:  # fmt: skip
-    if n_items < 1 or n_annotators < 1:
-        raise DesignError(f"a study needs at least 1 item and 1 annotator; got {n_items} and {n_annotators}")
-    if not 1 <= per_item <= n_annotators:
-        raise DesignError(f"labels_per_item must lie between 1 and the {n_annotators} annotators; got {per_item}")
-    if documents is not None and not 1 <= documents <= n_items:
-        raise DesignError(f"documents must lie between 1 and the {n_items} items; got {documents}")
-    if not 0 <= alike <= 1:
-        raise DesignError(f"alike is a share, 0 to 1; got {alike}")
+    number_in("n_items", n_items, low=1, whole=True)
+    number_in("labels_per_item", per_item, low=1, high=n_annotators, whole=True)
+    number_in("alike", alike, low=0, high=1)
+    if documents is not None:
+        number_in("documents", documents, low=1, high=n_items, whole=True)
     for name in missing if isinstance(missing, Mapping) else ():
         if name not in models:
             raise DesignError(unknown("judge", name, models, "missing=..."))
     for share in missing.values() if isinstance(missing, Mapping) else [missing]:
-        if not 0 <= share < 1:
-            raise DesignError(f"missing is a share of the items, from 0 up to but not 1; got {share}")
+        number_in("missing", share, low=0, below=1)
 
 
 def _together(

@@ -256,7 +256,7 @@ def _is(hint: Any, value: Any) -> bool:
     if hint is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if hint is float:
-        return _is_number(value) and not math.isnan(float(value))
+        return _is_number(value) and math.isfinite(value)
     if origin in (tuple, list, Sequence):
         return isinstance(value, list | tuple) and all(_accepts(parts[0], v) for v in value)
     if origin is not None and isinstance(origin, type):
@@ -393,8 +393,8 @@ def plain(value: Any) -> Any:
 
 def _differs(settings: Settings, field: dataclasses.Field[Any]) -> bool:
     value = getattr(settings, field.name)
-    if value is field.default:
-        return False
+    if value is field.default or field.default is None:
+        return value is not field.default
     try:
         return bool(value != field.default)
     except (ValueError, TypeError):

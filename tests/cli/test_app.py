@@ -5,36 +5,21 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import assay
-from assay.cli import app as cli
-
-ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("labels") / "labels.csv"
-    labels = assay.simulate(n_items=80, scale="1-5", judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5).labels
-    labels.rename({"item": "id", "annotator": "worker", "label": "stars"}).write_csv(path)
-    return str(path)
-
 
 COLUMNS = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama")
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(arguments)
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
+Run = Callable[..., tuple[int, str, str]]
 
 
-def test_alt_test_prints_a_table_and_the_finding(capsys: pytest.CaptureFixture[str], table: str) -> None:
-    code, out, err = run(capsys, "alt-test", table, *COLUMNS, "--scale", "1-5", "--epsilon", "0.1", "--judge", "gpt-4o")
+def test_alt_test_prints_a_table_and_the_finding(run: Run, table: str) -> None:
+    code, out, err = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--epsilon", "0.1", "--judge", "gpt-4o")
     assert code == 0
     assert out.splitlines()[0].split()[:2] == ["annotator", "ρ"]
     assert "gpt-4o: may stand in for these annotators." in out
@@ -42,15 +27,15 @@ def test_alt_test_prints_a_table_and_the_finding(capsys: pytest.CaptureFixture[s
     assert err == ""
 
 
-def test_all_judges_are_compared(capsys: pytest.CaptureFixture[str], table: str) -> None:
-    code, out, _ = run(capsys, "alt-test", table, *COLUMNS, "--scale", "1-5", "--annotators", "crowd")
+def test_all_judges_are_compared(run: Run, table: str) -> None:
+    code, out, _ = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--annotators", "crowd")
     assert code == 0
     assert "optimal judge: mean" in out
     assert "It is ahead of llama" in out
 
 
-def test_json_is_all_there_is_on_standard_output(capsys: pytest.CaptureFixture[str], table: str) -> None:
-    code, out, err = run(capsys, "alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "llama", "--json")
+def test_json_is_all_there_is_on_standard_output(run: Run, table: str) -> None:
+    code, out, err = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "llama", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["judge"] == "llama"
@@ -58,34 +43,34 @@ def test_json_is_all_there_is_on_standard_output(capsys: pytest.CaptureFixture[s
     assert err.startswith("note: labels taken as whole numbers from 1 to 5; say so with --scale ...")
 
 
-def test_csv_has_all_digits(capsys: pytest.CaptureFixture[str], table: str) -> None:
-    _, out, _ = run(capsys, "alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "gpt-4o", "--csv")
+def test_csv_has_all_digits(run: Run, table: str) -> None:
+    _, out, _ = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "gpt-4o", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["annotator"] for row in rows] == ["ann_1", "ann_2", "ann_3"]
     assert {"estimate", "low", "high", "n", "p_adjusted"} <= set(rows[0])
 
 
-def test_latex(capsys: pytest.CaptureFixture[str], table: str) -> None:
-    _, out, _ = run(capsys, "alt-test", table, *COLUMNS, "--annotators", "crowd", "--latex")
+def test_latex(run: Run, table: str) -> None:
+    _, out, _ = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--latex")
     assert out.startswith("\\begin{tabular}")
     assert out.count("\\\\") == 4
 
 
-def test_fail_under(capsys: pytest.CaptureFixture[str], table: str) -> None:
+def test_fail_under(run: Run, table: str) -> None:
     arguments = ("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge")
-    assert run(capsys, *arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
-    assert run(capsys, *arguments, "llama", "--fail-under", "0.5")[0] == 1
-    assert run(capsys, *arguments, "llama")[0] == 0
+    assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
+    assert run(*arguments, "llama", "--fail-under", "0.5")[0] == 1
+    assert run(*arguments, "llama")[0] == 0
 
 
-def test_criteria_are_tested_one_by_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     assay.simulate(n_items=50, criteria=["clear", "true"], seed=1).labels.write_csv(path)
-    code, out, _ = run(capsys, "alt-test", str(path), "--judges", "judge", "--annotators", "skilled")
+    code, out, _ = run("alt-test", str(path), "--judges", "judge", "--annotators", "skilled")
     assert code == 0
     assert "out of 2 (criterion; Benjamini-Yekutieli across all domains)" in out
     code, out, _ = run(
-        capsys, "alt-test", str(path), "--judges", "judge", "--annotators", "skilled", "--where", "criterion=clear"
+        "alt-test", str(path), "--judges", "judge", "--annotators", "skilled", "--where", "criterion=clear"
     )
     assert code == 0
     assert "out of" not in out
@@ -105,10 +90,8 @@ def test_criteria_are_tested_one_by_one(capsys: pytest.CaptureFixture[str], tmp_
         (("--epsilon", ".1", "--similarity", "sound"), "similarity 'sound' is not in assay; it has characters, words"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_status_2(
-    capsys: pytest.CaptureFixture[str], table: str, arguments: tuple[str, ...], message: str
-) -> None:
-    code, out, err = run(capsys, "alt-test", table, *COLUMNS, *arguments)
+def test_bad_input_is_one_line_and_status_2(run: Run, table: str, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run("alt-test", table, *COLUMNS, *arguments)
     assert code == 2
     assert out == ""
     lines = [line for line in err.splitlines() if not line.startswith("note: ")]
@@ -118,23 +101,23 @@ def test_bad_input_is_one_line_and_status_2(
 
 
 @pytest.mark.parametrize("arguments", [("alt-tst",), ("alt-test",), ("alt-test", "nothing.csv", "--epsilon", ".1")])
-def test_unknown_command_and_missing_file(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
-    code, out, err = run(capsys, *arguments)
+def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
 
-def test_report_writes_a_page(capsys: pytest.CaptureFixture[str], table: str, tmp_path: Path) -> None:
+def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
-    code, out, err = run(capsys, "report", table, *COLUMNS, "--annotators", "crowd", "--output", str(page))
+    code, out, err = run("report", table, *COLUMNS, "--annotators", "crowd", "--output", str(page))
     assert code == 0
     assert "gpt-4o may replace a crowd worker." in out
     assert f"written to {page}" in err
     assert "gpt-4o may replace a crowd worker." in page.read_text(encoding="utf-8")
 
 
-def test_demo_says_what_is_true(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, _ = run(capsys, "demo", "--output", str(tmp_path / "report.html"))
+def test_demo_says_what_is_true(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("demo", "--output", str(tmp_path / "report.html"))
     assert code == 0
     assert out.startswith("A simulated study, not real data")
     assert "careful may replace a skilled annotator." in out
@@ -142,27 +125,27 @@ def test_demo_says_what_is_true(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "Do not replace a skilled annotator with careless." in out
 
 
-def test_similarity_by_name_and_by_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_similarity_by_name_and_by_table(run: Run, tmp_path: Path) -> None:
     rows = ["item,annotator,label"]
     for i in range(40):
         rows += [f"i{i},ann,red apple", f"i{i},bob,green apple", f"i{i},m,{'red apple' if i % 2 else 'a chair'}"]
     path = tmp_path / "texts.csv"
     path.write_text("\n".join(rows) + "\n")
     common = ("alt-test", str(path), "--judges", "m", "--scale", "text", "--epsilon", ".2")
-    assert run(capsys, *common, "--similarity", "words")[0] == 0
+    assert run(*common, "--similarity", "words")[0] == 0
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("a,b,s\nred apple,green apple,.6\nred apple,a chair,.1\ngreen apple,a chair,.1\n")
-    code, out, _ = run(capsys, *common, "--similarity", str(pairs))
+    code, out, _ = run(*common, "--similarity", str(pairs))
     assert code == 0
     assert "Score: similarity" in out
 
 
-def test_help_names_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "--help")
+def test_help_names_every_command_and_option(run: Run) -> None:
+    code, out, _ = run("--help")
     assert code == 0
     for command in ("alt-test", "report", "demo"):
         assert command in out
-    code, out, _ = run(capsys, "alt-test", "--help")
+    code, out, _ = run("alt-test", "--help")
     assert code == 0
     assert "Example: assay alt-test" in out
 
@@ -175,16 +158,16 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 
 
 @pytest.mark.real_data
-def test_the_issue_s_own_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path, real_data: Path) -> None:
+def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
-    code, out, _ = run(capsys, "report", wax, "--annotators", "crowd", "--output", str(tmp_path / "r.html"))
+    code, out, _ = run("report", wax, "--annotators", "crowd", "--output", str(tmp_path / "r.html"))
     assert code == 0
     assert "gemini_pro may replace a crowd worker." in out
-    code, out, _ = run(capsys, "alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled")
+    code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled")
     assert code == 0
     assert "Winning rate 0.00 (0 of 6 annotators" in out
     code, out, _ = run(
-        capsys, "alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled", "--split-item", "__",
+        "alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled", "--split-item", "__",
         "--correction", "within",
     )  # fmt: skip
     assert code == 0

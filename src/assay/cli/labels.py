@@ -1,0 +1,157 @@
+"""How a command reads its labels, and what it says about them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.group import Group
+
+from assay.cli.options import Names, as_typed
+from assay.errors import AssayError
+
+if TYPE_CHECKING:
+    from assay.data.annotations import Annotations
+
+_GROUP = Group("Reading the labels", sort_key=1)
+
+
+@Parameter(name="*", group=_GROUP)
+@dataclass(frozen=True)
+class LabelOptions:
+    """How the labels are read; see `assay.read`."""
+
+    item: Annotated[
+        Names, Parameter(help="Column that names the item; several name it together.", show_default="item")
+    ] = None
+    annotator: Annotated[str, Parameter(help="Column that names who answered.")] = "annotator"
+    label: Annotated[
+        Names, Parameter(help="Column that holds the label; several are one criterion each.", show_default="label")
+    ] = None
+    criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
+    repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
+    judges: Annotated[Names, Parameter(help="Annotators that are models, separated by commas.")] = None
+    scale: Annotated[
+        list[str] | None,
+        Parameter(
+            help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ...; "
+            "CRITERION=SCALE where criteria differ, once each."
+        ),
+    ] = None
+    wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False)] = False
+    columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
+    conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
+    split_item: Annotated[
+        str | None, Parameter(help="Separator, or regular expression with named groups, that splits the item id.")
+    ] = None
+    items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
+    annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
+    format: Annotated[
+        str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
+    ] = "auto"
+    option: Annotated[
+        list[str] | None, Parameter(help="NAME=VALUE for the format's reader, such as users=users.json; may repeat.")
+    ] = None
+    where: Annotated[
+        list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
+    ] = None
+
+    def read(self, source: str, extra_judges: Sequence[str] = ()) -> Annotations:
+        """The table, with a note on standard error for all that reading left out or assumed.
+
+        Parameters
+        ----------
+        source : str
+            A file, folder or study.
+        extra_judges : sequence of str
+            Judges that another option names; they count where the table names none.
+        """
+        try:
+            labels = self._table(source, self.judges)
+            if self.judges is None and extra_judges and not labels.judges:
+                labels = self._table(source, extra_judges)
+            for condition in self.where or ():
+                labels = _narrowed(labels, condition)
+        except AssayError as error:
+            # Said here, because a question may have an option of the same name.
+            raise type(error)(as_typed(str(error), NAMES)) from error
+        tell(labels)
+        return labels
+
+    def _table(self, source: str, judges: Sequence[str] | None) -> Annotations:
+        from assay.reading import read
+
+        return read(
+            source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
+            criterion=self.criterion, repeat=self.repeat, judges=judges, scale=_scale(self.scale),
+            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
+            split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
+            **self._reader_options(source),
+        )  # fmt: skip
+
+    def _reader_options(self, source: str) -> dict[str, Any]:
+        if not self.option:
+            return {}
+        from assay.data.formats.registry import format_of
+        from assay.errors import DataError
+
+        if not Path(source).exists():
+            raise DataError(f"there is no file or folder '{source}'")
+        return format_of(Path(source), self.format).options_from(self.option)
+
+
+NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)} | {"annotators": "--annotator-table"}
+"""Every option of `assay.read` as it is typed."""
+
+PLAIN = LabelOptions()
+"""Labels as `assay.read` reads them without options."""
+
+
+def tell(labels: Annotations) -> None:
+    """What reading left out or assumed, on standard error; the report says it too."""
+    for line in labels.reading.lines():
+        print(f"note: {as_typed(line, NAMES)}", file=sys.stderr)
+
+
+def _narrowed(labels: Annotations, condition: str) -> Annotations:
+    """The labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``."""
+    name, equals, values = condition.partition("=")
+    if not equals:
+        raise AssayError(f"--where takes COLUMN=VALUE; got '{condition}'")
+    seen = {str(v): v for v in labels.values_of(name)}
+    wanted = [values] if values in seen else values.split(",")
+    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
+
+
+def _one(names: list[str] | None, default: str) -> str | list[str]:
+    """A single name as itself."""
+    return default if not names else names[0] if len(names) == 1 else names
+
+
+def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
+    """One scale, or one for each criterion: ``1-5``, or ``stars=1-5`` and ``why=text``."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    pairs = [one.partition("=") for one in given]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise AssayError(f"several scales are given as CRITERION=SCALE; got '{name}'")
+    return {name: scale for name, _, scale in pairs}
+
+
+def similarity(name: str) -> Any:
+    """A similarity by its name, or a table of label pairs by its path."""
+    path = Path(name)
+    if path.suffix and path.exists():
+        from assay.data.formats.tables import numbers_where_all_are, read_table
+
+        return numbers_where_all_are(read_table(path).labels.drop("_row", strict=False), leave=())
+    from assay.similarity.lexical import similarity_named
+
+    return similarity_named(name)

@@ -1,0 +1,254 @@
+"""The commands of the questions: labels in, an answer out. No statistics here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.group import Group
+
+from assay.cli.labels import PLAIN, LabelOptions, similarity
+from assay.cli.options import NOTHING, Given, Names, takes
+from assay.cli.output import FOR_PEOPLE, Output, Page, note, progress_bar, target, write_page
+from assay.concordance.settings import AgreementSettings, GradingScaleSettings
+from assay.errors import DesignError
+from assay.estimation.options import number_in
+from assay.planning import _FOREIGN, PlanSettings
+from assay.replacement.settings import AltTestBySettings, AltTestSettings
+from assay.verdict.report import ReportSettings
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+    from assay.data.annotations import Annotations
+
+_REPLACEMENT = Group("The alternative annotator test", sort_key=2)
+_AGREEMENT = Group("Agreement", sort_key=2)
+_SCALES = Group("Grading scales", sort_key=2)
+_PLAN = Group("The plan", sort_key=0)
+
+_DOMAINS = {"by": "the criterion, where the table has several"}
+_HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
+
+_ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
+_ONE_BY_ONE = ("pairs", "random human")
+
+DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
+"""The judges of the demo, and how often each answers at random."""
+
+
+def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FOR_PEOPLE) -> None:
+    """Simulate a study whose truth is known, and report on it.
+
+    Parameters
+    ----------
+    out
+        Where the page is written.
+    seed
+        Of the simulation: same seed, same numbers.
+    """
+    from assay.simulation import simulate
+    from assay.verdict.report import report as make
+
+    target(out)
+    labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
+    said = (
+        "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"
+        "label, or, with the probability given, with a random one. People: 0.30; judges: "
+        + ", ".join(f"{name} {value:.2f}" for name, value in DEMO_NOISE.items())
+        + ".\n"
+    )
+    (print if output.for_people else note)(said)
+    title = "Demo: may these simulated judges stand in for simulated people?"
+    with progress_bar("Testing") as progress:
+        found = make(labels, annotators="skilled", title=title, progress=progress)
+        path = found.save(out)
+    output.words(found)
+    note(f"written to {path}")
+
+
+@takes(ReportSettings, group=_REPLACEMENT, without=("judges",), read={"similarity": similarity})
+def report(
+    source: str,
+    *,
+    out: _HTML = Path("report.html"),
+    judge: Names = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """A page that leads with the verdict, for a person to read.
+
+    Parameters
+    ----------
+    source
+        A file, a folder with human_annotations.json and llm_annotations.json, or a study folder.
+    out
+        Where the page is written.
+    judge
+        The judges to report on, separated by commas; all of the table when not given.
+    """
+    from assay.verdict.report import report as make
+
+    target(out)
+    given = options.options()
+    table = labels.read(source, judge or ())
+    with progress_bar("Testing") as progress:
+        found = make(table, judges=judge, progress=progress, **given)
+        path = found.save(out)
+    output.words(found)
+    note(f"written to {path}")
+
+
+@takes(AltTestBySettings, group=_REPLACEMENT, shown=_DOMAINS, read={"similarity": similarity})
+def alt_test(
+    source: str,
+    *,
+    judge: Names = None,
+    fail_under: float | None = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> int:
+    """May a judge stand in for people? The alternative annotator test.
+
+    Parameters
+    ----------
+    source
+        A file, or a folder with human_annotations.json and llm_annotations.json.
+    judge
+        The judges to test, separated by commas; all of the table when not given.
+    fail_under
+        Exit with 1 where a winning rate is below this, 0 to 1.
+    """
+    given = options.options()
+    if fail_under is not None:
+        number_in("fail_under", fail_under, low=0, high=1)
+    table = labels.read(source, judge or ())
+    judges = judge or list(table.judges)
+    with progress_bar("Testing"):
+        found, drop = _tested(table, judges, given)
+    output.show(*found, drop=drop)
+    tests = [test for one in found for test in (one.tests.values() if hasattr(one, "tests") else (one,))]
+    return int(fail_under is not None and not all(test.winning_rate >= fail_under for test in tests))
+
+
+def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """What was found of each judge, or of all of them, and the columns that are not printed."""
+    from assay.replacement.alt_test import alt_test as test_one
+    from assay.replacement.compare import compare_judges
+    from assay.replacement.domains import alt_test_by
+
+    if "by" in given or len(table.criteria) > 1:
+        return [alt_test_by(table, one, **given) for one in judges], ()
+    if "correction" in given:
+        raise DesignError("correction=... is about several domains; name the column that tells them apart with by=...")
+    if len(judges) == 1:
+        return [test_one(table, judges[0], **given)], _ALT_TEST_COLUMNS
+    return [compare_judges(table, judges, **given)], ("kind", "passed")
+
+
+@takes(AgreementSettings, group=_AGREEMENT)
+def agreement(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Do annotators agree, and is a judge as close to the people as they are to each other?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels.
+    """
+    from assay.concordance.parts import agreement_parts
+    from assay.concordance.summary import agreement as agree
+
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    with progress_bar("Comparing"):
+        found = agree(table, **given)
+    shown = _to_be_read(found.rows, found.headline, given)
+    empty = [c for c in shown.columns if shown[c].null_count() == shown.height]
+    output.show(found, drop=("coefficient", "interval", "p", *empty), rows=shown)
+    write_page(out, "Do the annotators agree?", found, agreement_parts)
+
+
+def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
+    """The rows for a person: of one coefficient, and without the long lists, unless they were asked for."""
+    if not given.get("coefficients"):
+        rows = rows.filter(rows["coefficient"] == headline)
+    brief = rows.filter(~rows["who"].is_in(_ONE_BY_ONE))
+    return rows if given.get("who") or not brief.height else brief
+
+
+@takes(GradingScaleSettings, group=_SCALES, named={"scale": "--scale-column"})
+def scales(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """On which numeric scale should people and judges be asked?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels, every item answered on several scales.
+    """
+    from assay.concordance.grading_scale import grading_scale_study
+    from assay.concordance.parts import grading_scale_parts
+
+    target(out)
+    given = options.options()
+    varied = [given.get("scale", GradingScaleSettings.scale), *filter(None, [given.get("condition")])]
+    conditions = list(dict.fromkeys([*(labels.conditions or ()), *varied]))
+    table = replace(labels, conditions=conditions).read(source)
+    if "baseline" in given and "condition" in given:
+        known = {str(v): v for v in table.values_of(given["condition"])}
+        given["baseline"] = known.get(given["baseline"], given["baseline"])
+    with progress_bar("Comparing"):
+        found = grading_scale_study(table, **given)
+    output.show(found)
+    write_page(out, "On which scale to ask?", found, grading_scale_parts)
+
+
+@takes(
+    PlanSettings,
+    AltTestSettings,
+    group=_PLAN,
+    without=tuple(_FOREIGN),
+    named={"scale": "--categories"},
+    read={"similarity": similarity, "scale": lambda text: int(text) if text.isdecimal() else text},
+)
+def plan(
+    *,
+    pilot: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How many items and annotators does the alternative annotator test need?
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand, drawn from in place of a simulation.
+    """
+    from assay.planning import plan_alt_test
+
+    given = options.options()
+    if pilot is not None:
+        judge = given.get("judge")
+        given["pilot"] = labels.read(pilot, [judge] if judge else ())
+    with progress_bar("Planning"):
+        found = plan_alt_test(**given)
+    output.show(found)

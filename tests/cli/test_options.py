@@ -1,0 +1,174 @@
+"""The options of the commands are the settings of the questions, and errors name them as they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from assay.cli import app as cli
+from assay.cli.options import as_typed
+from assay.concordance.settings import AgreementSettings, GradingScaleSettings
+from assay.estimation.options import Limits, Settings, hints_of
+from assay.planning import PlanSettings
+from assay.replacement.settings import AltTestBySettings, AltTestSettings
+from assay.verdict.report import ReportSettings
+
+Run = Callable[..., tuple[int, str, str]]
+
+QUESTIONS: list[tuple[str, tuple[type[Settings], ...], dict[str, str]]] = [
+    ("alt-test", (AltTestBySettings,), {}),
+    ("report", (ReportSettings,), {"judges": "--judge"}),
+    ("agreement", (AgreementSettings,), {}),
+    ("scales", (GradingScaleSettings,), {"scale": "--scale-column"}),
+    ("plan", (PlanSettings, AltTestSettings), {"scale": "--categories"}),
+]
+NOT_OFFERED = {
+    "plan": {"expert", "gold", "clusters", "method", "n_resamples", "confidence"},
+}
+
+
+def arguments(command: str) -> dict[str, Any]:
+    return {a.name: a for a in cli.app[command].assemble_argument_collection()}
+
+
+@pytest.mark.parametrize(("command", "settings", "named"), QUESTIONS, ids=[c for c, _, _ in QUESTIONS])
+def test_every_setting_is_an_option_of_its_command(command, settings, named):
+    offered = arguments(command)
+    seen: set[str] = set()
+    for one in settings:
+        defaults = {f.name: f.default for f in fields(one)}
+        for name, (_, limits) in hints_of(one).items():
+            if name in NOT_OFFERED.get(command, ()) or (limits.hidden and name not in offered) or name in seen:
+                continue
+            seen.add(name)
+            option = offered[named.get(name, "--" + name.replace("_", "-"))]
+            assert limits.help
+            if (command, name) != ("report", "judges"):  # which the command states itself
+                assert option.parameter.help.startswith(limits.help)
+            default = defaults[name]
+            if isinstance(default, int | float | str) and not isinstance(default, bool) and name != "by":
+                assert option.show_default == str(default)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_OFFERED["plan"]))
+def test_a_plan_does_not_offer_what_it_cannot_honour(name):
+    assert "--" + name.replace("_", "-") not in arguments("plan")
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the questions' functions are called with; they do nothing."""
+    import assay.concordance.summary as summary
+    import assay.planning as planning
+    import assay.replacement.alt_test as alt_test
+
+    found: dict[str, Any] = {}
+
+    def stop(*_: Any, **options: Any) -> None:
+        found.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(alt_test, "alt_test", stop)
+    monkeypatch.setattr(summary, "agreement", stop)
+    monkeypatch.setattr(planning, "plan_alt_test", stop)
+    return found
+
+
+READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--scale", "1-5")
+
+
+def test_only_what_was_typed_is_passed(run: Run, table: str, called: dict[str, Any]) -> None:
+    assert run("alt-test", table, *READ, "--judge", "llama", "--epsilon", ".1")[0] == 130
+    assert called == {"epsilon": 0.1}
+
+
+def test_values_have_the_type_of_their_setting(run: Run, table: str, called: dict[str, Any]) -> None:
+    words = ("--epsilon", "0", "--min-items", "20", "--test", "t", "--balance", "--ties", "share")
+    assert run("alt-test", table, *READ, "--judge", "llama", *words)[0] == 130
+    assert called == {"epsilon": 0.0, "min_items": 20, "test": "t", "balance": True, "ties": "share"}
+
+
+def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, Any]) -> None:
+    assert run("agreement", table, *READ, "--coefficients", "icc(a,1), qwk", "--who", "humans,human pairs")[0] == 130
+    assert called == {"coefficients": ["icc(a,1)", "qwk"], "who": ["humans", "human pairs"]}
+    called.clear()
+    assert run("plan", "--n-items", "30,50", "--epsilon", ".1,.2", "--categories", "3", "--fdr", ".1")[0] == 130
+    assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "scale": 3, "fdr": 0.1}
+    called.clear()
+    assert run("plan", "--categories", "1-5", "--annotators", "crowd", "--normalise", "rank")[0] == 130
+    assert called == {"scale": "1-5", "annotators": "crowd", "normalise": "rank"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start", "end"),
+    [
+        (("alt-test", "{}", "--n-resamples", "3"), "--n-resamples must be ", "; got 3"),
+        (("alt-test", "{}", "--min-humans", "0"), "--min-humans must be ", "; got 0"),
+        (("alt-test", "{}", "--epsilon", "nan"), "--epsilon must ", "; got nan"),
+        (("alt-test", "{}", "--fail-under", "7"), "--fail-under must lie between 0 and 1", "; got 7.0"),
+        (("agreement", "{}", "--seed", "-1", "--method", "percentile"), "--seed must be ", "; got -1"),
+        (("agreement", "{}", "--who", "human"), "--who must be humans, ", "got 'human'; did you mean 'humans'?"),
+        (("agreement", "{}", "--confidence", "1"), "--confidence must lie between 0 and 1", "; got 1.0"),
+        (("scales", "{}", "--threshold", "2"), "--threshold must lie between 0 and 1", "; got 2.0"),
+        (("plan", "--n-items", "30,x"), "Invalid value for --n-items: ", "'x' is not a whole number"),
+        (("plan", "--power", "1"), "--power must lie between 0 and 1", "; got 1.0"),
+        (("plan", "--spread", "inf"), "--spread must be ", "; got inf"),
+        (("plan", "--epsilon", ".1", "--annotators", "crowd"), "--epsilon ... and --annotators ... ", "give one"),
+        (("demo", "--seed", "-1"), "--seed must be ", "; got -1"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arguments, start, end) -> None:
+    code, out, err = run(*(table if a == "{}" else a for a in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"assay: {start}")
+    assert err.endswith(f"{end}\n")
+    assert err.count("\n") == 1
+
+
+TYPED = {
+    "judges": "--judges", "scale": "--scale", "epsilon": "--epsilon", "annotators": "--annotators", "by": "--by",
+    "repeats": "--repeats", "wide": "--wide", "n_items": "--n-items", "who": "--who", "split_item": "--split-item",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        ("name the judges with judges=[...]", "name the judges with --judges ..."),
+        ("name the judges with judges=['gpt', ...]", "name the judges with --judges gpt,..."),
+        ("choose one with labels.where(criterion=...)", "choose one with --where criterion=..."),
+        ("take labels.where(kind='human')", "take --where kind=human"),
+        ("assay.alt_test_by(labels, judge, by='criterion'), or", "--by criterion, or"),
+        ("with scale={'stars': '1-5'}", "with --scale 'stars=1-5'"),
+        ("categories (scale=assay.Ordinal(...))", "categories (scale=assay.Ordinal(...))"),
+        ("say scale=assay.Ordinal(1, 5)", "say --scale ..."),
+        ("with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=...",
+         "with --annotators expert (.2), skilled (.15) or crowd (.1), or give --epsilon ..."),
+        ("repeats='first', 'last' or 'each'", "--repeats first, last or each"),
+        ("columns of a wide table; say layout='wide' too", "columns of a wide table; say --wide too"),
+        ("name your field with users=...", "name your field with --option users=..."),
+        ("name them with --option users=...", "name them with --option users=..."),
+        ("name it with ranges={'a': (lowest, highest)}", "name it with ranges={'a': (lowest, highest)}"),
+        ("n_items must be at least 2", "--n-items must be at least 2"),
+        ("split_item '(' does not fit", "--split-item '(' does not fit"),
+        ("judge 'x' is not in the table", "judge 'x' is not in the table"),
+        ("criterion == 3, a<b, 'who=x'", "criterion == 3, a<b, 'who=x'"),
+    ],
+)  # fmt: skip
+def test_errors_name_options_as_they_are_typed(python, typed):
+    assert as_typed(python, TYPED) == typed
+
+
+def test_an_error_of_reading_is_about_reading(run: Run, table: str) -> None:
+    """A question may have an option of the same name."""
+    code, _, err = run("scales", table, *READ[:-2], "--scale", "1-3")
+    assert code == 2
+    assert "--scale-column" not in err
+
+
+def test_a_setting_that_cannot_be_typed_is_not_offered():
+    assert not {"--ranges", "--sets", "--prior"} & {name for c, _, _ in QUESTIONS for name in arguments(c)}
+    assert isinstance(hints_of(GradingScaleSettings)["ranges"][1], Limits)

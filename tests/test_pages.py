@@ -1,0 +1,71 @@
+"""The pages that follow from the code: nothing public is without its place in them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import assay
+from assay.cli.app import COMMANDS, all_commands
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+if not DOCS.exists():
+    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+
+NO_HOW_TO = {"reference.md", "commands.md", "glossary.md", "architecture.md", "benchmarks.md", "methods.md", "index.md"}
+
+
+def made() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make", DOCS / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["commands.md", "reference.md"])
+def test_the_page_is_the_one_that_the_code_makes(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == made().PAGES[name](), "run: python docs/make.py"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    named = set(re.findall(r"^::: assay\.\S*?(\w+)$", (DOCS / "reference.md").read_text(), flags=re.M))
+    assert sorted(set(assay.__all__) - named) == ["__version__"]
+
+
+def test_every_public_name_is_in_a_how_to() -> None:
+    pages = [page.read_text() for page in sorted(DOCS.glob("*.md")) if page.name not in NO_HOW_TO]
+    missing = [n for n in assay.__all__ if not any(re.search(rf"\b{n}\b", page) for page in pages)]
+    assert missing == ["__version__"]
+
+
+def test_every_command_and_every_option_says_what_it_is_for() -> None:
+    apps = all_commands()
+    assert len(apps) == sum(len(rows) for rows in COMMANDS.values())
+    for name, command in apps.items():
+        assert (command.help or "").strip(), name
+        for argument in command.assemble_argument_collection(parse_docstring=True):
+            if argument.show:
+                assert (argument.parameter.help or "").strip(), f"{name} {argument.name}"
+
+
+def test_every_command_is_on_its_page_and_in_a_how_to_or_the_readme() -> None:
+    page = (DOCS / "commands.md").read_text()
+    texts = [p.read_text() for p in DOCS.glob("*.md") if p.name not in NO_HOW_TO]
+    texts.append((DOCS.parent / "README.md").read_text())
+    for rows in COMMANDS.values():
+        for row in rows:
+            assert f"\n## assay {row.name}\n" in page
+            assert row.example.startswith(f"assay {row.name}")
+            assert any(re.search(rf"\bassay {row.name}\b", text) for text in texts), row.name
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (DOCS.parent / "zensical.toml").read_text()
+    assert [page.name for page in sorted(DOCS.glob("*.md")) if f'"{page.name}"' not in navigation] == []
