@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,7 +134,7 @@ def read(
         split_item=split_item,
         reading=rows.reading,
     )
-    return replace(made, names={**own_name, **made.names})
+    return made.also_called(own_name)
 
 
 def _path(source: str | os.PathLike[str]) -> Path:
