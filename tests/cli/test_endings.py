@@ -206,7 +206,7 @@ def test_a_bar_is_drawn_for_long_work_only(monkeypatch: pytest.MonkeyPatch, pati
     with output.progress_bar("Planning") as tell:
         assert tell is not None
         if drawn:
-            wait_until(lambda: "Planning" in terminal.getvalue())
+            wait_until(lambda: "Planning" in terminal.getvalue(), "no bar was drawn")
         tell("step", 1, 2)
     assert drawn or "Planning" not in terminal.getvalue()
 
