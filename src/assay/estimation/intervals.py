@@ -220,32 +220,41 @@ def ends_of(
 def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, without: Floats | None) -> Ends:
     """Percentile intervals from the statistic in each resample; BCa where the jackknife values are given."""
     error, low, high = np.full((3, len(value)), np.nan)
-    reasons: list[str | None] = []
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    for j in range(len(value)):
-        column = replicates[:, j]
-        undefined = np.isnan(column)
-        defined = column[~undefined] if undefined.any() else column
-        reason = _no_interval(float(value[j]), defined, len(replicates))
+    undefined = np.isnan(replicates).sum(axis=0)
+    reasons = [
+        _no_interval(float(value[j]), replicates[:, j], int(undefined[j])) for j in range(len(value))
+    ]  # fmt: skip
+    plain = np.array([r is None for r in reasons]) & (undefined == 0)
+    if without is None and plain.any():
+        # All at once, where every resample gives a value.
+        columns = np.ascontiguousarray(replicates[:, plain].T)
+        low[plain], high[plain] = np.quantile(columns, tails, axis=1)
+        error[plain] = columns.std(axis=1, ddof=1)
+        plain = ~plain
+    else:
+        plain[:] = True
+    for j in np.flatnonzero(plain):
+        if reasons[j] is not None:
+            continue
+        defined = replicates[~np.isnan(replicates[:, j]), j]
         ends = tails
-        if reason is None and without is not None:
+        if without is not None:
             ends = _bca_ends(float(value[j]), defined, without[:, j], tails)
             if np.isnan(ends).any():
-                reason = "the BCa interval is undefined here; use method='percentile'"
-        if reason is None:
-            low[j], high[j] = np.quantile(defined, ends)
-            error[j] = defined.std(ddof=1)
-        reasons.append(reason)
+                reasons[j] = "the BCa interval is undefined here; use method='percentile'"
+                continue
+        low[j], high[j] = np.quantile(defined, ends)
+        error[j] = defined.std(ddof=1)
     return error, low, high, tuple(reasons)
 
 
-def _no_interval(value: float, defined: Floats, n_resamples: int) -> str | None:
+def _no_interval(value: float, column: Floats, n_undefined: int) -> str | None:
     if math.isnan(value):
         return "the statistic is undefined on these data"
-    if n_resamples - len(defined) > MOST_UNDEFINED * n_resamples:
-        share = 100 * (1 - len(defined) / n_resamples)
-        return f"the statistic is undefined in {share:.0f}% of the resamples"
-    if np.ptp(defined) <= 1e-12 * max(1.0, abs(value)):
+    if n_undefined > MOST_UNDEFINED * len(column):
+        return f"the statistic is undefined in {100 * n_undefined / len(column):.0f}% of the resamples"
+    if np.nanmax(column) - np.nanmin(column) <= 1e-12 * max(1.0, abs(value)):
         return "every resample gives the same value, so the data cannot show how sure it is"
     return None
 

@@ -9,6 +9,8 @@ import numpy as np
 from assay.estimation.options import Adjustment, one_of
 from assay.estimation.statistic import Floats
 
+METHODS = typing.get_args(Adjustment)
+
 
 def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
     """P-values adjusted for their number: reject those at most q.
@@ -22,11 +24,11 @@ def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
     DesignError
         For a method that is not known.
     """
-    one_of("method", method, typing.get_args(Adjustment))
+    if method not in METHODS:
+        one_of("method", method, METHODS)
     p = np.asarray(p, dtype=float)
-    adjusted = np.full(p.shape, np.nan)
     known = ~np.isnan(p)
-    tested = p[known]
+    tested = p if known.all() else p[known]
     m = len(tested)
     if m == 0 or method == "none":
         return p.copy()
@@ -38,6 +40,7 @@ def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
     else:
         factor = np.sum(1.0 / rank) if method == "by" else 1.0
         steps = np.minimum.accumulate((factor * m / rank * ranked)[::-1])[::-1]
+    adjusted = np.full(p.shape, np.nan)
     back = np.empty(m)
     back[order] = np.minimum(steps, 1.0)
     adjusted[known] = back

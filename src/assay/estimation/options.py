@@ -122,8 +122,10 @@ class Settings:
         return cls(**options)
 
     def __post_init__(self) -> None:
-        for name, hint, limits in _fields(type(self)):
-            check(name, getattr(self, name), hint, limits)
+        for name, hint, limits, default in _fields(type(self)):
+            value = getattr(self, name)
+            if not (value is default or (type(value) is type(default) and value == default)):
+                check(name, value, hint, limits)
 
     def changed(self) -> dict[str, Any]:
         """The options that are not at their default."""
@@ -202,20 +204,21 @@ def number_in(
     check(name, value, int if whole else float, limits)
 
 
-_KNOWN: dict[type, tuple[tuple[str, Any, Limits], ...]] = {}
+_KNOWN: dict[type, tuple[tuple[str, Any, Limits, Any], ...]] = {}
 
 
-def _fields(cls: type[Settings]) -> tuple[tuple[str, Any, Limits], ...]:
+def _fields(cls: type[Settings]) -> tuple[tuple[str, Any, Limits, Any], ...]:
+    """Name, type, limits and default of every option."""
     if cls not in _KNOWN:
         hints = typing.get_type_hints(cls)
         named = dataclasses.fields(cls)
-        _KNOWN[cls] = tuple((f.name, hints[f.name], f.metadata.get("option", Limits())) for f in named)
+        _KNOWN[cls] = tuple((f.name, hints[f.name], f.metadata.get("option", Limits()), f.default) for f in named)
     return _KNOWN[cls]
 
 
 def hints_of(cls: type[Settings]) -> dict[str, tuple[Any, Limits]]:
     """The type and the limits of every option, for the command line and the laws."""
-    return {name: (hint, limits) for name, hint, limits in _fields(cls)}
+    return {name: (hint, limits) for name, hint, limits, _ in _fields(cls)}
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

@@ -109,12 +109,13 @@ def p_values(
     flat = (error <= 1e-12) & (n > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         statistic = np.where(flat, np.nan, (mean - epsilon) / error)
-        wins = stdtr(df, statistic)
+        wins, loses = stdtr(df, statistic), stdtr(df, -statistic)
+    if flat.any():
         # A difference that is always 0 (or −1), though its mean is epsilon or more: P(d > 0) >= epsilon.
         largest = np.where(mean < -0.5, (1 - epsilon) / 2, 1 - epsilon)
         exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
         reverse = np.where(mean > epsilon, np.clip((1 + epsilon) / 2, 0, 1) ** n, 1.0)
-    wins, statistic, loses = np.where(flat, exact, wins), statistic, np.where(flat, reverse, stdtr(df, -statistic))
+        wins, loses = np.where(flat, exact, wins), np.where(flat, reverse, loses)
     untestable = (n < 1.5) | np.isnan(mean)  # shares of an item may sum to a rounding less than it
     return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
 

@@ -15,7 +15,7 @@ from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision
 from assay.replacement.alignment import Panel
-from assay.replacement.panel import AltTestTable, Comparisons, Rule, labels_of
+from assay.replacement.panel import LABELS, AltTestTable, Comparisons, Rule, labels_of
 from assay.statistics.wins import AdvantageProbability
 
 OPTIMAL = -1
@@ -144,9 +144,9 @@ class Tally:
         s = self.table.settings
         few = "a label of one person only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
         reasons = ("no reference label" if s.fixed_reference else few, "no label of the judge", "no human label")
-        found = [Exclusion("item", int(k), why) for k, why in zip(self.facts, reasons, strict=False) if k]
-        left = np.setdiff1d(np.arange(len(self.n)), self.tested)
-        if len(left):
+        found = [Exclusion("item", int(k), why) for k, why in zip(self.facts.tolist(), reasons, strict=False) if k]
+        if len(self.tested) < len(self.n):
+            left = np.setdiff1d(np.arange(len(self.n)), self.tested)
             names = tuple(f"{self.table.humans[j]} with {self.n[j]}" for j in left)
             found.append(Exclusion("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
         return tuple(found)
@@ -159,8 +159,8 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     units = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     if table.settings.method != "none":
         units = table.units
-    # The optimal judge draws tied majorities for all items at once.
-    whole = table.whole or OPTIMAL in codes
+    # The optimal judge draws tied majorities for all items at once; what a panel knows of itself is kept for others.
+    whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
     reduce = partial(_tally, table.rule, codes, table.panel if whole else None, units.n, c)
     found = (
         reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, table.width)
