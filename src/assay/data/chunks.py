@@ -6,11 +6,12 @@ memory would have, and numbers do not depend on the chunks, the files or the num
 
 from __future__ import annotations
 
-import hashlib
+import difflib
 import math
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,135 +19,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations, Answers, natural
-from assay.data.scales import Label, Scale
-from assay.errors import DataError, DesignError, listing, unknown
+from assay.data import stored
+from assay.data.annotations import Annotations, Answers, Reading
+from assay.data.fingerprint import digits
+from assay.data.scales import Label, Scale, parse_scale
+from assay.data.stored import MOST_VALUES, Contents, Folder, Source
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.options import number_in
 
 LABELS_PER_CHUNK = 4_000_000
-"""Labels that are in memory at a time, about, for each worker."""
-
-SAMPLE = 200_000
-"""Item names that are looked at to cut the items into ranges."""
-
-MOST_VALUES = 10_000
-"""More different labels than these are not listed."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """The items whose names run from ``first`` (or the start) up to but without ``end`` (or the end)."""
-
-    first: str | None
-    end: str | None
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What one chunk holds."""
-
-    n_items: int
-    labels_of: Mapping[str, int]
-    total: float
-    values: frozenset[float]
-    digest: bytes
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the labels stand and how to read them; small, so that it travels to workers."""
-
-    files: tuple[str, ...]
-    item: str
-    annotator: str
-    label: str
-    scale: Scale
-    where: tuple[tuple[str, Any], ...] = ()
-
-    def rows(self) -> pl.LazyFrame:
-        """Item, annotator, label of every row that has a label."""
-        frame = pl.scan_parquet(list(self.files))
-        for column, value in self.where:
-            frame = frame.filter(pl.col(column) == value)
-        named = frame.select(
-            item=pl.col(self.item).cast(pl.String),
-            annotator=pl.col(self.annotator).cast(pl.String),
-            label=pl.col(self.label),
-        )
-        is_float = frame.collect_schema()[self.label].is_float()
-        there = pl.col("label").is_not_nan() if is_float else pl.lit(True)
-        return named.filter(pl.col("label").is_not_null() & there)
-
-    def read(self, within: Range) -> pl.DataFrame:
-        """The rows of a range of items, checked."""
-        frame = self.rows()
-        if within.first is not None:
-            frame = frame.filter(pl.col("item") >= within.first)
-        if within.end is not None:
-            frame = frame.filter(pl.col("item") < within.end)
-        table = frame.collect(engine="streaming")
-        off = table.filter(~self.scale.valid(table["label"]).fill_null(False))
-        if off.height:
-            shown = ", ".join(f"item '{i}': {v!r}" for i, v in off.head(5).select("item", "label").iter_rows())
-            raise DataError(f"{off.height} labels are off the scale ({shown}); each must be {self.scale.describe()}")
-        nameless = table.filter(pl.col("item").is_null() | pl.col("annotator").is_null()).height
-        if nameless:
-            raise DataError(f"{nameless} rows have no {self.item} or no {self.annotator}; fill or remove them")
-        return table
-
-    def answers(self, within: Range, annotators: tuple[str, ...], only: tuple[str, ...]) -> Answers:
-        """A range of items as arrays; the labels of the annotators in ``only``."""
-        table = self.read(within)
-        items = table["item"].unique().sort()
-        item = table["item"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int64)
-        annotator = table["annotator"].cast(pl.Enum(list(annotators))).to_physical().to_numpy().astype(np.int64)
-        value = self._values(table["label"])
-        cell = item * len(annotators) + annotator
-        order = np.argsort(cell, kind="stable")
-        cell = cell[order]
-        twice = np.flatnonzero(cell[1:] == cell[:-1])
-        if len(twice):
-            first = int(order[twice[0]])
-            raise DataError(
-                f"{len(twice)} answers are given more than once (item '{table['item'][first]}', annotator "
-                f"'{table['annotator'][first]}'); choose one criterion, condition or repeat with where={{...}}"
-            )
-        found = Answers(
-            item[order], annotator[order], value[order], tuple(items.to_list()), annotators, self.categories
-        )
-        if only == annotators:
-            return found
-        code = np.full(len(annotators), -1)
-        code[[annotators.index(name) for name in only]] = range(len(only))
-        kept = found.select(code[found.annotator] >= 0)
-        order = np.lexsort((code[kept.annotator], kept.item))
-        kept = replace(kept, item=kept.item[order], annotator=kept.annotator[order], value=kept.value[order])
-        return replace(kept, annotator=code[kept.annotator], annotators=only)
-
-    @property
-    def categories(self) -> tuple[Label, ...] | None:
-        """The categories that values point into, where labels are categories."""
-        return None if self.scale.numeric or self.scale.kind == "preference" else self.scale.categories
-
-    def contents(self, within: Range) -> Contents:
-        """Look at a range of items."""
-        table = self.read(within)
-        value = self._values(table["label"])
-        distinct = np.unique(value)
-        digest = hashlib.blake2b(digest_size=12)
-        for row in table.sort("item", "annotator").iter_slices(100_000):
-            digest.update("\0".join(row["item"].to_list()).encode())
-            digest.update("\0".join(row["annotator"].to_list()).encode())
-            digest.update("\0".join(row["label"].cast(pl.String).to_list()).encode())
-        return Contents(
-            table["item"].n_unique(),
-            dict(table["annotator"].value_counts().iter_rows()),
-            float(value.sum()),
-            frozenset(distinct.tolist() if len(distinct) <= MOST_VALUES else ()),
-            digest.digest(),
-        )
-
-    def _values(self, labels: pl.Series) -> NDArray[np.float64]:
-        return self.scale.values(self.scale.cast(labels))
+"""Labels that are in memory at a time, at most about, for each worker; fewer where names are long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,23 +41,38 @@ class Chunks:
         Whose labels count, people first, in natural order.
     scale : Scale
         What a label may be.
-    n_items, n_labels : int
-        Items, and labels of these annotators.
+    n_items : int
+        Items with a label of anybody.
     judges : tuple of str
         The annotators that are models.
-    fingerprint : str
-        Of the labels, as they were cut.
+    reading : Reading
+        Where the labels came from, what was excluded.
+    source : Source
+        How the files are read.
+    contents : tuple of Contents
+        What each chunk holds, known without reading it again.
+    folder : Folder
+        Where the chunks are kept as arrays while this table, or one made from it, is in use.
+    everybody : tuple of str
+        All annotators of the folder, people first.
     """
 
     annotators: tuple[str, ...]
     scale: Scale
     n_items: int
     judges: tuple[str, ...]
-    fingerprint: str
-    source: Source
-    ranges: tuple[Range, ...] = field(repr=False)
+    reading: Reading
+    source: Source = field(repr=False)
     contents: tuple[Contents, ...] = field(repr=False)
+    folder: Folder = field(repr=False)
     everybody: tuple[str, ...] = field(repr=False)
+
+    def __repr__(self) -> str:
+        humans, judges = len(self.humans), len(self.annotators) - len(self.humans)
+        return (
+            f"Chunks({self.n_labels} labels, {self.n_items} items, {humans} humans, {judges} judges, "
+            f"{self.scale.spec}, {counted(len(self.contents), 'chunk')} of {self.reading.source})"
+        )
 
     @property
     def humans(self) -> tuple[str, ...]:
@@ -188,10 +85,20 @@ class Chunks:
         return sum(c.labels_of.get(name, 0) for c in self.contents for name in self.annotators)
 
     @property
+    def labels_of(self) -> dict[str, int]:
+        """How many labels each annotator gave."""
+        return {name: sum(c.labels_of.get(name, 0) for c in self.contents) for name in self.annotators}
+
+    @cached_property
+    def human_labels(self) -> NDArray[np.uint16]:
+        """How many people of the folder labelled each item: (items,); 65,535 stands for that many or more."""
+        return np.concatenate([c.human_labels for c in self.contents])
+
+    @property
     def mean(self) -> float:
         """The mean of all labels in the folder."""
-        number = sum(sum(c.labels_of.values()) for c in self.contents)
-        return sum(c.total for c in self.contents) / max(number, 1)
+        number = sum(c.n_labels for c in self.contents)
+        return math.fsum(c.total for c in self.contents) / max(number, 1)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -203,7 +110,7 @@ class Chunks:
             Where there are too many to list.
         """
         values = frozenset[float]().union(*(c.values for c in self.contents))
-        if any(not c.values for c in self.contents) or len(values) > MOST_VALUES:
+        if any(not c.values for c in self.contents if c.n_labels) or len(values) > MOST_VALUES:
             raise DataError(f"there are more than {MOST_VALUES} different labels; put them on a coarser scale first")
         return np.array(sorted(values))
 
@@ -212,6 +119,16 @@ class Chunks:
         """The categories that values point into, where labels are categories."""
         return self.source.categories
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the same labels in memory, of the annotators that count, however the folder is cut."""
+        wanted = set(self.annotators)
+        total = np.zeros(3, dtype=np.uint64)
+        for chunk in self.contents:
+            total += chunk.sums[[name in wanted for name in chunk.annotators]].sum(axis=0, dtype=np.uint64)
+        kinds = {name: "judge" if name in self.judges else "human" for name in self.annotators}
+        return digits(total, [(self.source.criterion, self.scale.spec)], kinds)
+
     def only(self, annotators: Sequence[str]) -> Chunks:
         """The labels of some annotators, in that order."""
         for name in annotators:
@@ -219,39 +136,64 @@ class Chunks:
                 raise DataError(unknown("annotator", name, self.everybody, "the folder"))
         return replace(self, annotators=tuple(annotators))
 
-    def pieces(self) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """How to read each chunk, and the positions of its first item and of the one after its last."""
-        start = 0
-        for within, contents in zip(self.ranges, self.contents, strict=True):
-            read = partial(self.source.answers, within, self.everybody, self.annotators)
-            yield read, start, start + contents.n_items
-            start += contents.n_items
+    def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """How to read each part of the items, and the positions of its first item and of the one after its last.
+
+        Parameters
+        ----------
+        most_items : int, optional
+            Cut the items by so many, wherever the chunks end, so that sums are those of a table in memory that is
+            cut so; one part a chunk without it.
+        """
+        if most_items is None:
+            ends = np.cumsum([c.n_items for c in self.contents]).tolist()
+        else:
+            ends = [*range(most_items, self.n_items, most_items), self.n_items]
+        for first, end in zip([0, *ends], ends, strict=False):
+            parts = stored.stretches(self.contents, first, end)
+            yield partial(stored.answers, self.folder, parts, self.annotators, self.categories), first, end
+
+
+def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
+    """The table, for a question that needs the whole of it.
+
+    Raises
+    ------
+    DesignError
+        Where the labels come in chunks.
+    """
+    if isinstance(labels, Chunks):
+        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
+    return labels
 
 
 def scan(
     folder: str | Path | Sequence[str | Path],
     *,
-    scale: Scale,
+    scale: Scale | str,
     item: str = "item",
     annotator: str = "annotator",
     label: str = "label",
     judges: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
     labels_per_chunk: int = LABELS_PER_CHUNK,
+    cache: str | Path | None = None,
 ) -> Chunks:
     """Labels of any number, in bounded memory.
 
-    Reads the folder twice: once for the names of the items, to cut them into chunks, and once chunk by chunk
-    to see who answered. Each coefficient then reads it once more. Chunks run through joblib: on all cores
-    with ``joblib.parallel_config(n_jobs=-1)``, on a cluster that sees the same folder with
-    ``joblib.parallel_config(backend="dask")``; the numbers are the same.
+    The names of the items are read once, to see whether the files are sorted by item and where to cut them. Sorted
+    files are then read chunk by chunk; the rows of others are first dealt out by ranges of items, in one pass. Each
+    chunk is checked and kept as arrays in a working folder, and each question reads those, once.
+
+    Chunks run through joblib: on all cores with ``joblib.parallel_config(n_jobs=-1)``, on a cluster that sees the
+    files and the working folder with ``joblib.parallel_config(backend="dask")``; the numbers are the same.
 
     Parameters
     ----------
     folder : path or list of paths
         A folder of ``.parquet`` files (its subfolders too), or the files.
-    scale : Scale
-        What a label may be; a nominal scale lists its categories.
+    scale : Scale or str
+        What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``; a nominal scale lists its categories.
     item, annotator, label : str
         The columns.
     judges : list of str
@@ -259,72 +201,148 @@ def scan(
     where : mapping, optional
         Column and value of the rows that count: one criterion, one condition, one repeat.
     labels_per_chunk : int
-        Labels in memory at a time, about, for each worker.
+        Labels in memory at a time, at most about, for each worker; fewer where names are long.
+    cache : path, optional
+        The folder in which the working folder is made, where temporary files go by default. It takes about 4 to 14
+        bytes a label, and the items' names once; while rows that are not sorted by item are dealt out, the three
+        columns besides, compressed. It is removed when the table is no longer in use.
 
     Raises
     ------
     DataError
-        Where there are no files, no such column, labels off the scale, or an answer given twice.
-    """
-    from joblib import Parallel, delayed
+        Where there are no files, no such column or value, labels off the scale, or an answer given twice; where the
+        disk is too small.
+    DesignError
+        For an option that is not one.
 
-    files = _files(folder)
-    source = Source(files, item, annotator, label, scale, tuple((where or {}).items()))
-    known = pl.scan_parquet(list(files)).collect_schema().names()
-    for name in (item, annotator, label, *(where or {})):
-        if name not in known:
-            raise DataError(unknown("column", name, known, f"'{files[0]}'"))
-    if scale.categories is None and not scale.numeric:
-        raise DataError(f"a folder in chunks needs the categories of its scale; '{scale.spec}' lists none")
-    ranges = _ranges(source, labels_per_chunk)
-    contents = tuple(Parallel()(delayed(source.contents)(within) for within in ranges))
-    everybody = {name for c in contents for name in c.labels_of}
+    Examples
+    --------
+    >>> import assay, polars as pl, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> rows = {"item": ["a", "a", "b", "b"], "annotator": ["ann", "gpt"] * 2, "label": [4, 5, 2, 2]}
+    >>> pl.DataFrame(rows).write_parquet(f"{folder}/labels.parquet")
+    >>> chunks = assay.scan(folder, scale="1-5", judges=["gpt"])
+    >>> chunks.n_labels, chunks.humans, chunks.judges
+    (4, ('ann',), ('gpt',))
+    """
+    number_in("labels_per_chunk", labels_per_chunk, low=1, whole=True)
+    source = _source(folder, scale, item, annotator, label, judges, where or {})
+    found = stored.survey(source, labels_per_chunk)
+    if not found.n_rows:
+        raise stored.unknown_value(source) or DataError(_no_labels(source))
+    place = Folder.make(cache)
+    try:
+        contents, n_blank = _contents(source, found, place, labels_per_chunk)
+    except OSError as error:
+        raise DataError(
+            f"the working folder '{place.path}' cannot be written ({error.strerror or error}); "
+            "name a place with more room with cache=..."
+        ) from error
+    if not sum(c.n_labels for c in contents):
+        raise DataError(_no_labels(source))
+    everybody = stored.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
     for name in judges:
         if name not in everybody:
-            raise DataError(unknown("judge", name, natural(everybody), "the folder"))
-    names = (*natural(everybody - set(judges)), *natural(judges))
-    digest = hashlib.blake2b(b"".join(c.digest for c in contents), digest_size=6).hexdigest()
-    n_items = sum(c.n_items for c in contents)
-    return Chunks(names, scale, n_items, tuple(natural(judges)), digest, source, ranges, contents, names)
+            raise DataError(unknown("judge", name, everybody, "the folder"))
+    reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
+    reading = reading.without("no label in it", n_blank)
+    people = tuple(name for name in everybody if name in source.judges)
+    return Chunks(
+        everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody
+    )
+
+
+def _source(
+    folder: str | Path | Sequence[str | Path],
+    scale: Scale | str,
+    item: str,
+    annotator: str,
+    label: str,
+    judges: Sequence[str],
+    where: Mapping[str, Any],
+) -> Source:
+    """What is asked of the files, checked against the columns they have."""
+    if isinstance(scale, str):
+        scale = parse_scale(scale)
+    if not isinstance(scale, Scale):
+        raise DesignError(f"scale must be a scale, such as assay.Ordinal(1, 5) or '1-5'; got {scale!r}")
+    if scale.categories is None and not scale.numeric:
+        raise DataError(f"a folder in chunks needs the categories of its scale; '{scale.spec}' lists none")
+    if isinstance(judges, str) or not all(isinstance(name, str) for name in judges):
+        raise DesignError(f"judges must be a list of names; got {judges!r}")
+    files = _files(folder)
+    frame = pl.scan_parquet(list(files))
+    known = frame.collect_schema()
+    for name in (item, annotator, label, *where):
+        if name not in known:
+            raise DataError(unknown("column", name, known, f"'{files[0]}'"))
+    for name, value in where.items():
+        if not (value is None or isinstance(value, str | bool | int | float)):
+            raise DesignError(f"where takes one value a column; got {name}={value!r}")
+    floats = [name for name in (item, annotator) if known[name].is_float()]
+    whole = [n for n in floats if frame.select((pl.col(n).fill_nan(None).drop_nulls() % 1 == 0).all()).collect().item()]
+    source = Source(files, item, annotator, label, scale, frozenset(judges), tuple(where.items()), frozenset(whole))
+    for name, value in where.items():
+        # Polars refuses to compare text with numbers; no row has such a value.
+        text = known[name] in (pl.String, pl.Categorical, pl.Enum)
+        if value is not None and text != isinstance(value, str):
+            raise stored.unknown_value(source) or DataError(f"no row of '{files[0]}' has {name}={value!r}")
+    return source
+
+
+def _contents(
+    source: Source, found: stored.Survey, place: Folder, labels_per_chunk: int
+) -> tuple[tuple[Contents, ...], int]:
+    """Every chunk, kept in the working folder; and how many rows have no label."""
+    from joblib import Parallel, delayed
+
+    most = found.rows_in_a_chunk(labels_per_chunk)
+    n_chunks = math.ceil(found.n_rows / most)
+    _refuse_small_disk(found, place)
+    people, n_blank = None, 0
+    chunks: Sequence[tuple[stored.Span, ...]]
+    if found.runs is not None:
+        chunks = stored.sorted_chunks(found.runs, most)
+    elif n_chunks == 1:
+        chunks = [tuple((file, 0, -1) for file in source.files)]
+    else:
+        dealt = stored.deal_out(source, stored.cuts_of(pl.concat(found.sample), n_chunks), place)
+        chunks, people, n_blank = dealt.spans, dealt.people, dealt.n_blank
+    kept = Parallel()(
+        delayed(stored.store)(source, spans, place, f"chunk-{i}", people) for i, spans in enumerate(chunks)
+    )
+    return tuple(kept), n_blank + sum(c.n_blank for c in kept)
+
+
+def _refuse_small_disk(found: stored.Survey, place: Folder) -> None:
+    needed = found.n_rows * 16 + found.name_bytes
+    free = shutil.disk_usage(place.path).free
+    if needed > free:
+        raise DataError(
+            f"the working folder may take {needed / 1e9:.1f} GB, and '{place.path}' has {free / 1e9:.1f} GB left; "
+            "name a place with more room with cache=..."
+        )
+
+
+def _no_labels(source: Source) -> str:
+    return f"no row of {_words(source.files)} has a label"
+
+
+def _words(files: Sequence[str]) -> str:
+    return f"'{files[0]}'" + (f" and {counted(len(files) - 1, 'other file')}" if len(files) > 1 else "")
 
 
 def _files(folder: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
     if isinstance(folder, str | Path):
-        path = Path(folder)
+        path = Path(folder).expanduser()
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        if not path.exists():
+            near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+            hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
+            raise DataError(f"no Parquet file at {folder}{hint}")
     else:
         files = [Path(one) for one in folder]
     missing = [f for f in files if not f.is_file()]
     if missing or not files:
         raise DataError(f"no Parquet file at {listing(missing) if missing else folder}")
     return tuple(str(f) for f in files)
-
-
-def _ranges(source: Source, labels_per_chunk: int) -> tuple[Range, ...]:
-    """Item names cut where a sample of the rows says that chunks are about equally long."""
-    rows = source.rows()
-    n_labels = int(rows.select(pl.len()).collect(engine="streaming").item())
-    if n_labels == 0:
-        raise DataError(f"no row of '{source.files[0]}' and its neighbours has a label")
-    n_chunks = math.ceil(n_labels / labels_per_chunk)
-    if n_chunks == 1:
-        return (Range(None, None),)
-    step = max(1, n_labels // SAMPLE)
-    every = rows.select("item").with_row_index("_row").filter(pl.col("_row") % step == 0)
-    sample = every.select("item").collect(engine="streaming")["item"].sort()
-    cuts = [sample[len(sample) * c // n_chunks] for c in range(1, n_chunks)]
-    ends = list(dict.fromkeys(cuts))
-    return tuple(Range(first, end) for first, end in zip([None, *ends], [*ends, None], strict=True))
-
-
-def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
-    """The table, where it is in memory.
-
-    Raises
-    ------
-    DesignError
-        For a folder in chunks.
-    """
-    if isinstance(labels, Chunks):
-        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
-    return labels

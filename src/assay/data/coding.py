@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -16,20 +16,37 @@ Codes = NDArray[np.int32]
 class Names(Sequence[str]):
     """A tuple of names that is kept as a Polars column: millions cost no Python strings until they are asked for."""
 
-    __slots__ = ("series",)
-
     def __init__(self, series: pl.Series) -> None:
-        self.series = series
+        self._series: pl.Series | None = series
+        self._number = len(series)
+        self._load: Callable[[], pl.Series] | None = None
+
+    @classmethod
+    def later(cls, number: int, load: Callable[[], pl.Series]) -> Names:
+        """So many names, which are read when they are asked for."""
+        made = cls.__new__(cls)
+        made._series, made._number, made._load = None, number, load
+        return made
+
+    @property
+    def series(self) -> pl.Series:
+        """The names as a Polars column."""
+        if self._series is None:
+            assert self._load is not None
+            self._series = self._load()
+        return self._series
 
     def __len__(self) -> int:
-        return len(self.series)
+        return self._number
 
     @overload
     def __getitem__(self, at: int) -> str: ...
     @overload
     def __getitem__(self, at: slice) -> Names: ...
     def __getitem__(self, at: Any) -> Any:
-        return Names(self.series[at]) if isinstance(at, slice) else self.series[int(at)]
+        if isinstance(at, slice):
+            return Names(self.series[at])
+        return self.series[int(at)]
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self.series), 10_000):

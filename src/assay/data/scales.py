@@ -212,6 +212,8 @@ class Ordinal(Scale):
         """Membership; 4.0 is the whole number 4."""
         if self.names is not None:
             return _member(labels, self.names)
+        if labels.dtype.is_integer():
+            return labels.cast(pl.Int64, strict=False).is_between(self.low, self.high)
         number = _number(labels)
         return (number == number.round()) & number.is_between(*self.bounds)
 

@@ -227,7 +227,7 @@ class AltTestTable:
     def people_of_item(self) -> Ints:
         """How many people labelled each item: (items,)."""
         if isinstance(self.ratings.source, Chunks):
-            return self.ratings.source.people_of_item
+            return np.asarray(self.ratings.source.human_labels, dtype=np.int64)
         return np.bincount(self.panel.item, minlength=self.ratings.n_items)
 
     @cached_property
