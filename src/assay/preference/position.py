@@ -165,51 +165,49 @@ def position_bias(
 ) -> PositionBias:
     """Does an annotator choose a text because of where it stands?
 
-        With two texts: the probability of choosing the one shown first, against .5; and, where both orders
-        were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each
-        place, against 1/3. A share is choices over choices, so that ties count for neither place.
+    With two texts: the probability of choosing the one shown first, against .5; and, where both orders
+    were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each
+    place, against 1/3. A share is choices over choices, so that ties count for neither place.
 
-        Parameters
-        ----------
-        labels : Annotations
-            With a column ``position``: the place that was chosen, from 1, empty for a tie or where it is not
-            known; and ``order``: what was shown, in its order. Judging studies write both. All criteria on the
-            scales ``preference`` and ``odd-one-out`` are used, each annotator by itself.
-        clusters : str, optional
-            An item column (document, subject) whose items are resampled together.
-        **intervals
-            ``method`` ("percentile" when not given), ``n_resamples``, ``confidence``, ``seed``, see
-            `assay.estimation.options.Intervals`.
+    Parameters
+    ----------
+    labels : Annotations
+        With a column ``position``: the place that was chosen, from 1, empty for a tie or where it is not
+        known; and ``order``: what was shown, in its order. Judging studies write both. All criteria on the
+        scales ``preference`` and ``odd-one-out`` are used, each annotator by itself.
+    clusters : str, optional
+        An item column (document, subject) whose items are resampled together.
+    **intervals
+        ``method`` ("percentile" when not given), ``n_resamples``, ``confidence``, ``seed``, see
+        `assay.estimation.options.Intervals`.
 
-        Returns
-        -------
-        PositionBias
+    Returns
+    -------
+    PositionBias
 
-        Raises
-        ------
-        DesignError
-            Where there is no such column, no such scale, or no answer with a known place.
-        DataError
-            For a place that the question does not have, or an unknown item column.
+    Raises
+    ------
+    DesignError
+        Where there is no such column, no such scale, or no answer with a known place.
+    DataError
+        For a place that the question does not have, or an unknown item column.
 
-        Examples
-        --------
-        A judge who names the first text whatever the order, asked about two pairs in both orders:
+    Examples
+    --------
+    A judge who names the first text whatever the order, asked about two pairs in both orders:
 
-        >>> import polars as pl
-        >>> from assay.data.annotations import Annotations
-    from assay.data.chunks import Chunks, in_memory
-    from assay.data.clusters import cluster_codes, digest_of_columns
-        >>> from assay.data.scales import Preference
-        >>> frame = pl.DataFrame({
-        ...     "item": ["p1", "p1", "p2", "p2"], "annotator": "m", "kind": "judge", "label": [-1, 1, -1, 1],
-        ...     "order": ["a>b", "b>a", "a>b", "b>a"], "position": [1, 1, 1, 1],
-        ... })
-        >>> found = position_bias(Annotations.from_frame(frame, scale=Preference(), conditions=["order"]))
-        >>> found.shares["estimate"].to_list(), found.consistency["estimate"].to_list()
-        ([1.0], [0.0])
+    >>> import polars as pl
+    >>> from assay.data.annotations import Annotations
+    >>> from assay.data.scales import Preference
+    >>> frame = pl.DataFrame({
+    ...     "item": ["p1", "p1", "p2", "p2"], "annotator": "m", "kind": "judge", "label": [-1, 1, -1, 1],
+    ...     "order": ["a>b", "b>a", "a>b", "b>a"], "position": [1, 1, 1, 1],
+    ... })
+    >>> found = position_bias(Annotations.from_frame(frame, scale=Preference(), conditions=["order"]))
+    >>> found.shares["estimate"].to_list(), found.consistency["estimate"].to_list()
+    ([1.0], [0.0])
 
-        The first text was always chosen, and no pair got the same answer in both orders.
+    The first text was always chosen, and no pair got the same answer in both orders.
     """
     settings = PositionSettings.of({**intervals, "clusters": clusters}, "position_bias")
     labels = in_memory(labels, "position bias")
