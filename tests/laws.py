@@ -148,6 +148,10 @@ class Question:
     takes_labels: bool = True
 
 
+class Given(dict[str, Any]):
+    """Several options that are set together."""
+
+
 def similar(a: Any, b: Any) -> float:
     """A similarity of two numbers."""
     return -abs(a - b)
@@ -166,21 +170,19 @@ INTERVALS: dict[str, Sequence[Any]] = {
 }
 SHARED: dict[str, Sequence[Any]] = {
     **INTERVALS,
-    "repeats": ["first", "last", "mean", "majority", "each"],
+    "repeats": ["first", "last", "mean", "majority"],
     "clusters": ["document"],
 }
+CATEGORIES = {"repeats": ["first", "last", "majority", "each"]}  # a mean of two categories is no category
 PANEL: dict[str, Sequence[Any]] = {**SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt")]}
 DECISION: dict[str, Sequence[Any]] = {
     "epsilon": [0.2, 0.05],
     "annotators": [{"annotators": "expert", "epsilon": None}, {"annotators": "skilled", "epsilon": None}],
     "score": ["accuracy", closeness, {"score": "similarity", "similarity": similar}],
-    "similarity": [
-        {"similarity": similar},
-        {"similarity": {(a, b): float(a == b) for a in range(6) for b in range(6)}},
-    ],
+    "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
     "threshold": [0.9],
-    "min_items": [2, 62],
+    "min_items": [2, 60],
     "min_humans": [3],
     "test": ["t", {"test": "wilcoxon", "min_items": 2}],
     "normalise": ["zscore", "minmax", "rank"],
@@ -255,10 +257,10 @@ QUESTIONS = (
     ),
     _coefficient("exact_agreement", concordance.CoefficientSettings),
     _coefficient("within_agreement", concordance.WithinSettings, k=[2]),
-    _coefficient("cohen_kappa", concordance.WeightedSettings, weights=["linear", "quadratic", "ordinal"]),
-    _coefficient("scott_pi", concordance.CoefficientSettings),
-    _coefficient("fleiss_kappa", concordance.CoefficientSettings),
-    _coefficient("gwet_ac", concordance.WeightedSettings, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("cohen_kappa", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("scott_pi", concordance.CoefficientSettings, **CATEGORIES),
+    _coefficient("fleiss_kappa", concordance.CoefficientSettings, **CATEGORIES),
+    _coefficient("gwet_ac", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", "ordinal"]),
     _coefficient("krippendorff_alpha", concordance.AlphaSettings, level=["nominal", "interval", "ratio"]),
     _coefficient("correlation", concordance.CorrelationSettings, kind=["pearson", "kendall"]),
     _coefficient("mae", concordance.CoefficientSettings),
@@ -278,7 +280,8 @@ QUESTIONS = (
     Question(
         "nested_icc", lambda labels, within="document", **options: assay.nested_icc(labels, within, **options),
         NestedSettings,
-        {**INTERVALS, "within": ["language"], "unit": [{"within": "language", "unit": "document_of_language"}], "n": [3],
+        {**INTERVALS, "within": ["language"], "n": [3],
+         "unit": [{"within": "language", "unit": "document_of_language"}],
          "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "within": "document"},
         lambda: _with_units(ratings()),
@@ -306,7 +309,8 @@ QUESTIONS = (
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
          "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
-         "judge": [], "alt_test": [{"fdr": 0.3}, {"threshold": 0.9}, {"test": "t"}, {"balance": True}],
+         "judge": [],
+         "alt_test": [Given(fdr=0.3), Given(threshold=0.9), Given(test="wilcoxon", min_items=2), Given(balance=True)],
          "power": [0.5], "n_studies": [40], "seed": [1]},
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +113,7 @@ def read(
         conditions=conditions,
         split_item=split_item,
     )
-    return replace(made, names={**own_name, **made.names})
+    return made.also_called(own_name)
 
 
 def study_labels(study: Study, store: str | None = None) -> Annotations:

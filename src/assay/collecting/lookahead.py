@@ -85,4 +85,5 @@ def _network(open_to: Any, places: list[int], room: list[int]) -> Any:
     tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
     heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
     widths = np.concatenate([places, np.ones(len(item_at)), room]).astype(np.int32)
-    return csr_array((widths, (tails, heads)), shape=(sink + 1, sink + 1))
+    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
+    return csr_array((widths, nodes), shape=(sink + 1, sink + 1))

@@ -406,9 +406,7 @@ class _Study:
                     if measure == "icc":
                         differences += [{**place, **row} for row in self._compare(found, min(n))]
         order = ["scale", "benchmark", "judge", "measure", *COLUMNS]
-        frame = pl.DataFrame(differences).select(
-            "benchmark", "judge", "scale", "other", *COLUMNS, "p", "p_adjusted", "shown"
-        )
+        frame = pl.DataFrame(differences, schema=_DIFFERENCES)
         return _frame(rows).select(order), frame.with_columns(pl.col("low", "high", "p", "p_adjusted").fill_nan(None))
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
@@ -561,6 +559,14 @@ class _Study:
             self.interval = found.describe_interval()
         return found, counts
 
+
+_DIFFERENCES = {
+    **dict.fromkeys(("benchmark", "judge", "scale", "other"), pl.String),
+    **dict.fromkeys(("estimate", "low", "high"), pl.Float64),
+    "n": pl.Int64,
+    **dict.fromkeys(("p", "p_adjusted"), pl.Float64),
+    "shown": pl.Boolean,
+}
 
 _FIRST, _SECOND = np.array([0]), np.array([1])
 _TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (

@@ -30,6 +30,7 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
 from assay.reporting import pictures
+from assay.reporting.words import within
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class ICCTable(Result):
 
     def summary(self) -> str:
         """A line for each."""
-        lines = [f"{r.form:9s} {r.model:15s} {r.estimate:6.3f} [{r.low:.3f}, {r.high:.3f}]" for r in self.rows]
+        lines = [f"{r.form:9s} {r.model:15s} {r.estimate:6.3f} {within(r.low, r.high)}" for r in self.rows]
         return "\n".join([*lines, *self.run.closing()])
 
 
@@ -424,10 +425,10 @@ class NestedICC(Result):
     def summary(self) -> str:
         """Both, and what they rest on."""
         lines = [
-            f"ICC of one {self.unit} within {self.within}: {self.estimate:.3f} [{self.low:.3f}, {self.high:.3f}]; "
-            f"from F distributions [{self.f_low:.3f}, {self.f_high:.3f}].",
+            f"ICC of one {self.unit} within {self.within}: {self.estimate:.3f} {within(self.low, self.high)}; "
+            f"from F distributions {within(self.f_low, self.f_high)}.",
             f"Adjusted ICC of the mean of {self.n:g}: {self.adjusted:.3f} "
-            f"[{self.adjusted_low:.3f}, {self.adjusted_high:.3f}].",
+            f"{within(self.adjusted_low, self.adjusted_high)}.",
             f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
         ]
         return "\n".join([*lines, *self.run.closing()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -252,7 +252,8 @@ def _ask(
     shares += [who | row for row in _share_rows(found, moments, mine, places)]
     pairs = int(moments[:, -1].sum())
     if pairs:
-        consistency.append(who | found[len(found) - 1].row() | {"n": pairs})
+        last = found[len(found) - 1]
+        consistency.append(who | last.row() | {"n": pairs, "reason": last.reason})
 
 
 def _wrap(
@@ -265,11 +266,11 @@ def _wrap(
     words = "'{}' was always shown in one order: a share far from chance may be the texts', not the place's."
     columns = [c for c in ("position", "order", settings.clusters) if c is not None and _has(labels, c)]
     facts = {"items": items["item"].n_unique(), "labels": items.height, "annotators": frame["annotator"].n_unique()}
+    columns_of: dict[str, Any] = {c: text[c] for c in text if c != "reason"}
+    columns_of |= {**numbers, "n": pl.Int64, "reason": pl.String}
     return PositionBias(
         shares=frame,
-        consistency=pl.DataFrame(
-            consistency, schema={**{c: text[c] for c in text if c != "reason"}, **numbers, "n": pl.Int64}
-        ),
+        consistency=pl.DataFrame(consistency, schema=columns_of),
         n_items=items["item"].n_unique(),
         n_labels=items.height,
         fixed=fixed,

@@ -157,11 +157,11 @@ def compare_judges(
         Where the table has no judges.
     """
     settings = AltTestSettings.of(options, "the alt-test")
-    chosen = labels.judges if judges is None else [judges] if isinstance(judges, str) else judges
-    names = list(dict.fromkeys(chosen))
-    if not names:
+    if not labels.judges:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
     table = table_of(labels, settings)
+    chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
+    names = list(dict.fromkeys(chosen))
     tallies = tally(table, [(name, table.judge_code(name)) for name in names])
     estimates, joint = _together(tallies)
     tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}

@@ -79,8 +79,10 @@ class EpsilonCurve(Result):
     def summary(self) -> str:
         """The smallest epsilon in a sentence."""
         if np.isnan(self.smallest):
-            return f"{self.judge} does not pass at any epsilon."
-        return f"{self.judge} passes from epsilon = {self.smallest:.3f} up (the test was made at {self.chosen:g})."
+            words = f"{self.judge} does not pass at any epsilon."
+        else:
+            words = f"{self.judge} passes from epsilon = {self.smallest:.3f} up (the test was made at {self.chosen:g})."
+        return "\n".join([words, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega as steps, the threshold, and the epsilon that was chosen."""
@@ -191,11 +193,12 @@ class SizeCurve(Result):
     def summary(self) -> str:
         """omega and rho at the smallest and the largest size."""
         a, b = 0, len(self.size) - 1
-        return (
+        words = (
             f"{self.judge}, panels of {self.n_annotators} annotators: winning rate {self.winning_rate[a]:.2f} with "
             f"{self.size[a]} items and {self.winning_rate[b]:.2f} with {self.size[b]}; passes in "
             f"{100 * self.passing[a]:.0f}% and {100 * self.passing[b]:.0f}% of {self.n_draws} draws."
         )
+        return "\n".join([words, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega and rho against the number of items."""

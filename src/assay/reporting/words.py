@@ -22,6 +22,13 @@ def interval(low: float, high: float) -> str:
     return f"[{number(low)}, {number(high)}]"
 
 
+def within(low: float | None, high: float | None, digits: int = 3) -> str:
+    """``[0.812, 0.934]`` as a summary says it, or that there is no interval."""
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return "(no interval)"
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
 def said(value: float, digits: int = 2) -> str:
     """A number as a sentence says it; what could not be estimated is said in words."""
     return f"{value:.{digits}f}" if math.isfinite(value) else "not estimable"

@@ -230,7 +230,7 @@ class ReportBuilder:
         )
         shown = tuple(s for s in sections if s is not None)
         page = Page(title or "May the judge stand in for people?", about, cards, shown)
-        facts = {"judges": tuple(self.judges), "items": labels.n_items}
+        facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
             "report", self.settings, first.data, facts, first.interval, self.excluded, labels.reading.notes,

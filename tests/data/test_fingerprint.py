@@ -1,0 +1,123 @@
+"""One fingerprint: the same labels have the same, other labels another."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.data.annotations import Annotations
+from assay.data.fingerprint import LONG, LabelHashes, hashes
+from assay.data.scales import Interval, Nominal, Ordinal
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 4), st.sampled_from(["x", "y"]), st.integers(1, 5)),
+    min_size=1,
+    unique_by=lambda r: r[:3],
+)
+TEN = Interval(0, 9)
+COLUMNS = ["item", "annotator", "criterion", "label"]
+
+
+def table(rows, columns=COLUMNS, scale=TEN, **options):
+    frame = pl.DataFrame([tuple(r) for r in rows], schema=columns, orient="row", strict=False)
+    return Annotations.from_frame(frame, scale=scale, **options)
+
+
+@given(ROWS, st.randoms(use_true_random=False))
+def test_order_and_type_of_numbers_change_nothing(rows, shuffle):
+    other = [(i, a, c, float(v)) for i, a, c, v in rows]
+    shuffle.shuffle(other)
+    assert table(rows).fingerprint == table(other).fingerprint
+    assert table(rows).fingerprint == table([(f"{i}", f"{a}", c, f"{v}") for i, a, c, v in other]).fingerprint
+
+
+@given(ROWS)
+def test_parts_have_the_fingerprint_of_their_rows(rows):
+    whole = table(rows)
+    for criterion, part in whole.split("criterion"):
+        assert part.fingerprint == table([r for r in rows if r[2] == criterion]).fingerprint
+
+
+SMALL = [("a", "ann", 1), ("a", "gpt", 2), ("b", "ann", 2)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"judges": ["gpt"]}, {"judges": ["ann"]}, {"scale": Ordinal(0, 9)}, {"scale": Interval(0, 10)}],
+)
+def test_scale_and_kind_count(options):
+    plain = table(SMALL, columns=["item", "annotator", "label"])
+    assert plain.fingerprint != table(SMALL, columns=["item", "annotator", "label"], **options).fingerprint
+
+
+def test_roles_are_told_apart():
+    one = table([("a", "b", 1)], columns=["item", "annotator", "label"])
+    two = table([("b", "a", 1)], columns=["item", "annotator", "label"])
+    assert one.fingerprint != two.fingerprint
+
+
+def test_the_first_answer_reads_as_one_without_repeats():
+    repeats = table([(*r, 1) for r in SMALL], columns=["item", "annotator", "label", "repeat"])
+    assert repeats.fingerprint == table(SMALL, columns=["item", "annotator", "label"]).fingerprint
+    second = table([(*r, 2) for r in SMALL], columns=["item", "annotator", "label", "repeat"])
+    assert second.fingerprint != repeats.fingerprint
+
+
+def test_conditions_count_where_they_are_declared():
+    columns = ["item", "annotator", "label", "temperature"]
+    rows = [(*r, i / 2) for i, r in enumerate(SMALL)]
+    undeclared, declared = table(rows, columns), table(rows, columns, conditions=["temperature"])
+    assert undeclared.fingerprint == table(SMALL, columns[:3]).fingerprint != declared.fingerprint
+    empty = table([(*r[:3], None) if r[3] == 0.5 else r for r in rows], columns, conditions=["temperature"])
+    assert empty.fingerprint != declared.fingerprint
+
+
+def test_criteria_of_numbers_and_words():
+    scales = {"x": Ordinal(1, 5), "y": Nominal(["good", "bad"])}
+    rows = [("a", "ann", "x", "4"), ("a", "ann", "y", "good")]
+    both = table(rows, scale=scales)
+    assert both.fingerprint == table([("a", "ann", "x", "4.0"), rows[1]], scale=scales).fingerprint
+    assert both.where(criterion="x").fingerprint == table(rows[:1], scale=scales["x"]).fingerprint
+
+
+def test_hashes_are_those_of_every_version():
+    assert [f"{h:016x}" for h in hashes(pl.Series(["", "a", "item-0000001", "é" * 8]), "item")] == TEXTS
+    assert [f"{h:016x}" for h in hashes(pl.Series([0, 1, None]), "label")] == NUMBERS
+    assert table(SMALL, columns=["item", "annotator", "label"], judges=["gpt"]).fingerprint == FINGERPRINT
+
+
+TEXTS = ["bd308dce3bcc774e", "3aa6202020586047", "e6bc17600c8b2d3c", "f227af174eee80d0"]
+NUMBERS = ["1c3b93ed5956986d", "0e574e9322049a58", "0000000000000000"]
+FINGERPRINT = "8246cada74fa"
+
+
+@given(st.lists(st.text(max_size=40), unique=True), st.integers(0, 3))
+def test_texts_of_any_length_have_hashes_of_their_own(texts, times):
+    texts = [t + "long" * (times * LONG // 6) for t in texts]
+    found = hashes(pl.Series(texts, dtype=pl.String), "label")
+    assert len(set(found.tolist())) == len(texts)
+    assert [int(hashes(pl.Series([t]), "label")[0]) for t in texts] == found.tolist()
+    assert not set(found.tolist()) & set(hashes(pl.Series(texts, dtype=pl.String), "item").tolist())
+
+
+def test_numbers_read_the_same_in_every_type():
+    whole = hashes(pl.Series([0, 1, 3]), "label")
+    np.testing.assert_array_equal(whole, hashes(pl.Series([-0.0, 1.0, 3.0]), "label"))
+    np.testing.assert_array_equal(whole, hashes(pl.Series([0, 1, 3], dtype=pl.UInt8), "label"))
+    assert len(set(hashes(pl.Series(np.arange(10_000) / 8), "label").tolist())) == 10_000
+
+
+def test_sums_by_group_add_up():
+    rng = random.Random(0)
+    codes = np.array([rng.randrange(50) for _ in range(40_000)], dtype=np.int32)
+    rows = LabelHashes(len(codes))
+    rows.add("item", pl.Series([f"i{k}" for k in range(50)]), codes)
+    rows.add_numbers("label", np.arange(len(codes)))
+    by = rows.sums(codes % 7, 7)
+    np.testing.assert_array_equal(by.sum(axis=0), rows.sums()[0])
+    assert by[:, 2].tolist() == np.bincount(codes % 7).tolist()
