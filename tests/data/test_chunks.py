@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.concordance import sheet as sheets
 from assay.concordance.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
 from assay.concordance.icc import icc
 from assay.concordance.numerical import correlation, mae
@@ -22,6 +21,7 @@ from assay.data.chunks import in_memory as whole_table
 from assay.data.chunks import scan
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
+from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion
 
 COEFFICIENTS = [
@@ -78,7 +78,7 @@ def test_chunks_give_the_numbers_of_memory(tmp_path, coefficient, labels_per_chu
 
 
 def test_blocks_of_many_items_are_those_of_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_UNITS", 50)
+    monkeypatch.setitem(Units.of.__func__.__kwdefaults__, "most", 50)
     memory, chunks = in_memory(write(tmp_path)), scanned(tmp_path, labels_per_chunk=100)
     one, two = krippendorff_alpha(memory), krippendorff_alpha(chunks)
     assert "50 blocks" in one.interval

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from assay.estimation.statistic import Floats, Ints, Together, add_rows
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
 
-Found = TypeVar("Found")
+LABELS = 2**21
+"""Labels, about, of one slice of items."""
 
 
 class Summed(Protocol):
@@ -236,16 +237,20 @@ class Ratings:
 
     # -- summing ------------------------------------------------------------------------------------
 
-    def slices(self, width: int) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """The labels by whole items: how to get each piece, its first item and the one after its last.
+    def rows_of(self, width: int) -> int:
+        """Items that are looked at at a time, so that ``width`` numbers for each, and their labels, stay in bounds."""
+        labels = LABELS * max(self.n_items, 1) // max(self.n_labels, 1)
+        return max(1, min(CELLS // max(width, 1), labels))
 
-        In memory a piece has so many items that ``width`` numbers for each fit into `CELLS`. A chunk of a folder is
-        one piece, which whoever reads it cuts in the same way (`cut`).
+    def slices(self, width: int) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """The labels by whole items: how to get each slice, its first item and the one after its last.
+
+        In memory and in chunks items are cut at the same places, so that sums are the same to the last digit.
         """
         if isinstance(self.source, Chunks):
-            yield from self.source.pieces()
+            yield from self.source.pieces(self.rows_of(width))
             return
-        for piece, start in cut(self.source, width):
+        for piece, start in cut(self.source, self.rows_of(width)):
             yield partial(_same, piece), start, start + len(piece.items)
 
     def add_up(self, reduce: Callable[[Answers, Ints], Floats], units: Units, width: int) -> Floats:
@@ -254,7 +259,7 @@ class Ratings:
         Slices run through joblib, on all cores or a cluster where the caller has set that up; only sums travel.
         """
         return sum_pieces(
-            partial(_reduced, read, units.of_item[first:last], reduce, width)
+            partial(_reduced, read, units.of_item[first:last], reduce)
             for read, first, last in self.slices(width)
         )  # fmt: skip
 
@@ -274,10 +279,9 @@ class Ratings:
 # -- pieces -----------------------------------------------------------------------------------------
 
 
-def cut(answers: Answers, width: int) -> Iterator[tuple[Answers, int]]:
-    """Labels by whole items, so many that ``width`` numbers an item fit into `CELLS`; and each piece's first item."""
+def cut(answers: Answers, rows: int) -> Iterator[tuple[Answers, int]]:
+    """Labels by whole items, so many at a time; and each piece's first item."""
     n_items = len(answers.items)
-    rows = max(1, CELLS // max(width, 1))
     if rows >= n_items:
         yield answers, 0
         return
@@ -305,15 +309,8 @@ def in_order(answers: Answers) -> Answers:
     )  # fmt: skip
 
 
-def _reduced(
-    read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers, Ints], Floats], width: int
-) -> Floats:  # fmt: skip
-    total: Floats | None = None
-    for piece, start in cut(read(), width):
-        part = reduce(piece, unit[start : start + len(piece.items)])
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers, Ints], Floats]) -> Floats:
+    return reduce(read(), unit)
 
 
 def _counted(statistics: tuple[Summed, ...], n_units: int, data: Answers, unit: Ints) -> Floats:

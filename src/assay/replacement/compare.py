@@ -243,7 +243,7 @@ def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, 
     reduce = partial(_reported, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
     one = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     whole = table.whole or not table.ratings.in_chunks
-    found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, table.width)
+    found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = _mean_pearson(found) if each is _cross_sums else found[:, 0] / found[:, 1]
     return {name: float(value) for name, value in zip(judges, values, strict=True)}, measure

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
-from assay.data.ratings import CELLS, Ratings
+from assay.data.ratings import Ratings
 from assay.data.scales import Label
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import Units
@@ -25,9 +25,6 @@ from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
 from assay.statistics.wins import count_wins
-
-LABELS = 2**21
-"""Labels, about, that are compared at a time."""
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that a folder in chunks cannot honour."""
@@ -247,11 +244,6 @@ class AltTestTable:
     def n_classes(self) -> int:
         """Classes of the majority label that win counts are kept by: 1 unless labels are balanced."""
         return len(np.unique(self.panel.compared[1])) if self.settings.balance else 1
-
-    @property
-    def width(self) -> int:
-        """How wide an item counts, so that about `LABELS` labels are compared at a time."""
-        return max(1, CELLS * self.ratings.n_labels // (LABELS * max(self.ratings.n_items, 1)))
 
 
 def labels_of(answers: Answers, annotator: int) -> Floats:

@@ -9,13 +9,14 @@ from functools import cached_property, partial
 import numpy as np
 
 from assay.data.annotations import Answers
+from assay.data.ratings import LABELS
 from assay.estimation.intervals import Estimates
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision
 from assay.replacement.alignment import Panel
-from assay.replacement.panel import LABELS, AltTestTable, Comparisons, Rule, labels_of
+from assay.replacement.panel import AltTestTable, Comparisons, Rule, labels_of
 from assay.statistics.wins import AdvantageProbability
 
 OPTIMAL = -1
@@ -163,7 +164,7 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
     reduce = partial(_tally, table.rule, codes, table.panel if whole else None, units.n, c)
     found = (
-        reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, table.width)
+        reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
     )  # fmt: skip
     size = units.n * m * c * 3
     by_judge = found[: len(codes) * size].reshape(len(codes), units.n, m, c, 3)
