@@ -250,7 +250,9 @@ QUESTIONS = (
         "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), AltTestSettings, DECISION,
         EPSILON, chunks=True,
     ),
-    Question("alt_test: epsilon_curve", _curve("epsilon_curve"), EpsilonCurveSettings, {"epsilons": [(0.1, 0.3)]}, {}),
+    Question(
+        "alt_test: epsilon_curve", _curve("epsilon_curve"), EpsilonCurveSettings, {"epsilons": [(0.1, 0.3)]}, {}, chunks=True
+    ),
     Question(
         "alt_test: size_curve", _curve("size_curve"), SizeCurveSettings,
         {"sizes": [(30, 50)], "n_annotators": [2], "n_draws": [5], "seed": [1]}, {"n_draws": 8},
