@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,8 +11,8 @@ from assay.estimation.options import Adjustment, one_of
 from assay.estimation.statistic import Floats
 
 
-def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
-    """P-values adjusted for their number: reject those at most q.
+def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | None = None) -> Floats:
+    """P-values adjusted for their number, each within its family where they have several: reject those at most q.
 
     ``by`` Benjamini & Yekutieli (2001), false discovery rate under any dependence; ``bh`` Benjamini &
     Hochberg (1995), under independence; ``holm`` Holm (1979), family-wise error; NaN stays NaN and does
@@ -24,6 +25,18 @@ def adjust_p(p: Floats, method: Adjustment = "by") -> Floats:
     """
     one_of("method", method, typing.get_args(Adjustment))
     p = np.asarray(p, dtype=float)
+    if family is None:
+        return _adjusted(p, method)
+    members: dict[object, list[int]] = {}
+    for i, one in enumerate(family):
+        members.setdefault(one, []).append(i)
+    adjusted = np.full(p.shape, np.nan)
+    for mine in members.values():
+        adjusted[mine] = _adjusted(p[mine], method)
+    return adjusted
+
+
+def _adjusted(p: Floats, method: Adjustment) -> Floats:
     adjusted = np.full(p.shape, np.nan)
     known = ~np.isnan(p)
     tested = p[known]
