@@ -69,7 +69,7 @@ def estimate(name: str, cells: np.ndarray, **how):
     sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
     found = estimate_of(sheet, measure.statistic(sheet, *ends), IntervalSettings(**how), measure.transform)
-    return bounded(measure, found, found[0])[0]
+    return bounded([measure], found)[0][0]
 
 
 TRUTHS = Path(__file__).with_name("coverage_truths.json")

@@ -24,7 +24,7 @@ from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import Units, estimate, estimate_sums, resample, resampling_counts, sum_pieces
 from assay.estimation.result import Exclusion, Result, Run, json_safe
-from assay.estimation.statistic import Mean, Together, add_rows
+from assay.estimation.statistic import Mean, add_rows
 from assay.reporting.words import said
 
 MEAN = Mean()
@@ -400,8 +400,7 @@ def test_no_chunks_is_no_data():
 def test_a_difference_is_taken_resample_by_resample():
     data = some(13, 30, 2)
     first, second = (Function(lambda d, j=j: MEAN.moments(d[:, [j]]), MEAN.value) for j in (0, 1))
-    joint, _ = Together.of(data, first, second)
-    got = estimate(joint, data, n_resamples=500).contrast(np.array([[1.0, -1.0]]))
+    got = estimate(MEAN, data, n_resamples=500).contrast(np.array([[1.0, -1.0]]))
     a, b = (estimate(s, data, n_resamples=500) for s in (first, second))
     np.testing.assert_allclose(got.replicates, a.replicates - b.replicates, rtol=1e-9, atol=1e-12)
     assert got.value[0] == pytest.approx(data[:, 0].mean() - data[:, 1].mean())
@@ -419,13 +418,30 @@ def test_pairing_removes_what_is_shared():
     assert difference.standard_error < got.standard_error[0] / 20
 
 
-def test_together_stands_side_by_side():
-    data = some(15, 12, 2)
-    joint, moments = Together.of(data, MEAN, correlation())
-    np.testing.assert_array_equal(moments, joint.moments(data))
-    value = joint.value(moments.sum(axis=0))
-    np.testing.assert_allclose(value, [*data.mean(axis=0), np.corrcoef(data.T)[0, 1]])
-    assert joint.value(moments).shape == (12, 3)
+@pytest.mark.parametrize("method", ["jackknife", "percentile", "bca", "none"])
+def test_each_value_has_its_own_scale(method):
+    data = np.abs(some(15, 12, 3)) / 9
+    scales = ("fisher", "log", "none")
+    sums = MEAN.moments(data)
+    how = IntervalSettings(method, 200)
+    together = estimate_sums(MEAN, sums, how, transform=scales)
+    for i, scale in enumerate(scales):
+        alone = estimate_sums(MEAN, sums, how, transform=scale)
+        part = together.part(np.array([i]))
+        for name in ("value", "low", "high", "standard_error"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(alone, name)[[i]])
+        np.testing.assert_array_equal(together.p(0.1)[i], alone.p(0.1)[i])
+        assert together.describe_intervals()[i] == part.describe_interval() == alone.describe_interval()
+        if method != "none":
+            assert part.at_level(0.8).high == alone.at_level(0.8).high[i]
+
+
+@pytest.mark.parametrize("method", ["holm", "by", "bh", "none"])
+def test_p_values_are_adjusted_within_their_family(method):
+    p = np.array([0.01, 0.02, np.nan, 0.03, 0.2])
+    adjusted = adjust_p(p, method, [("a", 1), ("b", 1), ("a", 1), ("a", 1), ("b", 1)])
+    np.testing.assert_array_equal(adjusted[[0, 2, 3]], adjust_p(p[[0, 2, 3]], method))
+    np.testing.assert_array_equal(adjusted[[1, 4]], adjust_p(p[[1, 4]], method))
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])

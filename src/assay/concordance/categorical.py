@@ -21,12 +21,13 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
-from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights, agreement_weights
-from assay.statistics.pairs import Kappa, Moments2, PairStatistic
+from assay.estimation.statistic import Floats
+from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights
+from assay.statistics.pairs import Kappa, Moments2
 from assay.statistics.ranks import AlphaRanks
 
 MOST_DIFFERENT = 1_000
-"""Different labels up to which shares of equal labels and ratio distances are computed."""
+"""Different labels up to which they are counted one by one."""
 
 
 def exact_agreement(
@@ -209,7 +210,12 @@ def level_of(scale: Scale) -> Level:
 def exact() -> Measure:
     """Exact agreement."""
     return Measure(
-        "exact-agreement", "Exact agreement", "labels", panel=lambda s: _shares(s, 0.0), zero=False, share=True
+        "exact-agreement",
+        "Exact agreement",
+        "labels",
+        panel=lambda s: ChanceCorrected(_few(s.values), 0.0, "none"),
+        zero=False,
+        share=True,
     )
 
 
@@ -219,7 +225,7 @@ def within(k: float) -> Measure:
         f"agreement-within-{k:g}",
         f"Agreement within {k:g}",
         "order",
-        panel=lambda s: _shares(s, k),
+        panel=lambda s: ChanceCorrected(_few(s.values), k, "none"),
         zero=False,
         share=True,
     )
@@ -240,13 +246,13 @@ def kappa(weights: Weights) -> Measure:
         "cohen-kappa" if plain else f"cohen-kappa-{weights}",
         "Cohen's κ" if plain else f"Cohen's κ, {weights} weights",
         "categories" if plain else "ordered categories",
-        pair=lambda s: _kappa(s, weights),
+        pair=lambda s: Kappa(_few(s.categories), weights),
     )
 
 
 def scott() -> Measure:
     """Scott's π."""
-    return Measure("scott-pi", "Scott's π", "categories", pair=lambda s: _kappa(s, "none", shared=True))
+    return Measure("scott-pi", "Scott's π", "categories", pair=lambda s: Kappa(_few(s.categories), "none", shared=True))
 
 
 def fleiss() -> Measure:
@@ -255,7 +261,7 @@ def fleiss() -> Measure:
         "fleiss-kappa",
         "Fleiss's κ",
         "categories",
-        panel=lambda s: ChanceCorrected(s.categories, np.eye(len(s.categories)), "fleiss"),
+        panel=lambda s: ChanceCorrected(_few(s.categories), "none", "fleiss"),
     )
 
 
@@ -266,7 +272,7 @@ def gwet(weights: Weights) -> Measure:
         "gwet-ac1" if plain else f"gwet-ac2-{weights}",
         "Gwet's AC1" if plain else f"Gwet's AC2, {weights} weights",
         "categories" if plain else "ordered categories",
-        panel=lambda s: ChanceCorrected(s.categories, agreement_weights(s.categories, weights), "gwet"),
+        panel=lambda s: ChanceCorrected(_few(s.categories), weights, "gwet"),
     )
 
 
@@ -282,32 +288,28 @@ def alpha(level: Level) -> Measure:
     )
 
 
-def _shares(ratings: Ratings, k: float) -> ChanceCorrected:
-    values = _listed(ratings)
-    # Half a step of rounding, so that .1 + .2 counts as within .3.
-    near = np.abs(values[:, None] - values[None, :]) <= k * (1 + 1e-9)
-    return ChanceCorrected(values, near.astype(float), "none")
-
-
-def _kappa(ratings: Ratings, weights: Weights, shared: bool = False) -> PairStatistic:
-    return Kappa(ratings.categories, agreement_weights(ratings.categories, weights), shared)
-
-
 def _alpha(ratings: Ratings, level: Level) -> Alpha | AlphaRanks:
     if level == "interval":
         return Alpha(level, np.empty(0), ratings.centre)
     if level == "ordinal" and len(ratings.values) > MOST_VALUES:
         return AlphaRanks(ratings.answers)
-    values = _listed(ratings)
+    values = _few(ratings.values)
     if level == "ratio" and values[0] < 0:
         raise DesignError(f"the ratio level needs labels of 0 or more; the lowest is {values[0]:g}")
     return Alpha(level, values)
 
 
-def _listed(ratings: Ratings) -> np.ndarray:
-    if len(ratings.values) > MOST_DIFFERENT:
+def _few(categories: Floats) -> Floats:
+    """The categories, where they are few enough to count each; before anything is made for each two of them.
+
+    Raises
+    ------
+    DesignError
+        Where there are more.
+    """
+    if len(categories) > MOST_DIFFERENT:
         raise DesignError(
-            f"there are {len(ratings.values):,} different labels, too many to count each; take a coefficient for "
+            f"there are {len(categories):,} different labels, too many to count each; take a coefficient for "
             "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
         )
-    return ratings.values
+    return categories

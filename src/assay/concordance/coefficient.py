@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from assay.concordance.settings import CoefficientSettings
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
+from assay.data.scales import Scale
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.resampling import How, Sums, Units
@@ -22,6 +24,7 @@ from assay.reporting import pictures
 from assay.statistics.base import PanelStatistic, grid
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.together import Together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,16 +87,7 @@ class Measure:
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
-        scale = ratings.scale
-        offers = {
-            "labels": scale.kind != "text",
-            "categories": scale.categories is not None or scale.kind == "nominal",
-            "order": scale.ordered,
-            "ordered categories": scale.ordered and scale.categories is not None,
-            "numbers": scale.numeric,
-            "range": scale.numeric and scale.bounds is not None,
-        }
-        if not offers[self.needs]:
+        if self.needs not in offered(ratings.scale):
             words = {
                 "labels": "labels that can be equal, not free text",
                 "categories": "categories that can be counted",
@@ -103,17 +97,9 @@ class Measure:
                 "range": "a scale with a lowest and a highest number",
             }
             raise DesignError(
-                f"{self.title} needs {words[self.needs]}; these are on '{scale.spec}'. "
+                f"{self.title} needs {words[self.needs]}; these are on '{ratings.scale.spec}'. "
                 "Choose another coefficient, or say which scale the labels are on with scale=..."
             )
-
-    def applies(self, ratings: Ratings) -> bool:
-        """Whether the scale offers what the coefficient needs."""
-        try:
-            self.check(ratings)
-        except DesignError:
-            return False
-        return True
 
     def statistic(
         self, ratings: Ratings, first: Ints | None = None, second: Ints | None = None
@@ -128,6 +114,20 @@ class Measure:
         if pair is None:
             return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
+
+
+@lru_cache(maxsize=64)
+def offered(scale: Scale) -> frozenset[Needs]:
+    """What labels on a scale are."""
+    offers: dict[Needs, bool] = {
+        "labels": scale.kind != "text",
+        "categories": scale.categories is not None or scale.kind == "nominal",
+        "order": scale.ordered,
+        "ordered categories": scale.ordered and scale.categories is not None,
+        "numbers": scale.numeric,
+        "range": scale.numeric and scale.bounds is not None,
+    }
+    return frozenset(need for need, there in offers.items() if there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ def estimate_of(
     """The statistic with its interval."""
     if isinstance(statistic, PairRanks | AlphaRanks):
         return _estimate_ranks(ratings, statistic, how, transform)
-    return ratings.sums(statistic).estimate(how, transform)
+    return ratings.sums(Together((statistic,))).estimate(how, transform)
 
 
 def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Transform) -> Estimates:
@@ -278,7 +278,7 @@ def wrap(
     settings: CoefficientSettings,
 ) -> Coefficient:
     """An estimate as a result."""
-    main, interval = bounded(measure, found, found[0])
+    main, interval, _ = bounded((measure,), found)[0]
     notes = ratings.notes
     if pairs:
         notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
@@ -309,26 +309,27 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log"}[found.transform]
+    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log"}[found.transform[0]]
 
 
-def bounded(measure: Measure, found: Estimates, one: Estimate) -> tuple[Estimate, str]:
-    """A value of `found` and how its interval was made, also for a share of 1 or 0, in which nothing varies.
+def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
+    """The first values of `found`, how each interval was made, and the two-sided p of a value of 0 on its scale.
 
-    A share of 1 in all n units: were the true mean m, each unit would be 1 with probability m at most, all of
-    them with m ** n. So the true mean is at least (1 - confidence) / 2 to the power 1 / n; likewise at 0.
+    Also for a share of 1 or 0, in which nothing varies. A share of 1 in all n units: were the true mean m, each unit
+    would be 1 with probability m at most, all of them with m ** n. So the true mean is at least (1 - confidence) / 2
+    to the power 1 / n; likewise at 0.
     """
-    words = found.describe_interval()
-    whole = abs(one.estimate - round(one.estimate)) < 1e-12 if np.isfinite(one.estimate) else False
-    if not (measure.share and whole and found.method != "none"):
-        return one, words
+    each, words, p = [], found.describe_intervals(), found.p(0.0)
     edge = ((1 - found.confidence) / 2) ** (1 / found.n_units)
-    low, high = (edge, 1.0) if one.estimate > 0.5 else (0.0, 1 - edge)
-    level = f"{100 * found.confidence:g}%"
-    return (
-        Estimate(float(round(one.estimate)), low, high, np.nan),
-        f"{level} exact bound for {found.n_units:,} {found.unit} that all say the same",
-    )
+    exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} that all say the same"
+    for i, measure in enumerate(measures):
+        value, low, high, error = (float(v[i]) for v in (found.value, found.low, found.high, found.standard_error))
+        one, said = Estimate(value, low, high, error, found.reasons[i]), words[i]
+        if measure.share and found.method != "none" and np.isfinite(value) and abs(value - round(value)) < 1e-12:
+            low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
+            one, said = Estimate(float(round(value)), low, high, np.nan), exact
+        each.append((one, said, float(p[i])))
+    return each
 
 
 def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
@@ -377,6 +378,12 @@ def _named_pairs(
 
 def unit_range(ratings: Ratings) -> float:
     """How far apart the ends of the scale are."""
-    assert ratings.scale.bounds is not None
-    low, high = ratings.scale.bounds
+    return span(ratings.scale)
+
+
+@lru_cache(maxsize=64)
+def span(scale: Scale) -> float:
+    """How far apart the ends of a scale are."""
+    assert scale.bounds is not None
+    low, high = scale.bounds
     return high - low

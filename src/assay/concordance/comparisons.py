@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from assay.concordance.coefficient import Measure
 from assay.concordance.settings import Who
-from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
-from assay.data.scales import Interval
+from assay.data.scales import Interval, Scale
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.base import grid
 
@@ -83,17 +82,21 @@ def _always(ratings: Ratings) -> Callable[[Measure], Ratings]:
 def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
     if len(humans) < 2:
         return
+    groups = Groups.of(ratings)
     for judge in judges:
-        yield Comparison("consensus", "humans' consensus", judge, _columns(ratings, humans, (judge,)))
+        yield Comparison("consensus", "humans' consensus", judge, groups.two(humans, (judge,)))
     if len(judges) > 1:
-        yield Comparison("consensus", "humans' consensus", "judges' consensus", _columns(ratings, humans, judges))
+        yield Comparison("consensus", "humans' consensus", "judges' consensus", groups.two(humans, judges))
 
 
 def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
-    for kind, names in (("humans", humans), ("judges", judges)):
-        for name in names if len(names) > 2 else ():
+    kinds = [(kind, names) for kind, names in (("humans", humans), ("judges", judges)) if len(names) > 2]
+    groups = Groups.of(ratings) if kinds else None
+    for kind, names in kinds:
+        assert groups is not None
+        for name in names:
             rest = tuple(n for n in names if n != name)
-            yield Comparison("rest", f"other {kind}' consensus", name, _columns(ratings, rest, (name,)))
+            yield Comparison("rest", f"other {kind}' consensus", name, groups.two(rest, (name,)))
 
 
 def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
@@ -107,33 +110,53 @@ def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, .
         yield Comparison(who, other, name, _always(ratings), (people, one))
 
 
-def _columns(ratings: Ratings, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
-    """Two groups of annotators as two annotators: means where the coefficient takes them, else majorities."""
-    made: dict[bool, Ratings] = {}
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of annotators as annotators.
 
-    def of(measure: Measure) -> Ratings:
-        mean = ratings.scale.numeric and measure.takes_means
-        if mean not in made:
-            made[mean] = consensus(ratings, first, second, mean=mean)
-        return made[mean]
-
-    return of
-
-
-def consensus(ratings: Ratings, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
-    """Two groups of annotators as two annotators, each the mean or the majority of its group.
-
-    A group of one stands for itself. An item whose group is divided has no majority, and no label.
+    Attributes
+    ----------
+    ratings : Ratings
+    cells : (items, annotators) float
+        Labels, NaN where nobody answered.
+    means : Scale or None
+        The scale of a mean of labels; None where labels are no numbers.
     """
-    cells = grid(ratings.answers)
-    columns = [cells[:, [ratings.annotators.index(name) for name in group]] for group in (first, second)]
-    combine = _means if mean else _majorities
-    pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
-    item, annotator = np.nonzero(~np.isnan(pair))
-    names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-    answers = Answers(item, annotator, pair[item, annotator], ratings.answers.items, names, ratings.answers.categories)
-    bounds = ratings.scale.bounds
-    return ratings.with_answers(answers, Interval(*(bounds or ())) if mean else None)
+
+    ratings: Ratings
+    cells: Floats
+    means: Scale | None
+
+    @classmethod
+    def of(cls, ratings: Ratings) -> Groups:
+        """The groups of a table in memory."""
+        scale = ratings.scale
+        return cls(ratings, grid(ratings.answers), Interval(*(scale.bounds or ())) if scale.numeric else None)
+
+    def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
+        """Two groups as two annotators: means where the coefficient takes them, else majorities."""
+        made: dict[bool, Ratings] = {}
+
+        def of(measure: Measure) -> Ratings:
+            mean = self.means is not None and measure.takes_means
+            if mean not in made:
+                made[mean] = self.consensus(first, second, mean=mean)
+            return made[mean]
+
+        return of
+
+    def consensus(self, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
+        """Two groups of annotators as two annotators, each the mean or the majority of its group.
+
+        A group of one stands for itself. An item whose group is divided has no majority, and no label.
+        """
+        ratings = self.ratings
+        columns = [self.cells[:, [ratings.annotators.index(name) for name in group]] for group in (first, second)]
+        combine = _means if mean else _majorities
+        pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
+        item, annotator = np.nonzero(~np.isnan(pair))
+        names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
+        return ratings.with_columns(item, annotator, pair[item, annotator], names, self.means if mean else None)
 
 
 def _means(cells: Floats) -> Floats:

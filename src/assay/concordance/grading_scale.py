@@ -25,9 +25,10 @@ from assay.estimation.intervals import Estimates, Transform
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Together, add_rows
+from assay.estimation.statistic import Floats, Ints, add_rows
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
+from assay.statistics.together import Together
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, TwoWay
 
 if TYPE_CHECKING:
@@ -550,7 +551,7 @@ class _Study:
         """Several numbers of the same items under the same resamples, and the items behind each."""
         moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
-        joint: Together[Answers] = Together(tuple(p.statistic for p in parts), tuple(m.shape[1] for m in moments))
+        joint = Together(tuple(part.statistic for part in parts))
         clusters = None if self.clusters is None else self.clusters[items]
         units = Units.of(len(items), clusters, width=sum(joint.widths))
         sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)

@@ -31,6 +31,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
 from assay.reporting import pictures
 from assay.reporting.words import within
+from assay.statistics.together import Together
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ def intraclass_statistic(
     """
     m = len(ratings.annotators)
     if not ratings.in_chunks:
-        number = np.bincount(ratings.answers.item, minlength=ratings.n_items)
+        number = ratings.labels_of_item
         single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
         if several < MOST_ALONE <= single:
             raise DesignError(
@@ -308,7 +309,7 @@ def labels_per_item(ratings: Ratings) -> float:
         return ratings.n_labels / ratings.n_items
     if ratings.complete:
         return len(ratings.annotators)
-    number = np.bincount(ratings.answers.item, minlength=ratings.n_items)
+    number = ratings.labels_of_item
     return float(1 / np.mean(1 / number[number > 0]))
 
 
@@ -319,7 +320,7 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     if estimator == "anova" and not one_way and settings.k is None:
         averaged = len(ratings.annotators)
     statistic = intraclass_statistic(ratings, (form,), estimator, averaged)
-    sums = ratings.sums(statistic)
+    sums = ratings.sums(Together((statistic,)))
     found = sums.estimate(settings, "fisher")
     n_items = sums.n_items[0]
     exclusions = []

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 
 from assay.concordance import drawing
-from assay.concordance.coefficient import MOST_IN_PAIRS, Measure, bounded, estimate_of, pairs_of, why_undefined
+from assay.concordance.coefficient import (
+    MOST_IN_PAIRS,
+    Measure,
+    bounded,
+    estimate_of,
+    offered,
+    pairs_of,
+    why_undefined,
+)
 from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, comparisons
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who
@@ -20,14 +29,16 @@ from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates, Transform, missing
+from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Adjustment
+from assay.estimation.resampling import most_units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Together
+from assay.estimation.statistic import Floats
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import WithinItems, label_pairs
-from assay.statistics.ranks import AlphaRanks, PairRanks
+from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.together import Together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -300,6 +311,24 @@ def _tuple(names: Iterable[Any] | None) -> tuple[Any, ...] | None:
     return None if names is None else (names,) if isinstance(names, str) else tuple(names)
 
 
+class _Ready(NamedTuple):
+    """A coefficient with its labels."""
+
+    measure: Measure
+    ratings: Ratings
+    statistic: PanelStatistic | Ranks
+
+
+class _Found(NamedTuple):
+    """A coefficient with its value, the items that it rests on, p and how the interval was made."""
+
+    measure: Measure
+    one: Estimate
+    n: int
+    p: float | None
+    interval: str
+
+
 class _Block:
     """One criterion of one group: every comparison under the same resamples."""
 
@@ -308,9 +337,9 @@ class _Block:
     ) -> None:
         self.ratings = ratings
         self.humans, self.judges = ratings.humans, ratings.judges
-        self.measures = [m for m in measures if m.applies(ratings)]
+        self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
-        self.intervals: list[str] = []
+        self._inner: dict[str, PanelStatistic | Ranks] = {}
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
         """A row for each comparison and coefficient."""
@@ -321,22 +350,21 @@ class _Block:
                 kinds = tuple(k for k in kinds if k != kind)
         for comparison in comparisons(self.ratings, self.humans, self.judges, kinds):
             ready = list(self._ready(comparison))
-            for measure, interval, n, p in (
-                self._drawn(comparison, ready) if comparison.who == "random human" else self._estimated(ready)
-            ):
+            drawn = comparison.who == "random human"
+            for found in self._drawn(comparison, ready) if drawn else self._estimated(ready):
                 yield {
                     "who": comparison.who,
                     "first": comparison.first,
                     "second": comparison.second,
-                    "coefficient": measure.name,
-                    "title": measure.title,
-                    "estimate": interval.estimate,
-                    "low": interval.low,
-                    "high": interval.high,
-                    "n": n,
-                    "p": p,
-                    "interval": self.intervals[-1],
-                    "reason": interval.reason,
+                    "coefficient": found.measure.name,
+                    "title": found.measure.title,
+                    "estimate": found.one.estimate,
+                    "low": found.one.low,
+                    "high": found.one.high,
+                    "n": found.n,
+                    "p": found.p,
+                    "interval": found.interval,
+                    "reason": found.one.reason,
                 }
 
     def differences(self) -> Iterator[dict[str, Any]]:
@@ -348,28 +376,39 @@ class _Block:
         for judge in pairs:
             if judge in among or not among:
                 continue
-            people = {m.name: s for m, _, s in self._ready(among[0])}
-            for measure, ratings, statistic in self._ready(judge):
-                if measure.directed or measure.name not in people or not isinstance(statistic, WithinItems):
-                    continue
-                other = people[measure.name]
-                assert isinstance(other, WithinItems)
-                sums = ratings.sums(statistic, other)
-                found = sums.estimate(self.how, measure.transform).contrast(np.array([[1.0, -1.0]]))
-                yield {
-                    "judge": judge.second,
-                    "coefficient": measure.name,
-                    "title": measure.title,
-                    **found[0].row(),
-                    "n": min(sums.n_items),
-                    "p": _p(found, 0),
-                    "better": -1.0 if measure.lower_is_better else 1.0,
-                    "reason": found[0].reason,
-                }
+            people = {r.measure.name: r for r in self._ready(among[0])}
+            ready = [r for r in self._ready(judge) if not r.measure.directed and r.measure.name in people]
+            if not ready:
+                continue
+            sides = [*ready, *(people[r.measure.name] for r in ready)]
+            joint, k = _side_by_side(sides), len(ready)
+            if self.ratings.n_items <= most_units(sum(joint.widths)):
+                yield from self._differences(judge, ready, joint)
+                continue
+            for i in range(k):
+                yield from self._differences(judge, [ready[i]], joint.part([i, k + i]))
 
-    def _ready(
-        self, comparison: Comparison
-    ) -> Iterator[tuple[Measure, Ratings, PanelStatistic | PairRanks | AlphaRanks]]:
+    def _differences(self, judge: Comparison, ready: Sequence[_Ready], joint: Together) -> Iterator[dict[str, Any]]:
+        """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
+        k, sums = len(ready), self.ratings.sums(joint)
+        found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
+        found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
+        p = found.p(0.0)
+        for i, one in enumerate(ready):
+            yield {
+                "judge": judge.second,
+                "coefficient": one.measure.name,
+                "title": one.measure.title,
+                "estimate": float(found.value[i]),
+                "low": float(found.low[i]),
+                "high": float(found.high[i]),
+                "n": min(sums.n_items[i], sums.n_items[k + i]),
+                "p": None if np.isnan(p[i]) else float(p[i]),
+                "better": -1.0 if one.measure.lower_is_better else 1.0,
+                "reason": found.reasons[i],
+            }
+
+    def _ready(self, comparison: Comparison) -> Iterator[_Ready]:
         """The coefficients that this comparison can have, with their labels and statistics."""
         for measure in self.measures:
             ratings = comparison.ratings(measure)
@@ -377,10 +416,9 @@ class _Block:
                 if comparison.masks is None:
                     measure.check(ratings)
                     ends = pairs_of(ratings, measure)[:2] if measure.pair is not None else ()
-                    yield measure, ratings, measure.statistic(ratings, *ends)
+                    yield _Ready(measure, ratings, measure.statistic(ratings, *ends))
                     continue
-                two = _as_two(ratings)
-                inner = measure.statistic(two, np.array([0]), np.array([1]))
+                inner = self._of_two(measure)
             except DesignError as refusal:
                 if not (measure.directed and comparison.second is None):
                     self._lose(str(refusal).split(";")[0], 1)
@@ -388,64 +426,95 @@ class _Block:
             if isinstance(inner, PairRanks | AlphaRanks):
                 self._lose(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
                 continue
-            yield measure, ratings, WithinItems(inner, *comparison.masks)
+            yield _Ready(measure, ratings, WithinItems(inner, *comparison.masks))
 
-    def _estimated(
-        self, ready: Sequence[tuple[Measure, Ratings, PanelStatistic | PairRanks | AlphaRanks]]
-    ) -> Iterator[tuple[Measure, Estimate, int, float | None]]:
-        """Coefficients of the same labels that are made on the same scale are estimated together."""
-        groups: dict[tuple[int, Transform], list[tuple[Measure, Ratings, PanelStatistic]]] = {}
-        for measure, ratings, statistic in ready:
-            if isinstance(statistic, PairRanks | AlphaRanks):
-                found = estimate_of(ratings, statistic, self.how, measure.transform)
-                yield self._finished(measure, ratings, found, 0, found.n_items)
-            else:
-                groups.setdefault((id(ratings), measure.transform), []).append((measure, ratings, statistic))
-        for members in groups.values():
-            ratings, transform = members[0][1], members[0][0].transform
-            sums = ratings.sums(*(statistic for _, _, statistic in members))
-            for chosen, part in sums.apart():
-                found = part.estimate(self.how, transform)
-                total, edge, place = part.sums.sum(axis=0), 0, 0
-                for measure, _, statistic in (members[i] for i in chosen):
-                    yield self._finished(measure, ratings, found, place, found.n_items)
-                    # A coefficient of pairs gives each pair's value after their mean, which is the one that counts.
-                    place += len(statistic.value(total[edge : edge + statistic.width]))
-                    edge += statistic.width
+    def _of_two(self, measure: Measure) -> PanelStatistic | Ranks:
+        """The statistic of two annotators who both answer: `label_pairs` makes their labels."""
+        if measure.name not in self._inner:
+            self._inner[measure.name] = measure.statistic(self._two, np.array([0]), np.array([1]))
+        return self._inner[measure.name]
 
-    def _finished(
-        self, measure: Measure, ratings: Ratings, found: Estimates, at: int, n: int
-    ) -> tuple[Measure, Estimate, int, float | None]:
-        interval, words = bounded(measure, found, found[at])
-        self.intervals.append(words)
-        if np.isnan(interval.estimate):
-            interval = missing(why_undefined(ratings))
-        return measure, interval, n, _p(found, at) if measure.zero and np.isfinite(interval.standard_error) else None
+    @cached_property
+    def _two(self) -> Ratings:
+        return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
-    def _drawn(
-        self, comparison: Comparison, ready: Sequence[tuple[Measure, Ratings, PanelStatistic | PairRanks | AlphaRanks]]
-    ) -> Iterator[tuple[Measure, Estimate, int, float | None]]:
+    def _estimated(self, ready: Sequence[_Ready]) -> Iterator[_Found]:
+        """Coefficients of the same labels are estimated together, each over the items that it rests on."""
+        found: dict[int, _Found] = {}
+        for one in ready:
+            if isinstance(one.statistic, PairRanks | AlphaRanks):
+                yield from _finished([one], estimate_of(one.ratings, one.statistic, self.how, one.measure.transform))
+        for members, joint in _batches(ready):
+            sums = ready[members[0]].ratings.sums(joint)
+            for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
+                mine = [members[k] for k in chosen]
+                found |= zip(mine, _finished([ready[i] for i in mine], part), strict=True)
+        yield from _in_order(ready, found)
+
+    def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
         assert comparison.masks is not None
         item, pairs = label_pairs(self.ratings.answers, *comparison.masks)
-        if not len(pairs):
+        if not len(item):
             return
-        inner = [s.statistic for _, _, s in ready if isinstance(s, WithinItems)]
-        if self.how.draws * len(pairs) * sum(s.width for s in inner) > MOST_DRAWN:
+        joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
+        if self.how.draws * len(item) * sum(joint.widths) > MOST_DRAWN:
             self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
             return
         seed, level = self.how.seed, self.how.confidence
-        joint, moments = Together.of(pairs, *inner)
-        drawing = Drawing(item, moments, self.ratings.n_items)
+        drawing = Drawing(item, joint.moments(pairs), self.ratings.n_items)
         fixed = drawing.values(joint.value, self.how.draws, seed, items=False)
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
         n = len(np.unique(item))
-        self.intervals.append(f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled")
-        for i, (measure, _, _) in enumerate(ready):
-            yield measure, _of_draws(fixed[:, i], moving[:, i], level), n, None
+        words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
+        for i, one in enumerate(ready):
+            yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words)
 
     def _lose(self, what: str, count: int) -> None:
         self.lost[what] = self.lost.get(what, 0) + count
+
+
+def _batches(ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
+    """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
+    same: dict[int, list[int]] = {}
+    for i, one in enumerate(ready):
+        if not isinstance(one.statistic, PairRanks | AlphaRanks):
+            same.setdefault(id(one.ratings), []).append(i)
+    for members in same.values():
+        joint = _side_by_side([ready[i] for i in members])
+        if ready[members[0]].ratings.n_items <= most_units(sum(joint.widths)):
+            yield members, joint
+            continue
+        scale = [ready[i].measure.transform for i in members]
+        for transform in dict.fromkeys(scale):
+            some = [i for i, on in zip(members, scale, strict=True) if on == transform]
+            yield some, _side_by_side([ready[i] for i in some])
+
+
+def _side_by_side(ready: Sequence[_Ready]) -> Together:
+    statistics = [one.statistic for one in ready]
+    return Together(tuple(s for s in statistics if not isinstance(s, PairRanks | AlphaRanks)), first_only=True)
+
+
+def _finished(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+    """Coefficients of the same labels as rows have them."""
+    finished = []
+    for one, (interval, words, p) in zip(ready, bounded([one.measure for one in ready], found), strict=True):
+        known = one.measure.zero and np.isfinite(interval.standard_error) and not np.isnan(p)
+        if np.isnan(interval.estimate):
+            interval = missing(why_undefined(one.ratings))
+        finished.append(_Found(one.measure, interval, found.n_items, p if known else None, words))
+    return finished
+
+
+def _in_order(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
+    """Together what has the same labels and scale, then what rests on as many items; else as the coefficients came."""
+    place: dict[Hashable, int] = {}
+    keys: dict[int, tuple[int, int, int]] = {}
+    for i in sorted(found):
+        labels = (id(ready[i].ratings), ready[i].measure.transform)
+        keys[i] = place.setdefault(labels, i), place.setdefault((labels, found[i].n), i), i
+    return [found[i] for i in sorted(found, key=lambda i: keys[i])]
 
 
 def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
@@ -457,17 +526,6 @@ def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
         return Estimate(float(fixed.mean()), np.nan, np.nan, np.nan, "every draw gives the same value")
     low, high = np.quantile(moving, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(fixed.mean()), float(low), float(high), float(moving.std(ddof=1)))
-
-
-def _as_two(ratings: Ratings) -> Ratings:
-    """What a statistic needs to know of two annotators who both answer: `label_pairs` makes their labels."""
-    return replace(ratings, annotators=("first", "second"), n_labels=2 * ratings.n_items)
-
-
-def _p(found: Estimates, at: int) -> float | None:
-    """Two-sided p of a value of 0, on the scale of its interval."""
-    p = float(found.part(np.array([at])).p(0.0)[0])
-    return None if np.isnan(p) else p
 
 
 def _measures(names: tuple[str, ...] | None) -> list[Measure]:
@@ -500,11 +558,8 @@ def _groups(labels: Annotations, by: str | None) -> Iterator[tuple[Any, Annotati
 def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
     """P-values adjusted over the rows of each coefficient and kind of comparison."""
     p = rows["p"].to_numpy().astype(float)
-    adjusted = np.full(len(p), np.nan)
-    family = rows.select(pl.struct([c for c in ("coefficient", "who") if c in rows.columns]).rank("dense")).to_series()
-    for one in family.unique():
-        mine = (family == one).to_numpy()
-        adjusted[mine] = adjust_p(p[mine], adjust)
+    family = rows.select(c for c in ("coefficient", "who") if c in rows.columns).rows()
+    adjusted = adjust_p(p, adjust, family)
     return rows.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
 
 

@@ -20,9 +20,9 @@ from assay.data.chunks import Chunks
 from assay.data.clusters import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation.resampling import Sums, Units, sum_pieces
+from assay.estimation.resampling import JointSums, Units, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Together, add_rows
+from assay.estimation.statistic import Floats, Ints, Several, add_rows
 
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
@@ -31,18 +31,15 @@ LABELS = 2**21
 """Labels, about, of one slice of items."""
 
 
-class Summed(Protocol):
-    """A statistic of summed moments of the labels of items."""
+class Summed(Several, Protocol):
+    """Statistics of summed moments of the labels of items, side by side."""
 
     @property
-    def width(self) -> int:
-        """How many moments there are."""
+    def of_label_pairs(self) -> tuple[bool, ...]:
+        """Whether each meets every label of an item with every other."""
 
     def moments(self, data: Answers) -> Floats:
         """What each item adds: (items, k)."""
-
-    def value(self, sums: Floats) -> Floats:
-        """The statistic from summed moments: (..., k) -> (..., q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +154,7 @@ class Ratings:
 
     # -- what formulas need to know ---------------------------------------------------------------
 
-    @property
+    @cached_property
     def in_chunks(self) -> bool:
         """Whether the labels come in pieces of a folder."""
         return isinstance(self.source, Chunks)
@@ -216,6 +213,11 @@ class Ratings:
         return self.n_labels == self.n_items * len(self.annotators)
 
     @cached_property
+    def labels_of_item(self) -> Ints:
+        """How many labels each item has: (items,); in memory only."""
+        return np.bincount(self.answers.item, minlength=self.n_items)
+
+    @cached_property
     def joint(self) -> Ints:
         """Items that each two annotators both answered: (annotators, annotators); in memory only."""
         cells = np.zeros((self.n_items, len(self.annotators)), dtype=np.float32)
@@ -227,13 +229,23 @@ class Ratings:
     def only(self, names: tuple[str, ...]) -> Ratings:
         """The labels of some annotators, in that order; the items stay."""
         kept = choose(self.answers, names)
-        return replace(self, source=kept, annotators=names, n_labels=len(kept))
+        return self._decided(replace(self, source=kept, annotators=names, n_labels=len(kept)))
 
-    def with_answers(self, answers: Answers, scale: Scale | None = None) -> Ratings:
-        """Other labels of the same items: a consensus."""
-        return replace(
-            self, source=answers, annotators=answers.annotators, n_labels=len(answers), scale=scale or self.scale
-        )  # fmt: skip
+    def with_columns(
+        self, item: Ints, annotator: Ints, value: Floats, names: tuple[str, ...], scale: Scale | None = None
+    ) -> Ratings:
+        """Other labels of the same items, by annotators of these names: a consensus."""
+        answers = replace(self.answers, item=item, annotator=annotator, value=value, annotators=names)
+        found = replace(self, source=answers, annotators=names, n_labels=len(item), scale=scale or self.scale)
+        return self._decided(found) if scale is None else found
+
+    def _decided(self, found: Ratings) -> Ratings:
+        """Other labels on the same scale, with the numbers that it decides, made once."""
+        if self.scale.categories is not None or self.scale.kind == "nominal":
+            vars(found).update(categories=self.categories, values=self.categories)
+        if self.scale.bounds is not None:
+            vars(found).update(centre=self.centre)
+        return found
 
     # -- summing ------------------------------------------------------------------------------------
 
@@ -258,22 +270,24 @@ class Ratings:
 
         Slices run through joblib, on all cores or a cluster where the caller has set that up; only sums travel.
         """
+        if isinstance(self.source, Answers) and self.rows_of(width) >= self.n_items:
+            return reduce(self.source, units.of_item)
         return sum_pieces(
             partial(_reduced, read, units.of_item[first:last], reduce)
             for read, first, last in self.slices(width)
         )  # fmt: skip
 
-    def sums(self, *statistics: Summed) -> Sums:
+    def sums(self, statistics: Summed) -> JointSums:
         """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
-        widths = tuple(s.width for s in statistics)
-        units = Units.of(self.n_items, self.clusters, width=sum(widths))
+        width = sum(statistics.widths)
+        units = Units.of(self.n_items, self.clusters, width=width)
         # Every label of an item meets every other where pairs of labels are taken.
         pairs = (self.n_labels / max(self.n_items, 1)) ** 2
-        work = sum(s.width * (pairs if getattr(s, "of_label_pairs", False) else 1) for s in statistics)
+        each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
+        work = sum(one * (pairs if of_pairs else 1) for one, of_pairs in each)
         found = self.add_up(partial(_counted, statistics, units.n), units, int(work))
-        moments, used = np.split(found, [sum(widths)], axis=1)
-        joint = statistics[0] if len(statistics) == 1 else Together(statistics, widths)
-        return Sums(joint, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
+        moments, used = np.split(found, [width], axis=1)
+        return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
 
 
 # -- pieces -----------------------------------------------------------------------------------------
@@ -313,11 +327,12 @@ def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers,
     return reduce(read(), unit)
 
 
-def _counted(statistics: tuple[Summed, ...], n_units: int, data: Answers, unit: Ints) -> Floats:
+def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
     """The moments of all, and whether there are any of each, summed into units."""
-    parts = [s.moments(data) for s in statistics]
-    rows = np.concatenate([*parts, *((p != 0).any(axis=1, keepdims=True) for p in parts)], axis=1)
-    return add_rows(rows, unit, n_units)
+    moments = statistics.moments(data)
+    starts = np.cumsum((0, *statistics.widths[:-1]))
+    there = np.logical_or.reduceat(moments != 0, starts, axis=1)
+    return add_rows(np.concatenate([moments, there], axis=1), unit, n_units)
 
 
 def _same(answers: Answers) -> Answers:

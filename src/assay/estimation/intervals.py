@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -80,8 +80,8 @@ class Estimates:
         Resamples in which the statistic was undefined; they are left out of the interval.
     leave_one_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : {"none", "fisher", "log"}
-        The scale on which a jackknife interval is symmetric.
+    transform : (q,) tuple of {"none", "fisher", "log"}
+        The scale on which the jackknife interval of each value is symmetric.
     """
 
     value: Floats
@@ -99,7 +99,7 @@ class Estimates:
     n_undefined: NDArray[np.int64]
     unit: str = "items"
     leave_one_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
-    transform: Transform = "none"
+    transform: tuple[Transform, ...] = ()
 
     def __len__(self) -> int:
         return len(self.value)
@@ -129,6 +129,7 @@ class Estimates:
             replicates=self.replicates[:, which],
             n_undefined=self.n_undefined[which],
             leave_one_out=self.leave_one_out[:, which],
+            transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
         )
 
     def at_level(self, level: float) -> Estimates:
@@ -152,8 +153,8 @@ class Estimates:
 
         with np.errstate(invalid="ignore", divide="ignore"):
             t = (self.value - null) / self.standard_error
-            if self.transform == "fisher" and abs(null) < 1:
-                inside = np.abs(self.value) < 1
+            if abs(null) < 1:
+                inside = _on("fisher", self.transform) & (np.abs(self.value) < 1)
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
@@ -176,7 +177,9 @@ class Estimates:
             raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
         method: Method = "percentile" if len(replicates) else "jackknife"
-        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, "none")
+        none: Transform = "none"
+        scale = (none,) * len(weights)
+        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale)
         return dataclasses.replace(
             self,
             value=value,
@@ -188,20 +191,25 @@ class Estimates:
             replicates=replicates,
             n_undefined=np.isnan(replicates).sum(axis=0),
             leave_one_out=without,
-            transform="none",
+            transform=scale,
         )
 
     def describe_interval(self) -> str:
         """How the interval was made, in words that fit a methods section."""
+        return " or ".join(dict.fromkeys(self.describe_intervals()))
+
+    def describe_intervals(self) -> tuple[str, ...]:
+        """How the interval of each value was made."""
         level = f"{100 * self.confidence:g}%"
         unit = f"{self.n_units:,} {self.unit}"
         if self.method == "none":
-            return "no interval"
+            return ("no interval",) * len(self)
         if self.method == "jackknife":
-            scale = {"none": "", "fisher": " on Fisher's z scale", "log": " on the log scale"}[self.transform]
-            return f"{level} jackknife interval{scale} over {unit}"
+            scales = {"none": "", "fisher": " on Fisher's z scale", "log": " on the log scale"}
+            return tuple(f"{level} jackknife interval{scales[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
-        return f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
+        words = f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
+        return (words,) * len(self)
 
 
 Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
@@ -209,8 +217,9 @@ Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
 
 
 def ends_of(
-    method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float, transform: Transform
-) -> Ends:
+    method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float,
+    transform: Sequence[Transform],
+) -> Ends:  # fmt: skip
     """The interval of each value, from its resamples or from the values without each unit."""
     if method == "jackknife":
         return _jackknife_interval(value, leave_one_out, confidence, transform)
@@ -272,35 +281,44 @@ def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> F
     return np.asarray(ndtr(z0 + z / (1 - a * z)))
 
 
-def _jackknife_interval(value: Floats, without: Floats, confidence: float, transform: Transform) -> Ends:
+def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
+    """Which values have their interval on a scale."""
+    return np.array([one == scale for one in transform], dtype=bool)
+
+
+def _jackknife_interval(value: Floats, without: Floats, confidence: float, transform: Sequence[Transform]) -> Ends:
     """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
     n = len(without)
     with np.errstate(invalid="ignore"):
         error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
+    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    still = error <= 1e-12 * np.maximum(1.0, np.abs(value))
     reasons: list[str | None] = []
     for j in range(len(value)):
-        if np.isnan(without[:, j]).any() or math.isnan(value[j]):
+        if undefined[j]:
             reasons.append("the statistic is undefined without some of the items")
-        elif error[j] <= 1e-12 * max(1.0, abs(value[j])):
+        elif still[j]:
             reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
         else:
             reasons.append(None)
     error = np.where([r is None for r in reasons], error, np.nan)
     half = stdtrit(n - 1, (1 + confidence) / 2) * error
     low, high = value - half, value + half
-    if transform == "fisher":
-        # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
-        inside = np.abs(value) < 1
+    # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
+    inside = _on("fisher", transform) & (np.abs(value) < 1)
+    if inside.any():
         centre = np.where(inside, value, 0.0)
-        wide = half / (1 - centre**2)
+        wide = np.where(inside, half, 0.0) / (1 - centre**2)
         low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
         high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
-    elif transform == "log":
-        centre = np.where(value > 0, value, 1.0)
-        low = np.where(value > 0, centre * np.exp(-half / centre), low)
-        high = np.where(value > 0, centre * np.exp(half / centre), high)
+    above = _on("log", transform) & (value > 0)
+    if above.any():
+        centre = np.where(above, value, 1.0)
+        wide = np.where(above, half, 0.0) / centre
+        low = np.where(above, centre * np.exp(-wide), low)
+        high = np.where(above, centre * np.exp(wide), high)
     return error, low, high, tuple(reasons)
 
 

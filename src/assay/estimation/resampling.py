@@ -7,7 +7,7 @@ number of processes, or whether they run here or on a cluster.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ import numpy as np
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
 from assay.estimation.options import IntervalSettings, Method
-from assay.estimation.statistic import Data, Estimated, Floats, Ints, Statistic, Together, add_rows
+from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic, add_rows
 
 MAX_UNITS = 10_000
 """Above this many items (or clusters) they are merged at random into this many blocks before resampling.
@@ -101,7 +101,7 @@ class Units:
         """
         if clusters is not None and len(clusters) != n_items:
             raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
-        limit = None if most is None else max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
+        limit = None if most is None else most_units(width, most)
         n = n_whole = n_items if used is None else len(used)
         unit: Ints | None = None
         if clusters is not None:
@@ -117,6 +117,11 @@ class Units:
             of_used, unit = unit, np.full(n_items, -1)
             unit[used] = of_used
         return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")
+
+
+def most_units(width: int, most: int = MAX_UNITS) -> int:
+    """Into how many blocks items are merged where there are more, if each has so many sums."""
+    return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,28 +143,44 @@ class Sums:
     n_items: tuple[int, ...]
     name: str
 
-    def estimate(self, how: How, transform: Transform = "none") -> Estimates:
-        """The statistic with its interval, from the units that add anything."""
+    def estimate(self, how: How, transform: Transform | Sequence[Transform] = "none") -> Estimates:
+        """The statistic with its interval, from the units that add anything; a transform for all values or for each."""
         used = self.sums[(self.sums != 0).any(axis=1)]
         sums = used if len(used) else self.sums
         return estimate_sums(
             self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform
         )  # fmt: skip
 
-    def apart(self) -> Iterator[tuple[list[int], Sums]]:
-        """The statistics by how many items they rest on, so that each is resampled over its own items."""
-        joint = self.statistic
-        if not isinstance(joint, Together):
-            yield [0], self
-            return
-        edges = np.cumsum((0, *joint.widths))
+
+@dataclass(frozen=True, eq=False)
+class JointSums(Sums):
+    """Sums of several statistics of the same labels, side by side."""
+
+    statistic: Several
+
+    def estimate_apart(self, how: How, transforms: Sequence[Transform]) -> list[tuple[list[int], Estimates]]:
+        """Each statistic resampled over its own items: those that rest on equally many items are estimated together.
+
+        Parameters
+        ----------
+        how : How
+        transforms : sequence of str
+            Of each statistic, which has one value.
+
+        Returns
+        -------
+        list of (positions of the statistics, their values)
+        """
+        found = []
+        edges = np.cumsum((0, *self.statistic.widths))
         for n in dict.fromkeys(self.n_items):
             mine = [i for i, used in enumerate(self.n_items) if used == n]
-            part: Together[Any] = Together(
-                tuple(joint.statistics[i] for i in mine), tuple(joint.widths[i] for i in mine)
-            )
-            columns = np.concatenate([np.arange(edges[i], edges[i + 1]) for i in mine])
-            yield mine, Sums(part, self.sums[:, columns], (n,) * len(mine), self.name)
+            part: Sums = self
+            if len(mine) < len(self.n_items):
+                columns = np.concatenate([np.arange(edges[i], edges[i + 1]) for i in mine])
+                part = Sums(self.statistic.part(mine), self.sums[:, columns], (n,), self.name)
+            found.append((mine, part.estimate(how, [transforms[i] for i in mine])))
+        return found
 
 
 def estimate(
@@ -225,7 +246,7 @@ def estimate_sums(
     *,
     n_items: int | None = None,
     unit: str = "items",
-    transform: Transform = "none",
+    transform: Transform | Sequence[Transform] = "none",
 ) -> Estimates:
     """`estimate` for moments that are summed already: (units, k), one row a unit to be resampled.
 
@@ -236,6 +257,7 @@ def estimate_sums(
     n_units, method = len(sums), how.method
     total = sums.sum(axis=0)
     value = np.atleast_1d(np.asarray(statistic.value(total)))
+    scale: tuple[Transform, ...] = (transform,) * len(value) if isinstance(transform, str) else tuple(transform)
     replicates = leave_one_out = np.empty((0, len(value)))
     if method in ("bca", "jackknife") and n_units > 1:
         leave_one_out = np.asarray(statistic.value(total - sums))
@@ -246,7 +268,7 @@ def estimate_sums(
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
     else:
-        error, low, high, reasons = ends_of(method, value, replicates, leave_one_out, how.confidence, transform)
+        error, low, high, reasons = ends_of(method, value, replicates, leave_one_out, how.confidence, scale)
     return Estimates(
         value=value,
         standard_error=error,
@@ -263,7 +285,7 @@ def estimate_sums(
         replicates=replicates,
         n_undefined=np.isnan(replicates).sum(axis=0),
         leave_one_out=leave_one_out,
-        transform=transform,
+        transform=scale,
     )
 
 

@@ -9,8 +9,9 @@ summed before they are resampled; a table larger than memory is summed piece by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,32 +39,15 @@ class Estimated(Protocol):
         """The statistic from summed moments: (..., k) -> (..., q)."""
 
 
-@dataclass(frozen=True)
-class Together(Generic[Data]):
-    """Several statistics of the same data under the same resamples; values stand side by side."""
+class Several(Estimated, Protocol):
+    """Several statistics of the same data whose sums stand side by side."""
 
-    statistics: tuple[Statistic[Data], ...]
-    widths: tuple[int, ...]
-    """How many moments each statistic has."""
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many sums each has."""
 
-    @classmethod
-    def of(cls, data: Data, *statistics: Statistic[Data]) -> tuple[Together[Data], Floats]:
-        """The joint statistic and its moments, taken once."""
-        parts = [s.moments(data) for s in statistics]
-        return cls(statistics, tuple(p.shape[1] for p in parts)), np.concatenate(parts, axis=1)
-
-    def moments(self, data: Data) -> Floats:
-        """The moments of all, side by side."""
-        return np.concatenate([s.moments(data) for s in self.statistics], axis=1)
-
-    def parts(self, sums: Floats) -> list[Floats]:
-        """The value of each statistic from the joint sums."""
-        edges = np.cumsum((0, *self.widths))
-        return [s.value(sums[..., a:b]) for s, a, b in zip(self.statistics, edges[:-1], edges[1:], strict=True)]
-
-    def value(self, sums: Floats) -> Floats:
-        """All values, side by side."""
-        return np.concatenate(self.parts(sums), axis=-1)
+    def part(self, which: Sequence[int]) -> Several:
+        """Some of them."""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,57 @@ A *panel* statistic takes all labels of an item at once; a *pair* statistic take
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.data.ratings import Summed as PanelStatistic
 from assay.estimation.statistic import Floats, Ints
+
+Made = TypeVar("Made")
 
 ROUNDING = 1e-12
 """What is smaller than this share of the terms it is the difference of counts as zero."""
+
+
+class PanelStatistic(Protocol):
+    """A statistic of summed moments of the labels of items."""
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item adds: (items, k)."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Answers):
+    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go."""
+
+    made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, answers: Answers) -> Slice:
+        """The same labels."""
+        return cls(
+            answers.item, answers.annotator, answers.value, answers.items, answers.annotators, answers.categories
+        )
+
+
+def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
+    """What ``make`` says of these labels; it is not asked again where the labels can keep it."""
+    if not isinstance(answers, Slice):
+        return make()
+    if key not in answers.made:
+        answers.made[key] = make()
+    found: Made = answers.made[key]
+    return found
 
 
 def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
@@ -23,7 +66,11 @@ def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
 
 
 def grid(answers: Answers) -> Floats:
-    """Labels as (items, annotators), NaN where nobody answered."""
+    """Labels as (items, annotators), NaN where nobody answered; not to be written to."""
+    return once(answers, "grid", lambda: _grid(answers))
+
+
+def _grid(answers: Answers) -> Floats:
     cells = np.full((len(answers.items), len(answers.annotators)), np.nan)
     cells[answers.item, answers.annotator] = answers.value
     return cells
@@ -50,4 +97,16 @@ def mean_first(each: Floats) -> Floats:
     return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
 
 
-__all__ = ["ROUNDING", "Floats", "Ints", "PanelStatistic", "grid", "item_sums", "label_runs", "mean_first", "ratio"]
+__all__ = [
+    "ROUNDING",
+    "Floats",
+    "Ints",
+    "PanelStatistic",
+    "Slice",
+    "grid",
+    "item_sums",
+    "label_runs",
+    "mean_first",
+    "once",
+    "ratio",
+]

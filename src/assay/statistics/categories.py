@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.base import ROUNDING, item_sums, ratio
+from assay.statistics.base import ROUNDING, item_sums, once, ratio
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic", "ordinal"]
 
 
-def agreement_weights(categories: Floats, weights: Weights) -> Floats:
+def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
     """How far two categories agree: (C, C), 1 on the diagonal, 0 for the ends of the whole scale.
 
-    ``ordinal`` are Gwet's (2014, section 3.5): from the number of pairs of categories between the two.
+    ``ordinal`` are Gwet's (2014, section 3.5): from the number of pairs of categories between the two. A number says
+    up to which distance two categories count as equal.
     """
     distance = np.abs(categories[:, None] - categories[None, :])
+    if isinstance(weights, int | float):
+        # Half a step of rounding, so that .1 + .2 counts as within .3.
+        return (distance <= weights * (1 + 1e-9)).astype(float)
     span = max(float(np.ptp(categories)), np.finfo(float).tiny)
     if weights == "linear":
         return np.asarray(1 - distance / span)
@@ -34,7 +39,11 @@ def agreement_weights(categories: Floats, weights: Weights) -> Floats:
 
 
 def category_counts(answers: Answers, categories: Floats) -> Floats:
-    """How often each category was given to each item: (items, C)."""
+    """How often each category was given to each item: (items, C); not to be written to."""
+    return once(answers, ("counts", categories.tobytes()), lambda: _category_counts(answers, categories))
+
+
+def _category_counts(answers: Answers, categories: Floats) -> Floats:
     cell = answers.item * len(categories) + np.searchsorted(categories, answers.value)
     size = len(answers.items) * len(categories)
     return np.bincount(cell, minlength=size).reshape(len(answers.items), len(categories)).astype(float)
@@ -45,8 +54,13 @@ class ChanceCorrected:
     """Observed agreement of pairs of labels, corrected for chance: Fleiss's κ, Gwet's AC; or not corrected."""
 
     categories: Floats
-    weights: Floats
+    weights: Weights | float
     chance: Literal["none", "fleiss", "gwet"]
+
+    @cached_property
+    def credit(self) -> Floats:
+        """How far two categories agree: (C, C)."""
+        return agreement_weights(self.categories, self.weights)
 
     @property
     def width(self) -> int:
@@ -57,7 +71,7 @@ class ChanceCorrected:
         """Agreeing share of the item's pairs, whether it has a pair, share of each category."""
         counts = category_counts(data, self.categories)
         number = counts.sum(axis=1)
-        agreeing = ((counts @ self.weights) * counts).sum(axis=1) - number
+        agreeing = ((counts @ self.credit) * counts).sum(axis=1) - number
         pairs = number * (number - 1)
         paired = pairs > 0
         share = np.divide(agreeing, pairs, out=np.zeros_like(pairs), where=paired)
@@ -75,10 +89,10 @@ class ChanceCorrected:
         prevalence = sums[..., 2:]
         prevalence = ratio(prevalence, prevalence.sum(axis=-1, keepdims=True))
         if self.chance == "fleiss":
-            expected = ((prevalence @ self.weights) * prevalence).sum(axis=-1)
+            expected = ((prevalence @ self.credit) * prevalence).sum(axis=-1)
         else:
             q = len(self.categories)
-            expected = self.weights.sum() * (prevalence * (1 - prevalence)).sum(axis=-1) / max(1, q * (q - 1))
+            expected = self.credit.sum() * (prevalence * (1 - prevalence)).sum(axis=-1) / max(1, q * (q - 1))
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
 
 
@@ -109,7 +123,7 @@ class Alpha:
             return np.where(pairable[:, None], np.stack([within, number, total, squares], axis=1), 0.0)
         counts = category_counts(data, self.categories)
         number = counts.sum(axis=1)
-        counts[number < 2] = 0
+        counts = np.where(number[:, None] < 2, 0.0, counts)
         if self.level == "ordinal":
             low, high = np.triu_indices(len(self.categories), 1)
             coincidences = counts[:, low] * counts[:, high] / np.maximum(number - 1, 1)[:, None]

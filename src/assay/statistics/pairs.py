@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.base import ROUNDING, Ints, PanelStatistic, grid, label_runs, mean_first, ratio
+from assay.statistics.base import ROUNDING, Ints, PanelStatistic, Slice, grid, label_runs, mean_first, once, ratio
+from assay.statistics.categories import Weights, agreement_weights
 
 
 class PairStatistic(Protocol):
@@ -32,8 +34,13 @@ class Kappa:
     """Cohen's κ, or Scott's π where both annotators share one distribution; any weights on finite categories."""
 
     categories: Floats
-    weights: Floats
+    weights: Weights
     shared: bool = False
+
+    @cached_property
+    def credit(self) -> Floats:
+        """How far two categories agree: (C, C)."""
+        return agreement_weights(self.categories, self.weights)
 
     @property
     def width(self) -> int:
@@ -45,7 +52,7 @@ class Kappa:
         c = len(self.categories)
         x_code, y_code = np.searchsorted(self.categories, x), np.searchsorted(self.categories, y)
         moments = np.zeros((*x.shape, self.width))
-        moments[..., 0] = self.weights[x_code, y_code]
+        moments[..., 0] = self.credit[x_code, y_code]
         np.put_along_axis(moments, 1 + x_code[..., None], 1.0, axis=-1)
         np.put_along_axis(moments, 1 + c + y_code[..., None], 1.0, axis=-1)
         return moments
@@ -58,7 +65,7 @@ class Kappa:
         if self.shared:
             first = second = (first + second) / 2
         observed = ratio(sums[..., 0], number)
-        expected = ratio(((first @ self.weights) * second).sum(axis=-1), number**2)
+        expected = ratio(((first @ self.credit) * second).sum(axis=-1), number**2)
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))
 
 
@@ -164,12 +171,10 @@ class MeanOfPairs:
 
     def moments(self, data: Answers) -> Floats:
         """The moments of every pair of annotators, side by side."""
-        cells = grid(data)
-        x, y = cells[:, self.first], cells[:, self.second]
-        both = ~(np.isnan(x) | np.isnan(y))
-        fill = data.value[0] if len(data) else 0.0
-        moments = self.statistic.of_pairs(np.where(both, x, fill), np.where(both, y, fill)) * both[..., None]
-        return moments.reshape(len(cells), -1)
+        key = ("columns", self.first.tobytes(), self.second.tobytes())
+        x, y, both = once(data, key, lambda: _columns(data, self.first, self.second))
+        moments = self.statistic.of_pairs(x, y) * both[..., None]
+        return moments.reshape(len(both), -1)
 
     def value(self, sums: Floats) -> Floats:
         """Each pair's value, after the mean of those that are defined where there are several."""
@@ -197,8 +202,9 @@ class WithinItems:
 
     def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""
-        item, pairs = label_pairs(data, self.first, self.second)
-        moments = self.statistic.moments(pairs) if len(pairs) else np.zeros((0, self.statistic.width))
+        key = ("label pairs", self.first.tobytes(), self.second.tobytes())
+        item, pairs = once(data, key, lambda: _label_pairs(data, self.first, self.second))
+        moments = self.statistic.moments(pairs) if len(item) else np.zeros((0, self.statistic.width))
         rows = moments / np.bincount(item, minlength=len(data.items))[item][:, None]
         total = np.zeros((len(data.items), rows.shape[1]))
         starts = np.flatnonzero(np.diff(item, prepend=-1))
@@ -211,12 +217,26 @@ class WithinItems:
         return self.statistic.value(sums)
 
 
+def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """The labels of the first and second of each pair of annotators, and whether both are there: (items, pairs)."""
+    cells = grid(data)
+    x, y = cells[:, first], cells[:, second]
+    both = ~(np.isnan(x) | np.isnan(y))
+    fill = data.value[0] if len(data.value) else 0.0
+    return np.where(both, x, fill), np.where(both, y, fill), both
+
+
+def _label_pairs(data: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Slice]:
+    item, pairs = label_pairs(data, first, second)
+    return item, Slice.of(pairs)
+
+
 def label_pairs(answers: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Answers]:
     """Every two labels of an item by an annotator of ``first`` and another of ``second``, as if each pair were
     an item with two annotators; and the item of each pair."""
     start, number = label_runs(answers)
     partners = number[answers.item]
-    one = np.repeat(np.arange(len(answers)), partners)
+    one = np.repeat(np.arange(len(answers.item)), partners)
     step = np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
     other = start[answers.item[one]] + step
     keep = (one != other) & first[answers.annotator[one]] & second[answers.annotator[other]]

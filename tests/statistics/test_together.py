@@ -1,0 +1,85 @@
+"""Several statistics side by side are what each is alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.data.annotations import Answers
+from assay.data.ratings import Ratings
+from assay.data.scales import Ordinal
+from assay.estimation.options import IntervalSettings
+from assay.statistics.base import Slice, grid
+from assay.statistics.categories import Alpha, ChanceCorrected
+from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems
+from assay.statistics.together import Together
+from assay.statistics.variance import IntraclassCorrelation, OneWay, TwoWay
+
+CATEGORIES = np.arange(1.0, 6.0)
+FIRST, SECOND = np.triu_indices(3, 1)
+PEOPLE, JUDGE = np.array([True, True, False]), np.array([False, False, True])
+STATISTICS = (
+    ChanceCorrected(CATEGORIES, "none", "fleiss"),
+    ChanceCorrected(CATEGORIES, 1.0, "none"),
+    ChanceCorrected(CATEGORIES, "quadratic", "gwet"),
+    Alpha("ordinal", CATEGORIES),
+    Alpha("nominal", CATEGORIES),
+    MeanOfPairs(Kappa(CATEGORIES, "none"), FIRST, SECOND),
+    MeanOfPairs(Distance("mae"), FIRST, SECOND),
+    IntraclassCorrelation(TwoWay(3.0, 3), ("A,1",), 3),
+    IntraclassCorrelation(OneWay(3.0), ("1",), 3),
+    WithinItems(MeanOfPairs(Distance("bias"), np.array([0]), np.array([1])), PEOPLE, JUDGE),
+    WithinItems(MeanOfPairs(Kappa(CATEGORIES, "linear"), np.array([0]), np.array([1])), PEOPLE, PEOPLE),
+)
+
+
+@pytest.fixture
+def labels() -> Answers:
+    rng = np.random.default_rng(4)
+    cells = np.clip(rng.integers(1, 6, (40, 1)) + rng.integers(-1, 2, (40, 3)), 1, 5).astype(float)
+    cells[rng.random(cells.shape) < 0.15] = np.nan
+    item, annotator = np.nonzero(~np.isnan(cells))
+    return Answers(item, annotator, cells[item, annotator], tuple(map(str, range(40))), ("a", "b", "c"))
+
+
+def ratings_of(answers: Answers) -> Ratings:
+    return Ratings(answers, ("a", "b", "c"), ("a", "b"), ("c",), Ordinal(1, 5), 40, len(answers), "")
+
+
+def test_side_by_side_is_one_after_the_other(labels):
+    joint = Together(STATISTICS)
+    moments = joint.moments(labels)
+    alone = [statistic.moments(labels) for statistic in STATISTICS]
+    np.testing.assert_array_equal(moments, np.concatenate(alone, axis=1))
+    assert joint.widths == tuple(m.shape[1] for m in alone)
+    total = moments.sum(axis=0)
+    values = [s.value(m.sum(axis=0)) for s, m in zip(STATISTICS, alone, strict=True)]
+    np.testing.assert_allclose(joint.value(total), np.concatenate(values), rtol=1e-12)
+    np.testing.assert_allclose(Together(STATISTICS, first_only=True).value(total), [v[0] for v in values], rtol=1e-12)
+    some = joint.part([5, 1])
+    both = np.concatenate([alone[5], alone[1]], axis=1).sum(axis=0)
+    np.testing.assert_allclose(some.value(both), np.concatenate([values[5], values[1]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["jackknife", "percentile", "bca"])
+def test_each_is_resampled_over_its_own_items(labels, method):
+    how, ratings = IntervalSettings(method, 100), ratings_of(labels)
+    sums = ratings.sums(Together(STATISTICS, first_only=True))
+    assert len(set(sums.n_items)) > 2
+    scales = ["fisher", "log", "none", "fisher", "none", "fisher", "log", "fisher", "none", "none", "fisher"]
+    seen = []
+    for chosen, found in sums.estimate_apart(how, scales):
+        seen += chosen
+        for at, i in enumerate(chosen):
+            alone = ratings.sums(Together((STATISTICS[i],))).estimate(how, scales[i])
+            assert (alone.n_items, alone.n_units) == (found.n_items, found.n_units)
+            for name in ("value", "low", "high", "standard_error"):
+                np.testing.assert_allclose(getattr(found, name)[at], getattr(alone, name)[0], rtol=1e-9)
+    assert sorted(seen) == list(range(len(STATISTICS)))
+
+
+def test_what_statistics_share_is_made_once(labels):
+    shared = Slice.of(labels)
+    assert grid(shared) is grid(shared)
+    assert grid(labels) is not grid(labels)
+    np.testing.assert_array_equal(grid(shared), grid(labels))
