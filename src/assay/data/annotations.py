@@ -504,8 +504,7 @@ class Annotations:
                     f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
                 )
         labels = single.labels["label"]
-        items, item = single._coded("item")
-        annotators, annotator = single._coded("annotator")
+        items, annotators = single._coded("item").names, single._coded("annotator").names
         scale = self.scale_of(self.criteria[0] if self.criteria else None)
         categories: tuple[Label, ...] | None = None
         value: NDArray[Any]
@@ -518,13 +517,12 @@ class Annotations:
             seen, codes = coded(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
-        order = sorting(single._cells(["item", "annotator"]), len(items) * len(annotators))
-        if order is not None:
-            item, annotator, value = item[order], annotator[order], value[order]
+        order, cells = sorting(single._cells(["item", "annotator"]), len(items) * len(annotators))
+        item = cells // len(annotators)
         return Answers(
-            item.astype(np.int64),
-            annotator.astype(np.int64),
-            value,
+            item,
+            cells - item * len(annotators),
+            value if order is None else value[order],
             Names(items),
             tuple(annotators.to_list()),
             categories,

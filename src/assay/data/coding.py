@@ -139,20 +139,27 @@ def codes_in(column: pl.Series, names: pl.Series) -> Codes:
     return back[at][codes]
 
 
-def sorting(cells: NDArray[np.int64], n_cells: int) -> NDArray[np.uint32 | np.int64] | None:
-    """The order of rows in which ``cells`` (0 to ``n_cells`` − 1) rise, equal ones as they are; None where they do."""
+def sorting(
+    cells: NDArray[np.int64], n_cells: int
+) -> tuple[NDArray[np.uint32] | NDArray[np.int64] | None, NDArray[np.int64]]:
+    """The order of rows in which ``cells`` (0 to ``n_cells`` − 1) rise, equal ones as they are, and the cells in it.
+
+    The order is None where they rise already.
+    """
     if bool((cells[1:] >= cells[:-1]).all()):
-        return None
+        return None, cells
     n_bits = len(cells).bit_length()
     if max(n_cells, 1).bit_length() + n_bits > 64:
-        return np.argsort(cells, kind="stable")
+        order = np.argsort(cells, kind="stable")
+        return order, cells[order]
     # Sorting one array of numbers that end in the row is several times as fast as argsort.
     packed = cells.astype(np.uint64)
     packed <<= np.uint64(n_bits)
     packed |= np.arange(len(cells), dtype=np.uint64)
     packed.sort()
-    packed &= np.uint64((1 << n_bits) - 1)
-    return packed.astype(np.uint32 if n_bits <= 32 else np.int64)
+    rows = packed & np.uint64((1 << n_bits) - 1)
+    packed >>= np.uint64(n_bits)
+    return rows.astype(np.uint32) if n_bits <= 32 else rows.astype(np.int64), packed.view(np.int64)
 
 
 def repeated(cells: NDArray[np.int64]) -> bool:
@@ -176,15 +183,7 @@ def _rows(at: NDArray[Any]) -> pl.Series:
 
 
 def _coded_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
-    names, codes = _grouped(column)
-    order = text_order(names)
-    rank = np.empty(len(names), dtype=np.int32)
-    rank[order] = np.arange(len(names), dtype=np.int32)
-    return names.gather(_rows(order)), rank[codes]
-
-
-def _grouped(column: pl.Series) -> tuple[pl.Series, Codes]:
-    """The different texts in any order, and each row's position: rows are sorted by hash, and texts compared after."""
+    """Rows are sorted by hash, which groups equal texts; then each text is compared with that of its group."""
     n_bits = np.uint64(len(column).bit_length())
     packed = column.hash().to_numpy() >> n_bits
     packed <<= n_bits
@@ -194,16 +193,28 @@ def _grouped(column: pl.Series) -> tuple[pl.Series, Codes]:
     packed >>= n_bits
     first = np.ones(len(column), dtype=bool)
     np.not_equal(packed[1:], packed[:-1], out=first[1:])
-    del packed
+    starts = np.flatnonzero(first)
+    del packed, first
+    names = column.gather(_rows(rows[starts]))
+    order = text_order(names)
+    names = names.gather(_rows(order))
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
     codes = np.empty(len(column), dtype=np.int32)
-    codes[rows] = np.cumsum(first, dtype=np.int32) - np.int32(1)
-    names = column.gather(_rows(rows[first]))
+    codes[rows] = np.repeat(rank, np.diff(starts, append=len(column)))
+    del rows
     others = np.flatnonzero((names.gather(_rows(codes)) != column).to_numpy())
-    if len(others):  # texts whose hashes begin alike
-        more, their = _grouped(column.gather(_rows(others)))
-        codes[others] = len(names) + their
-        names = names.append(more)
-    return names, codes
+    return _merged(names, codes, others, column.gather(_rows(others))) if len(others) else (names, codes)
+
+
+def _merged(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> tuple[pl.Series, Codes]:
+    """With the texts of a few rows, whose hashes begin as those of others, put among the names."""
+    more, their = coded(texts)
+    before = names.search_sorted(more).to_numpy().astype(np.int64)
+    codes = codes + np.searchsorted(before, codes, side="right").astype(np.int32)
+    codes[rows] = (before + np.arange(len(more)))[their]
+    both = pl.concat([names, more.alias(names.name)])
+    return both.gather(_rows(text_order(both))), codes
 
 
 def text_order(texts: pl.Series) -> NDArray[np.int64]:

@@ -395,16 +395,15 @@ def store(
     at = {name: i for i, name in enumerate(who)}
     annotator = np.array([at.get(name, -1) for name in people], dtype=np.int32)[annotator]
     _refuse_blank(source, names, item, who, annotator)
-    cells = item.astype(np.int64) * len(who) + annotator
-    order = sorting(cells, len(names) * len(who))
-    if order is not None:
-        cells = cells[order]
-        item, annotator, value = item[order], annotator[order], value[order]
+    order, cells = sorting(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
     _refuse_twice(cells, names, who)
+    item = (cells // max(len(who), 1)).astype(np.int32)
+    annotator = (cells - item.astype(np.int64) * len(who)).astype(np.int32)
+    value = value if order is None else value[order]
     del cells, order
     judge = np.array([name in source.judges for name in who], dtype=bool)
     answered = np.bincount(item[~judge[annotator]], minlength=len(names))
-    distinct = np.unique(value)
+    distinct = _different(value)
     found = Contents(
         place,
         len(names),
@@ -494,6 +493,12 @@ def _sums(
         elif column == "repeat" and chosen != 1:
             rows.add(column, pl.Series([chosen]), nothing)
     return rows.sums(annotator, len(who))
+
+
+def _different(value: NDArray[Any]) -> NDArray[Any]:
+    if value.dtype != np.int8:
+        return np.unique(value)
+    return np.flatnonzero(np.bincount(value.astype(np.int16) + 128)) - 128
 
 
 def narrow(value: NDArray[np.float64]) -> NDArray[Any]:
