@@ -251,7 +251,8 @@ QUESTIONS = (
         EPSILON, chunks=True,
     ),
     Question(
-        "alt_test: epsilon_curve", _curve("epsilon_curve"), EpsilonCurveSettings, {"epsilons": [(0.1, 0.3)]}, {}, chunks=True
+        "alt_test: epsilon_curve", _curve("epsilon_curve"), EpsilonCurveSettings, {"epsilons": [(0.1, 0.3)]}, {},
+        chunks=True,
     ),
     Question(
         "alt_test: size_curve", _curve("size_curve"), SizeCurveSettings,

@@ -382,5 +382,9 @@ def test_chunks_give_the_same_digits_or_one_sentence(name, labels_per_chunk, fol
     if name == "compare_judges":  # the ceiling needs the whole table, and the result says so
         assert any("ceiling" in note for note in found.notes)
         close[1] = close[1][: len(close[0])]
+    if name == "agreement":  # so does drawing a person for each item
+        assert any("random human" in str(one) for one in found.exclusions)
+        drawn = (wanted.table["who"] == "random human").to_numpy()
+        close[1] = close[1][~drawn]
     np.testing.assert_allclose(close[0].astype(float), close[1].astype(float), rtol=1e-12, atol=1e-14)
     assert found.signature == wanted.signature

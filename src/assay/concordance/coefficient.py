@@ -351,8 +351,6 @@ def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
             "annotators=..., or take a coefficient for many, such as krippendorff_alpha"
         )
     first, second = np.triu_indices(m, 1)
-    if ratings.in_chunks:
-        return first, second, 0
     enough = ratings.joint[first, second] >= 2
     if not enough.any():
         raise DesignError(f"{measure.title} needs two annotators with two items in common; there are none")
@@ -361,7 +359,7 @@ def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
 
 def why_undefined(ratings: Ratings) -> str:
     """Words for a coefficient that has no value."""
-    if ratings.in_chunks or len(np.unique(ratings.answers.value)) > 1:
+    if ratings.varied:
         return "undefined on these data: too few labels to compare, or no variation among them"
     return "all labels are the same, so there is no variation to agree about"
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.concordance.coefficient import Measure
 from assay.concordance.settings import Who
+from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Scale
 from assay.estimation.statistic import Floats, Ints
@@ -117,21 +119,18 @@ class Groups:
     Attributes
     ----------
     ratings : Ratings
-    cells : (items, annotators) float
-        Labels, NaN where nobody answered.
     means : Scale or None
         The scale of a mean of labels; None where labels are no numbers.
     """
 
     ratings: Ratings
-    cells: Floats
     means: Scale | None
 
     @classmethod
     def of(cls, ratings: Ratings) -> Groups:
-        """The groups of a table in memory."""
+        """The groups of a table."""
         scale = ratings.scale
-        return cls(ratings, grid(ratings.answers), Interval(*(scale.bounds or ())) if scale.numeric else None)
+        return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
 
     def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
         """Two groups as two annotators: means where the coefficient takes them, else majorities."""
@@ -150,13 +149,22 @@ class Groups:
 
         A group of one stands for itself. An item whose group is divided has no majority, and no label.
         """
-        ratings = self.ratings
-        columns = [self.cells[:, [ratings.annotators.index(name) for name in group]] for group in (first, second)]
-        combine = _means if mean else _majorities
-        pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
-        item, annotator = np.nonzero(~np.isnan(pair))
+        position = {name: i for i, name in enumerate(self.ratings.annotators)}
+        places = tuple([position[name] for name in group] for group in (first, second))
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-        return ratings.with_columns(item, annotator, pair[item, annotator], names, self.means if mean else None)
+        make = partial(_as_two, places=places, combine=_means if mean else _majorities, names=names)
+        return self.ratings.derived(make, names, self.means if mean else None)
+
+
+def _as_two(
+    answers: Answers, places: tuple[list[int], ...], combine: Callable[[Floats], Floats], names: tuple[str, ...]
+) -> Answers:  # fmt: skip
+    """The labels of two groups of annotators, one an item and group."""
+    cells = grid(answers)
+    columns = [cells[:, group] for group in places]
+    pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
+    item, annotator = np.nonzero(~np.isnan(pair))
+    return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
 
 
 def _means(cells: Floats) -> Floats:

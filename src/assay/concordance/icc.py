@@ -289,14 +289,13 @@ def intraclass_statistic(
         Where nearly every item has one label only: the few others would decide alone what an error is.
     """
     m = len(ratings.annotators)
-    if not ratings.in_chunks:
-        number = ratings.labels_of_item
-        single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
-        if several < MOST_ALONE <= single:
-            raise DesignError(
-                f"an ICC tells items from error by items with two labels or more; {several} of {single + several} have "
-                "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
-            )
+    number = ratings.labels_of_item
+    single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
+    if several < MOST_ALONE <= single:
+        raise DesignError(
+            f"an ICC tells items from error by items with two labels or more; {several} of {single + several} have "
+            "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
+        )
     if forms[0] in ("1", "k"):
         return IntraclassCorrelation(OneWay(ratings.centre), forms, k)
     components = TwoWay(ratings.centre, m) if estimator == "anova" else Components(ratings.centre, m)
@@ -304,9 +303,7 @@ def intraclass_statistic(
 
 
 def labels_per_item(ratings: Ratings) -> float:
-    """The harmonic mean over items: the number of annotators where all answered. In chunks the plain mean."""
-    if ratings.in_chunks:
-        return ratings.n_labels / ratings.n_items
+    """The harmonic mean over items: the number of annotators where all answered."""
     if ratings.complete:
         return len(ratings.annotators)
     number = ratings.labels_of_item

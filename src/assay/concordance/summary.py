@@ -454,6 +454,9 @@ class _Block:
     def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
         assert comparison.masks is not None
+        if self.ratings.in_chunks:
+            self._lose("'random human' needs the whole table in memory", 1)
+            return
         item, pairs = label_pairs(self.ratings.answers, *comparison.masks)
         if not len(item):
             return

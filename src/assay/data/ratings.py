@@ -14,13 +14,14 @@ from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.clusters import cluster_codes
-from assay.data.scales import Scale
+from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation.resampling import JointSums, Units, sum_pieces
+from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Several, add_rows
 
@@ -70,7 +71,7 @@ class Ratings:
         What does not count and what was decided on the way.
     """
 
-    source: Answers | Chunks
+    source: Answers | Chunks | Derived
     annotators: tuple[str, ...]
     humans: tuple[str, ...]
     judges: tuple[str, ...]
@@ -157,7 +158,7 @@ class Ratings:
     @cached_property
     def in_chunks(self) -> bool:
         """Whether the labels come in pieces of a folder."""
-        return isinstance(self.source, Chunks)
+        return not isinstance(self.source, Answers)
 
     @property
     def answers(self) -> Answers:
@@ -168,7 +169,7 @@ class Ratings:
         DesignError
             Where they come in chunks.
         """
-        if isinstance(self.source, Chunks):
+        if not isinstance(self.source, Answers):
             raise DesignError("this needs all labels in memory; read a part of the folder with assay.read")
         return self.source
 
@@ -196,7 +197,7 @@ class Ratings:
         """The categories of the scale or, where it lists none, the different labels seen, lowest first."""
         if self.scale.categories is not None or self.scale.kind == "nominal":
             return self.categories
-        if isinstance(self.source, Chunks):
+        if not isinstance(self.source, Answers):
             return self.source.values
         return np.unique(self.source.value)
 
@@ -205,7 +206,7 @@ class Ratings:
         """A number in the midst of the labels, to be subtracted before squares are summed."""
         if self.scale.bounds is not None:
             return sum(self.scale.bounds) / 2
-        return self.source.mean if isinstance(self.source, Chunks) else float(self.source.value.mean())
+        return float(self.source.value.mean()) if isinstance(self.source, Answers) else self.source.mean
 
     @cached_property
     def complete(self) -> bool:
@@ -214,29 +215,42 @@ class Ratings:
 
     @cached_property
     def labels_of_item(self) -> Ints:
-        """How many labels each item has: (items,); in memory only."""
-        return np.bincount(self.answers.item, minlength=self.n_items)
+        """How many labels each item has: (items,)."""
+        parts = gather(partial(_labels_of_item, read) for read, _, _ in self.slices(1))
+        return np.concatenate(parts).astype(np.int64)
 
     @cached_property
     def joint(self) -> Ints:
-        """Items that each two annotators both answered: (annotators, annotators); in memory only."""
-        cells = np.zeros((self.n_items, len(self.annotators)), dtype=np.float32)
-        cells[self.answers.item, self.answers.annotator] = 1
-        return np.asarray(np.rint(cells.T @ cells), dtype=np.int64)
+        """Items that each two annotators both answered: (annotators, annotators)."""
+        width = len(self.annotators)
+        found = sum_pieces(partial(_joint, read) for read, _, _ in self.slices(width))
+        return np.asarray(np.rint(found), dtype=np.int64)
+
+    @cached_property
+    def varied(self) -> bool:
+        """Whether there are two different labels."""
+        return self.in_chunks or len(np.unique(self.answers.value)) > 1
 
     # -- the same labels, otherwise -----------------------------------------------------------------
 
     def only(self, names: tuple[str, ...]) -> Ratings:
         """The labels of some annotators, in that order; the items stay."""
+        if not isinstance(self.source, Answers):
+            return self.derived(partial(choose, names=names), names)
         kept = choose(self.answers, names)
         return self._decided(replace(self, source=kept, annotators=names, n_labels=len(kept)))
 
-    def with_columns(
-        self, item: Ints, annotator: Ints, value: Floats, names: tuple[str, ...], scale: Scale | None = None
-    ) -> Ratings:
-        """Other labels of the same items, by annotators of these names: a consensus."""
-        answers = replace(self.answers, item=item, annotator=annotator, value=value, annotators=names)
-        found = replace(self, source=answers, annotators=names, n_labels=len(item), scale=scale or self.scale)
+    def derived(
+        self, make: Callable[[Answers], Answers], names: tuple[str, ...], scale: Scale | None = None
+    ) -> Ratings:  # fmt: skip
+        """Other labels of the same items, made slice by slice where the labels come in chunks."""
+        if isinstance(self.source, Answers):
+            other = make(self.source)
+            found = replace(self, source=other, annotators=names, n_labels=len(other), scale=scale or self.scale)
+        else:
+            source = Derived(self.source, make, names)
+            n_labels = sum(gather(partial(_length, read) for read, _, _ in source.pieces(self.rows_of(len(names)))))
+            found = replace(self, source=source, annotators=names, n_labels=n_labels, scale=scale or self.scale)
         return self._decided(found) if scale is None else found
 
     def _decided(self, found: Ratings) -> Ratings:
@@ -259,7 +273,7 @@ class Ratings:
 
         In memory and in chunks items are cut at the same places, so that sums are the same to the last digit.
         """
-        if isinstance(self.source, Chunks):
+        if not isinstance(self.source, Answers):
             yield from self.source.pieces(self.rows_of(width))
             return
         for piece, start in cut(self.source, self.rows_of(width)):
@@ -333,6 +347,55 @@ def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Flo
     starts = np.cumsum((0, *statistics.widths[:-1]))
     there = np.logical_or.reduceat(moments != 0, starts, axis=1)
     return add_rows(np.concatenate([moments, there], axis=1), unit, n_units)
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """Labels that are made from those of a folder, slice by slice: of some annotators, of a consensus."""
+
+    source: Chunks | Derived
+    make: Callable[[Answers], Answers]
+    annotators: tuple[str, ...]
+
+    @property
+    def categories(self) -> tuple[Label, ...] | None:
+        """The categories that values point into, where labels are categories."""
+        return self.source.categories
+
+    @property
+    def values(self) -> Floats:
+        """The different labels of the folder, lowest first."""
+        return self.source.values
+
+    @property
+    def mean(self) -> float:
+        """The mean of all labels in the folder."""
+        return self.source.mean
+
+    def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """As `Chunks.pieces`."""
+        for read, first, last in self.source.pieces(most_items):
+            yield partial(_made, self.make, read), first, last
+
+
+def _made(make: Callable[[Answers], Answers], read: Callable[[], Answers]) -> Answers:
+    return make(read())
+
+
+def _length(read: Callable[[], Answers]) -> int:
+    return len(read())
+
+
+def _labels_of_item(read: Callable[[], Answers]) -> NDArray[np.int32]:
+    answers = read()
+    return np.bincount(answers.item, minlength=len(answers.items)).astype(np.int32)
+
+
+def _joint(read: Callable[[], Answers]) -> Floats:
+    answers = read()
+    cells = np.zeros((len(answers.items), len(answers.annotators)), dtype=np.float32)
+    cells[answers.item, answers.annotator] = 1
+    return (cells.T @ cells).astype(np.float64)
 
 
 def _same(answers: Answers) -> Answers:

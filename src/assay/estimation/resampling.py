@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
 from assay.estimation.options import IntervalSettings, Method
 from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic, add_rows
+
+Found = TypeVar("Found")
 
 MAX_UNITS = 10_000
 """Above this many items (or clusters) they are merged at random into this many blocks before resampling.
@@ -290,6 +292,13 @@ def estimate_sums(
 
 
 # -- sums of a table in pieces ----------------------------------------------------------------------
+
+
+def gather(pieces: Iterable[Callable[[], Found]]) -> list[Found]:
+    """What every piece of a table gives, in the order of the pieces; each is called in a worker."""
+    from joblib import Parallel, delayed
+
+    return list(Parallel()(delayed(piece)() for piece in pieces))
 
 
 def sum_pieces(pieces: Iterable[Callable[[], Floats]]) -> Floats:
