@@ -448,9 +448,8 @@ class Annotations:
             label = pl.col("label").mean()
             scales = {c: Interval(*(s.bounds or ())) for c, s in self.scales.items()}
         else:
-            label = (
-                pl.col("label").unique(maintain_order=True).gather(pl.col("label").unique_counts().arg_max()).first()
-            )
+            label = pl.col("label")
+            label = label.unique(maintain_order=True).gather(label.unique_counts().arg_max()).first()
         kept = group.agg(label)
         return replace(
             self,
