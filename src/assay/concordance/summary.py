@@ -455,7 +455,7 @@ class _Block:
         """The published procedure: a person drawn for each item, over and over."""
         assert comparison.masks is not None
         item, pairs = label_pairs(self.ratings.answers, *comparison.masks)
-        if not len(item):
+        if not ready or not len(item):
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
         if self.how.draws * len(item) * sum(joint.widths) > MOST_DRAWN:
