@@ -2,7 +2,7 @@
 
     python benchmarks/trace.py            # the alt-test of the README, and all coefficients of agreement
     python benchmarks/trace.py --check    # exit status 1 where a goal is missed
-    python benchmarks/trace.py --paths    # and which room calls which, how often
+    python benchmarks/trace.py --paths    # and which room calls which, how often, and which files most
 
 A file is entered when one of its functions runs; what runs while a module is being imported does not count. A switch
 is a call whose caller, the nearest function of assay below it, lives in another room (`concordance` -> `statistics`).
@@ -30,6 +30,8 @@ ALT_TEST = (
     "--judges", ",".join(JUDGES), "--scale", SCALE, "--epsilon", "0.1",
 )  # fmt: skip
 MOST_FILES, MOST_SWITCHES = 11, 600
+MOST_SHOWN = 20
+"""Pairs of files that are shown, those with the most switches."""
 
 
 class Trace:
@@ -66,7 +68,7 @@ class Trace:
             return
         self.files[file] += 1
         if self._stack and room_of(self._stack[-1]) != room_of(file):
-            self.switches[room_of(self._stack[-1]), room_of(file)] += 1
+            self.switches[self._stack[-1], file] += 1
         self._stack.append(file)
 
     def _file_of(self, code: CodeType) -> str | None:
@@ -94,14 +96,17 @@ def show(name: str, trace: Trace, paths: bool) -> None:
     for file, calls in sorted(trace.files.items()):
         print(f"    {file:40}{calls:8,} calls")
     if paths:
-        for (caller, callee), calls in trace.switches.most_common():
-            print(f"    {caller + ' -> ' + callee:40}{calls:8,} switches")
+        rooms: Counter[tuple[str, str]] = Counter()
+        for (caller, callee), calls in trace.switches.items():
+            rooms[room_of(caller), room_of(callee)] += calls
+        for (caller, callee), calls in (*rooms.most_common(), *trace.switches.most_common(MOST_SHOWN)):
+            print(f"    {caller + ' -> ' + callee:60}{calls:8,} switches")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit status 1 where a goal is missed")
-    parser.add_argument("--paths", action="store_true", help="which room calls which, how often")
+    parser.add_argument("--paths", action="store_true", help="which room calls which, how often, and which files most")
     options = parser.parse_args()
 
     labels = assay.read(LABELS, item="id", annotator="worker", label="stars", judges=JUDGES, scale=SCALE)

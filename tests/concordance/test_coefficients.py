@@ -22,6 +22,7 @@ from assay.concordance.categorical import (
 )
 from assay.concordance.icc import icc, icc_table, nested_icc
 from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
+from assay.concordance.summary import agreement
 from assay.data import ratings as sheets
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Text
@@ -293,3 +294,36 @@ def test_a_result_can_be_read_cited_and_stored():
     stored = json.loads(json.dumps(found.to_dict()))
     assert stored["estimate"] == found.estimate
     assert found.plot().get_xlabel() == "Cohen's κ, quadratic weights"
+
+
+@pytest.fixture(scope="module")
+def a_label_for_each() -> Annotations:
+    """181,000 different labels, as where somebody's comments were read as categories."""
+    n = 181_000
+    labels = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(n // 2), 2),
+            "annotator": np.tile(["x", "y"], n // 2),
+            "label": [f"comment {i}" for i in range(n)],
+        }
+    )
+    return Annotations.from_frame(labels, scale=Nominal())
+
+
+@pytest.mark.parametrize("name", ["exact", "kappa", "scott", "fleiss", "ac1", "alpha-nominal"])
+def test_very_many_categories_are_refused_before_any_array_is_made(name, a_label_for_each):
+    with pytest.raises(DesignError, match="there are 181,000 different labels, too many to count each"):
+        COEFFICIENTS[name](a_label_for_each)
+
+
+def test_very_many_ordered_categories_are_refused():
+    labels = from_grid(np.array([[0, 1], [5, 4], [1999, 2000]] * 5), Ordinal(0, 2_000))
+    for name in ("kappa", "scott", "fleiss", "ac1", "ac2"):
+        with pytest.raises(DesignError, match="there are 2,001 different labels, too many to count each"):
+            COEFFICIENTS[name](labels)
+    assert COEFFICIENTS["qwk"](labels).estimate > 0.9
+
+
+def test_agreement_says_what_very_many_categories_leave_out(a_label_for_each):
+    with pytest.raises(DesignError, match="nothing to compare: there are 181,000 different labels"):
+        agreement(a_label_for_each)

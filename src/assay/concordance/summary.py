@@ -458,7 +458,7 @@ class _Block:
             self._lose("'random human' needs the whole table in memory", 1)
             return
         item, pairs = label_pairs(self.ratings.answers, *comparison.masks)
-        if not len(item):
+        if not ready or not len(item):
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
         if self.how.draws * len(item) * sum(joint.widths) > MOST_DRAWN:

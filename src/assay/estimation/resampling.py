@@ -40,6 +40,9 @@ RESAMPLES_PER_BLOCK = 64
 MOST_KEPT = 4_000_000
 """Resampling counts up to this number are kept for the next estimate with the same units and seed."""
 
+PRODUCT_CELLS = 2**21
+"""Blocks of resamples are multiplied and valued together up to so many numbers (16 MiB); a constant, as above."""
+
 EXACT = 2**24
 """Whole numbers below this are exact in single precision, in which a product takes half the time."""
 
@@ -323,7 +326,7 @@ def sum_pieces(pieces: Iterable[Callable[[], Floats]]) -> Floats:
 def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int) -> Floats:
     """The statistic in each bootstrap resample of the units: (n_resamples, q).
 
-    Each block of resamples is one matrix product of resampling counts with the units' sums. Blocks run
+    Some blocks of resamples at a time are one matrix product of resampling counts with the units' sums. They run
     through joblib where the caller has set ``joblib.parallel_config(n_jobs=...)``.
     """
     n_units = len(sums)
@@ -336,11 +339,18 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
     sizes = [min(RESAMPLES_PER_BLOCK, n_resamples - b * RESAMPLES_PER_BLOCK) for b in range(n_blocks)]
     factor: Any = sums.astype(np.float32) if exact else sums
 
-    def block(b: int) -> Floats:
-        counts = resampling_counts(n_units, sizes[b], seed, b)
+    some = max(1, PRODUCT_CELLS // (RESAMPLES_PER_BLOCK * max(n_units, sums.shape[1])))
+    kept = _all_counts(n_units, n_resamples, seed) if n_units * n_resamples <= MOST_KEPT else None
+
+    def product(p: int) -> Floats:
+        first, last = p * some, min((p + 1) * some, n_blocks)
+        if kept is not None:
+            counts = kept[first * RESAMPLES_PER_BLOCK : last * RESAMPLES_PER_BLOCK]
+        else:
+            counts = np.concatenate([resampling_counts(n_units, sizes[b], seed, b) for b in range(first, last)])
         return np.asarray(statistic.value((counts.astype(factor.dtype) @ factor).astype(np.float64)))
 
-    return np.concatenate(_run(block, n_blocks))
+    return np.concatenate(_run(product, math.ceil(n_blocks / some)))
 
 
 def resampling_counts(n_units: int, n_resamples: int, seed: int, block: int = 0) -> Floats:
