@@ -83,6 +83,11 @@ class Answers:
     def __len__(self) -> int:
         return len(self.item)
 
+    @cached_property
+    def n_items(self) -> int:
+        """How many items there are, with labels or without."""
+        return len(self.items)
+
     def select(self, keep: NDArray[np.bool_]) -> Answers:
         """The answers where ``keep`` holds; names and codes stay as they are."""
         return replace(self, item=self.item[keep], annotator=self.annotator[keep], value=self.value[keep])

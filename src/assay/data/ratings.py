@@ -216,14 +216,19 @@ class Ratings:
     @cached_property
     def labels_of_item(self) -> Ints:
         """How many labels each item has: (items,)."""
+        if isinstance(self.source, Answers):
+            return np.bincount(self.source.item, minlength=self.n_items)
         parts = gather(partial(_labels_of_item, read) for read, _, _ in self.slices(1))
         return np.concatenate(parts).astype(np.int64)
 
     @cached_property
     def joint(self) -> Ints:
         """Items that each two annotators both answered: (annotators, annotators)."""
-        width = len(self.annotators)
-        found = sum_pieces(partial(_joint, read) for read, _, _ in self.slices(width))
+        slices = self.slices(len(self.annotators))
+        if isinstance(self.source, Answers):
+            found = np.sum([_joint(read) for read, _, _ in slices], axis=0)
+        else:
+            found = sum_pieces(partial(_joint, read) for read, _, _ in slices)
         return np.asarray(np.rint(found), dtype=np.int64)
 
     @cached_property

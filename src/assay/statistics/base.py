@@ -43,9 +43,11 @@ class Slice(Answers):
     @classmethod
     def of(cls, answers: Answers) -> Slice:
         """The same labels."""
-        return cls(
+        found = cls(
             answers.item, answers.annotator, answers.value, answers.items, answers.annotators, answers.categories
         )
+        vars(found)["n_items"] = answers.n_items
+        return found
 
 
 def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -60,7 +62,7 @@ def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
 
 def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
     """Each column summed over the labels of an item, after the number of labels: (items,) each."""
-    n = len(answers.items)
+    n = answers.n_items
     number = np.bincount(answers.item, minlength=n).astype(float)
     return [number, *(np.bincount(answers.item, weights=column, minlength=n) for column in columns)]
 
@@ -71,7 +73,7 @@ def grid(answers: Answers) -> Floats:
 
 
 def _grid(answers: Answers) -> Floats:
-    cells = np.full((len(answers.items), len(answers.annotators)), np.nan)
+    cells = np.full((answers.n_items, len(answers.annotators)), np.nan)
     cells[answers.item, answers.annotator] = answers.value
     return cells
 
@@ -84,7 +86,7 @@ def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
 
 def label_runs(answers: Answers) -> tuple[Ints, Ints]:
     """Where each item's labels start among the labels, and how many there are: (items,) each."""
-    number = np.bincount(answers.item, minlength=len(answers.items))
+    number = np.bincount(answers.item, minlength=answers.n_items)
     return np.cumsum(number) - number, number
 
 

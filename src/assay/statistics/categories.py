@@ -45,8 +45,8 @@ def category_counts(answers: Answers, categories: Floats) -> Floats:
 
 def _category_counts(answers: Answers, categories: Floats) -> Floats:
     cell = answers.item * len(categories) + np.searchsorted(categories, answers.value)
-    size = len(answers.items) * len(categories)
-    return np.bincount(cell, minlength=size).reshape(len(answers.items), len(categories)).astype(float)
+    size = answers.n_items * len(categories)
+    return np.bincount(cell, minlength=size).reshape(answers.n_items, len(categories)).astype(float)
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,8 +205,8 @@ class WithinItems:
         key = ("label pairs", self.first.tobytes(), self.second.tobytes())
         item, pairs = once(data, key, lambda: _label_pairs(data, self.first, self.second))
         moments = self.statistic.moments(pairs) if len(item) else np.zeros((0, self.statistic.width))
-        rows = moments / np.bincount(item, minlength=len(data.items))[item][:, None]
-        total = np.zeros((len(data.items), rows.shape[1]))
+        rows = moments / np.bincount(item, minlength=data.n_items)[item][:, None]
+        total = np.zeros((data.n_items, rows.shape[1]))
         starts = np.flatnonzero(np.diff(item, prepend=-1))
         if len(starts):
             total[item[starts]] = np.add.reduceat(rows, starts, axis=0)
