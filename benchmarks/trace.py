@@ -110,16 +110,18 @@ def main() -> None:
     options = parser.parse_args()
 
     labels = assay.read(LABELS, item="id", annotator="worker", label="stars", judges=JUDGES, scale=SCALE)
-    compared, one, agreement = Trace(), Trace(), Trace()
+    compared, one, asked, agreement = Trace(), Trace(), Trace(), Trace()
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
         compared.run(alt_test)
         one.run(lambda: alt_test("--judge", JUDGES[0]))
+        asked.run(lambda: print(assay.alt_test(labels, JUDGES[0], annotators="crowd").summary()))
         # All coefficients that these labels allow, from the table to the printed summary.
         agreement.run(lambda: print(assay.agreement(labels).summary()))
     for question in ("compare-judges|", "alt-test|", "agreement|"):
         assert question in printed.getvalue(), printed.getvalue()
     show("assay alt-test", compared, options.paths)
     show(f"assay alt-test --judge {JUDGES[0]}", one, options.paths)
+    show("assay.alt_test, from the table to its summary", asked, options.paths)
     show("assay.agreement", agreement, options.paths)
     missed = len(compared.files) > MOST_FILES or agreement.switches.total() > MOST_SWITCHES
     print(f"goals: alt-test at most {MOST_FILES} files, agreement at most {MOST_SWITCHES} switches:", end=" ")

@@ -499,7 +499,7 @@ def test_bodies_that_no_browser_sends(serve: Any, url: str) -> None:
     for kind in kinds[1:]:  # a form of another site could send these kinds; only JSON is read
         assert ana.send("POST", "/answers", good, {"Content-Type": kind}).status in (400, 415, 422), kind
     assert page.rows(tables.answers) == []
-    # A key that stands twice is read as one of them, and what is stored fits the scale either way.
+    # A key that appears twice is read as one of them, and what is stored fits the scale either way.
     twice = good.replace(b'"labels": {', b'"labels": {"%s": 99, ' % task.questions[0].id.encode())
     assert ana.send("POST", "/answers", twice, {"Content-Type": "application/json"}).status in (200, 422)
     assert {row["label"] for row in page.history()} <= {1, 2, 3, 4, 5}

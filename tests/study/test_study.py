@@ -54,7 +54,7 @@ def test_nothing_is_overwritten(folder):
         ("scale: 1-5 ", "scale: preference ", 12, "questions[0].options: needs 2 columns to choose between"),
         ("meanings: {1:", "meanings: {7:", 16, "questions[0].meanings.7: label '7' is not in the scale"),
         ("file: replies.jsonl", "prompt: strikt", 22, "judges[0].file: is missing"),
-        ("name: Stars", "name: x\nname: Stars", 3, "'name' stands twice"),
+        ("name: Stars", "name: x\nname: Stars", 3, "'name' appears twice"),
         ("questions:", "questions: [", None, "study.yaml, line"),
     ],
 )
@@ -95,7 +95,7 @@ def test_there_is_no_study(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item,review\na,x\na,y\n", "item 'a' stands twice; the second is item 2"),
+        ("item,review\na,x\na,y\n", "item 'a' appears twice; the second is item 2"),
         ("item,review\n,x\n", "item 1 has no name"),
         ("name,review\na,x\n", "column 'item' is not in"),
         ("item,review\na,x,y\n", "line 2: more or fewer values"),

@@ -109,7 +109,7 @@ class PersonRow:
     done, skipped : int
         Of their items, answered or skipped, and only skipped; without practice.
     of : int, optional
-        How many are expected of them, in all sessions; None where that hangs on the others.
+        How many are expected of them, in all sessions; None where that depends on the others.
     session, sessions : int
         The one that they are in, of how many.
     minutes : float, optional

@@ -48,7 +48,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
         parts.append(Part("Who agrees with whom?", (), ((f"{title}.", _tidy(others, "who", "first", "second")),)))
     closer = found.differences.filter(pl.col("coefficient") == found.headline)
     if closer.height:
-        caption = f"{title} of the judge with any human, less that of any human with another."
+        caption = f"{title} of the judge with people, less that of people with each other."
         parts.append(
             Part("Is the judge closer to people than they are to each other?", (), ((caption, _tidy(closer, "judge")),))
         )

@@ -76,11 +76,11 @@ class Agreement(Result):
     ----------
     table : polars.DataFrame
         One row a coefficient of a comparison: ``criterion``, ``group`` (a value of ``by``; empty for all),
-        ``who`` (humans, judges, pairs, consensus, rest, any human, random human), ``first``, ``second``,
+        ``who`` (humans, judges, pairs, consensus, rest, human pairs, random human), ``first``, ``second``,
         ``coefficient``, ``title``, ``estimate``, ``low``, ``high``, ``n`` (items), ``p`` (of no agreement beyond
         chance), ``p_adjusted``, ``interval``, ``reason``.
     differences : polars.DataFrame
-        For each judge and coefficient: its agreement with any human less that of any human with another,
+        For each judge and coefficient: its agreement with people less that of people with each other,
         under the same resamples; ``closer`` says "yes", "no" or "not shown" by the adjusted p-value.
     headline : str
         The coefficient that the summary and the picture show.
@@ -146,7 +146,7 @@ class Agreement(Result):
         return f"{self.run.interval}; p-values {tests}."
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The headline coefficient of panels, of judges with the consensus and with any human: a forest plot."""
+        """The headline coefficient of panels, of judges with the consensus and with people: a forest plot."""
         several = len(self.criteria) > 1
         rows = self.shown("humans", "judges", "consensus", *(() if several else ("human pairs",)))
         return drawing.forest(rows if rows.height else self.shown(), self.judges, ax)
@@ -368,7 +368,7 @@ class _Block:
                 }
 
     def differences(self) -> Iterator[dict[str, Any]]:
-        """Each judge with any human, less any human with another."""
+        """Each judge with people, less people with each other."""
         pairs = comparisons(self.ratings, self.humans, self.judges, ("human pairs",))
         among = [c for c in pairs if c.second == A_HUMAN]
         if self.how.method == "none":

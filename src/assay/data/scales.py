@@ -433,7 +433,7 @@ def _check_categories(names: tuple[Label, ...], least: int) -> None:
     if len(names) < least:
         raise DataError(f"a scale of categories needs at least {least}; got {len(names)}")
     if len(set(names)) != len(names):
-        raise DataError(f"a category stands twice in {list(names)}")
+        raise DataError(f"a category appears twice in {list(names)}")
     if any(isinstance(name, str) and not name.strip() for name in names):
         raise DataError(f"a category may not be empty; got {list(names)}")
 

@@ -162,7 +162,7 @@ def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[st
 
 
 def _mark(item: Item) -> str:
-    """A line that the item's text cannot contain: it hangs on all of the text."""
+    """A line that the item's text cannot contain: it depends on all of the text."""
     return f"=== item {hashlib.sha256(canonical([item.name, item.fields]).encode()).hexdigest()[:16]} ==="
 
 

@@ -80,7 +80,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|fa
 
 
 def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
-    """The line on which each key stands, by its path; a key that stands twice is an error."""
+    """The line on which each key stands, by its path; a key that appears twice is an error."""
     if node is None:
         return {(): 1}
     lines = {path: node.start_mark.line + 1}
@@ -88,7 +88,7 @@ def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
         for key, value in node.value:
             inner = (*path, key.value)
             if inner in lines:
-                raise yaml.MarkedYAMLError(problem=f"'{key.value}' stands twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"'{key.value}' appears twice", problem_mark=key.start_mark)
             lines |= _lines(value, inner)
             lines[inner] = key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
@@ -144,7 +144,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
         names = [one.name for one in named]
         for position, name in enumerate(names):
             if name in names[:position]:
-                yield (part, position, "name"), f"'{name}' stands twice"
+                yield (part, position, "name"), f"'{name}' appears twice"
     for position, question in enumerate(config.questions):
         for where, what in _of_question(question):
             yield ("questions", position, *where), what

@@ -40,7 +40,7 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
     Raises
     ------
     StudyError
-        For a missing file or column, an item without a name, and a name that stands twice.
+        For a missing file or column, an item without a name, and a name that appears twice.
     """
     return _items_of(folder / config.items.file, config.items, "items")
 
@@ -98,7 +98,7 @@ def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
         if not name:
             raise StudyError(f"{path}: item {number} has no name in column '{part.id}'")
         if name in seen:
-            raise StudyError(f"{path}: item '{name}' stands twice; the second is item {number}")
+            raise StudyError(f"{path}: item '{name}' appears twice; the second is item {number}")
         seen.add(name)
         document = None if part.document is None or part.document not in row else str(row[part.document])
         yield Item(name, document, {k: v for k, v in row.items() if k != part.id and v is not None})

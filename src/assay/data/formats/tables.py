@@ -165,7 +165,7 @@ def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
 
 
 def load_json(path: Path) -> Any:
-    """A JSON file; a key that stands twice in one object is refused, where ``json`` would drop the first."""
+    """A JSON file; a key that appears twice in one object is refused, where ``json`` would drop the first."""
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(found)
