@@ -388,3 +388,30 @@ def test_chunks_give_the_same_digits_or_one_sentence(name, labels_per_chunk, fol
         close[1] = close[1][~drawn]
     np.testing.assert_allclose(close[0].astype(float), close[1].astype(float), rtol=1e-12, atol=1e-14)
     assert found.signature == wanted.signature
+
+
+# -- the table's own options --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: assay.read(ratings().labels, layout="wde"), "did you mean 'wide'"),
+        (lambda: assay.read(ratings().labels, formt="csv"), "did you mean 'format'"),
+        (lambda: assay.simulate(seed=-1), "seed must be 0 or a larger whole number"),
+        (lambda: assay.simulate(annotator_noise=2), "between 0 and 1"),
+        (lambda: ratings().resolve_repeats("median"), "repeats"),
+        (lambda: repeated().resolve_repeats("median"), "did you mean 'mean'"),
+    ],
+)
+def test_what_makes_a_table_is_closed_too(ask, words):
+    with pytest.raises((AssayError, TypeError)) as refused:
+        ask()
+    assert words in str(refused.value)
+
+
+def test_a_person_s_own_column_names_work_after_they_were_mapped():
+    frame = ratings().labels.rename({"item": "id", "annotator": "worker", "label": "stars"})
+    labels = assay.read(frame, item="id", annotator="worker", label="stars", judges=["gpt", "llama"], scale="1-5")
+    assert set(labels.where(worker="ann_1").labels["annotator"]) == {"ann_1"}
+    assert assay.agreement(labels, by="stars", coefficients=["exact-agreement"], who=["humans"]).table.height > 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,8 @@ from assay.data.formats import Rows, tables
 from assay.data.formats.joining import joined
 from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
 from assay.data.scales import Scale, parse_scale
+from assay.errors import DesignError, unknown
+from assay.estimation.options import one_of
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
@@ -89,8 +93,13 @@ def read(
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
     own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
+    one_of("layout", layout, typing.get_args(Layout))
     paths = _paths(source)
-    if len(paths) == 1 and (paths[0] / "study.yaml").is_file():
+    is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
+    if options and (is_study or not paths):
+        known = inspect.signature(read).parameters
+        raise DesignError(unknown("option", next(iter(options)), known, "the options of read"))
+    if is_study:
         from assay.study.definition import load_study
 
         return study_labels(load_study(paths[0]))
