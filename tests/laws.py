@@ -319,7 +319,8 @@ QUESTIONS = (
     ),
     Question(
         "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,
-        {**DECISION, "judges": [("gpt",)], "by": ["language"], "title": [], "min_items": [2]},
+        {**{option: values[:1] for option, values in DECISION.items()}, "judges": [("gpt",)], "by": ["language"],
+         "title": [], "min_items": [2]},
         {**EPSILON, "min_items": 10},
     ),
 )  # fmt: skip
