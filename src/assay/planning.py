@@ -43,7 +43,7 @@ EPSILONS = tuple(sorted(EPSILON.values()))
 CELLS = 600_000
 """Labels that are drawn and scored together, so that memory does not grow with the number of studies."""
 
-_FOREIGN = {
+FOREIGN = {
     **dict.fromkeys(("expert", "gold"), "a plan is about panels of people who are compared with each other"),
     "clusters": "a plan draws single items",
     **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan makes no intervals of rho"),
@@ -316,7 +316,7 @@ def _alt_test(
     options: Mapping[str, Any], epsilon: float | Sequence[float] | None, annotators: Expertise | None, seed: int
 ) -> AltTestSettings:
     """The options of the alt-test that are planned for."""
-    for name, why in _FOREIGN.items():
+    for name, why in FOREIGN.items():
         if options.get(name) is not None:
             raise DesignError(f"{why}; leave {name}=... out")
     first = _epsilons(epsilon, annotators)[0]

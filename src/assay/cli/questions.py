@@ -15,7 +15,7 @@ from assay.cli.output import FOR_PEOPLE, Output, Page, note, progress_bar, targe
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import DesignError
 from assay.estimation.options import number_in
-from assay.planning import _FOREIGN, PlanSettings
+from assay.planning import FOREIGN, PlanSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.report import ReportSettings
 
@@ -225,7 +225,7 @@ def scales(
     PlanSettings,
     AltTestSettings,
     group=_PLAN,
-    without=tuple(_FOREIGN),
+    without=tuple(FOREIGN),
     named={"scale": "--categories"},
     read={"similarity": similarity, "scale": lambda text: int(text) if text.isdecimal() else text},
 )
