@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from assay.data.annotations import Repeats
 from assay.errors import DesignError
-from assay.estimation.options import LEAST_RESAMPLES, Method, Settings, option, short
+from assay.estimation.options import LEAST_RESAMPLES, Intervals, Method, Settings, option, short
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
@@ -19,32 +19,6 @@ ScoreName = Literal["accuracy", "neg_rmse", "similarity"]
 
 EPSILON: Mapping[str, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 """The paper's rule of thumb for epsilon by who the annotators are (appendix B.1)."""
-
-
-class AltTestOptions(TypedDict, total=False):
-    """Options of every form of the alternative annotator test; see `assay.alt_test`."""
-
-    epsilon: float | None
-    annotators: Expertise | None
-    score: ScoreName | Callable[..., float] | None
-    similarity: Any
-    fdr: float
-    threshold: float
-    min_items: int
-    min_humans: int
-    test: Test
-    normalise: Normalise | None
-    balance: bool
-    ties: Ties
-    expert: str | None
-    gold: str | Mapping[str, Any] | None
-    quality: str | Mapping[str, float] | None
-    clusters: str | None
-    repeats: Repeats
-    method: Method
-    n_resamples: int
-    confidence: float
-    seed: int
 
 
 class PlanOptions(TypedDict, total=False):
@@ -62,6 +36,16 @@ class PlanOptions(TypedDict, total=False):
     ties: Ties
     quality: str | Mapping[str, float] | None
     repeats: Repeats
+
+
+class AltTestOptions(PlanOptions, Intervals, total=False):
+    """Options of every form of the alternative annotator test; see `assay.alt_test`."""
+
+    epsilon: float | None
+    annotators: Expertise | None
+    expert: str | None
+    gold: str | Mapping[str, Any] | None
+    clusters: str | None
 
 
 @dataclass(frozen=True)
