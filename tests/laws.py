@@ -319,7 +319,9 @@ QUESTIONS = (
     ),
     Question(
         "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,
-        {**{option: values[:1] for option, values in DECISION.items()}, "judges": [("gpt",)], "by": ["language"],
+        # What decides the test is varied above; here, what the whole page must follow.
+        {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
+         "repeats": ["first"], "confidence": [0.8], "method": ["bca"], "judges": [("gpt",)], "by": ["language"],
          "title": [], "min_items": [2]},
         {**EPSILON, "min_items": 10},
     ),
