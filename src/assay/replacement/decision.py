@@ -114,7 +114,9 @@ def p_values(
         # A difference that is always 0 (or −1), though its mean is epsilon or more: P(d > 0) >= epsilon.
         largest = np.where(mean < -0.5, (1 - epsilon) / 2, 1 - epsilon)
         exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
-        reverse = np.where(mean > epsilon, np.clip((1 + epsilon) / 2, 0, 1) ** n, 1.0)
+        # The mirror image; ties alone speak against the reverse hypothesis only where epsilon is below 0.
+        least = np.where(mean > 0.5, (1 + epsilon) / 2, 1 + epsilon)
+        reverse = np.where(mean > epsilon, np.clip(least, 0, 1) ** n, 1.0)
         wins, loses = np.where(flat, exact, wins), np.where(flat, reverse, loses)
     untestable = (n < 1.5) | np.isnan(mean)  # shares of an item may sum to a rounding less than it
     return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
