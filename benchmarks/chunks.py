@@ -65,10 +65,8 @@ def questions(chunks: assay.Annotations) -> dict[str, Result]:
     return {
         "alt_test": timed("  alt_test", lambda: assay.alt_test(chunks, "0", annotators="crowd")),
         "agreement": timed(
-            "  agreement (alpha, the panels and human pairs)",
-            lambda: assay.agreement(
-                chunks, coefficients=["krippendorff-alpha-ordinal"], who=["humans", "judges", "human pairs"]
-            ),
+            "  agreement (alpha of the panels)",
+            lambda: assay.agreement(chunks, coefficients=["krippendorff-alpha-ordinal"], who=["humans", "judges"]),
         ),
     }
 
