@@ -179,16 +179,6 @@ def test_labels_as_numbers():
         Nominal().values(pl.Series(["a"]))
 
 
-def test_labels_between_zero_and_one():
-    np.testing.assert_allclose(Ordinal(1, 5).to_unit(np.array([1, 3, 5, np.nan])), [0, 0.5, 1, np.nan])
-    np.testing.assert_allclose(Interval(-10, 10).to_unit(np.array([0.0])), [0.5])
-    np.testing.assert_allclose(Ordinal(["a", "b", "c"]).to_unit(np.array([0.0, 1, 2])), [0, 0.5, 1])
-    np.testing.assert_allclose(Preference().to_unit(np.array([-1.0, 0, 1])), [0, 0.5, 1])
-    for scale in (Interval(), Text(), Nominal(["a", "b"])):
-        with pytest.raises(DataError, match="has no ends, so labels cannot be mapped to 0-1"):
-            scale.to_unit(np.array([0.0]))
-
-
 @pytest.mark.parametrize(
     ("scale", "numeric", "ordered", "bounds", "categories"),
     [

@@ -88,14 +88,6 @@ class Scale(ABC):
         ranks = pl.Series(range(len(listed)), dtype=pl.Float64)
         return labels.replace_strict(pl.Series(listed), ranks, default=None).to_numpy().astype(np.float64)
 
-    def to_unit(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers mapped linearly so that the lowest label is 0 and the highest 1."""
-        bounds = self.bounds
-        if bounds is None:
-            raise DataError(f"the scale '{self.spec}' has no ends, so labels cannot be mapped to 0-1")
-        low, high = bounds
-        return (values - low) / (high - low)
-
     def moved(self, label: Label, to: Scale) -> Label:
         """A label on another scale of numbers, at the same place between the ends; as it is where there are none."""
         if self == to or self.bounds is None or to.bounds is None or isinstance(label, str):
