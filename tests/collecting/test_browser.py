@@ -310,6 +310,28 @@ def test_sessions_follow_each_other(browser: Browser, site: Callable[[str], Site
     assert sessions.labels("sessions") == [4.5, 4.5]
 
 
+@in_browser
+def test_a_new_session_is_counted_anew_while_the_last_reply_is_under_way(
+    browser: Browser, site: Callable[[str], Site]
+) -> None:
+    page = browser.visit(site("sessions").invite("late"))
+    held: list[tuple[Any, Any]] = []
+    for number in (1, 2):
+        wait_for_page(page, number)
+        if number == 2:
+            wait_for_status(page, SAVED)
+            page.route("**/answers", lambda route: held.append((route, route.fetch())))
+        page.keyboard.type("4.5")
+        page.keyboard.press("Enter")
+    wait_for_page(page, 3)
+    assert page.inner_text(".session").startswith("Session 2 of 2")
+    assert page.inner_text("#progress-words") == "0 of 2"
+    for route, reply in held:
+        route.fulfill(response=reply)
+    wait_for_status(page, SAVED)
+    assert page.inner_text("#progress-words") == "0 of 2"
+
+
 # -- going back, undoing, skipping -------------------------------------------------------------------
 
 

@@ -210,7 +210,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         further=found[1:],
         end=None if found else _end(held),
         progress=_progress(state, person, held),
-        session=_session(held) if held.session.of > 1 else None,
+        session=_session(held),
         settings={
             "idle": people.idle,
             "skip_reasons": list(people.skip_reasons),

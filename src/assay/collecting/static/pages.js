@@ -219,9 +219,10 @@ export async function fetchMore({ anyway = false } = {}) {
     for (const { html, number } of found.pages) takeIn(html, number, { always: false });
     ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
-    if (found.session) showSession(found.session);
-    // While answers are under way nobody knows whether the server has counted them; this page has.
-    const counted = quiet && settled === before && !queue().length;
+    const fresh = found.session && showSession(found.session);
+    // While answers are under way nobody knows whether the server has counted them; this page has. Those of an earlier
+    // session say nothing about a new one.
+    const counted = fresh || (quiet && settled === before && !queue().length);
     showProgress(counted ? found.progress : { ...found.progress, done: Number(byId("progress-words").dataset.done) });
   } catch {
     fetchFailed = true;
@@ -249,17 +250,31 @@ export function lookAgain() {
   if (current === null) lookTimer = setTimeout(() => current === null && fetchMore({ anyway: true }), end ? 20000 : 3000);
 }
 
+/** Say which session it is; whether it is another one than before. */
 function showSession({ number, of, words }) {
   const place = document.querySelector(".session");
+  const fresh = place.dataset.session !== String(number);
+  place.dataset.session = number;
   place.hidden = of < 2;
   place.textContent = `Session ${number} of ${of}${words ? `: ${words}` : ""}`;
+  return fresh;
+}
+
+/** The session that the page is in now. */
+export function session() {
+  return document.querySelector(".session").dataset.session;
+}
+
+/** Whether an answer that waits, or that the server has just taken, is one more in the count of this session. */
+export function isCounted(entry) {
+  return entry.counts && (entry.session ?? session()) === session();
 }
 
 /** "13 of 16", with what was saved here and is still on its way. */
 function showProgress({ done, total }) {
   const words = byId("progress-words");
   Object.assign(words.dataset, { done, total: total ?? "" });
-  const here = done + queue().filter((entry) => entry.counts).length;
+  const here = done + queue().filter(isCounted).length;
   words.textContent = total === null ? `${here} done` : `${Math.min(here, total)} of ${total}`;
   words.closest(".progress").hidden = total === null && !here;
   Object.assign(byId("progress-bar"), { hidden: total === null, max: total || 1, value: total ? Math.min(here, total) : 0 });

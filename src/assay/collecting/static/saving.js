@@ -7,8 +7,8 @@ import {
   saved, showWrong, taskOf, tasksOf, tell, wrongNow,
 } from "./form.js";
 import {
-  activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isShown, progress, sayWaiting, show,
-  showAlertAbout, showPhase, takeIn,
+  activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isCounted, isShown, progress, sayWaiting,
+  session, show, showAlertAbout, showPhase, takeIn,
 } from "./pages.js";
 import { send, showStatusOnce } from "./sending.js";
 import { endTime, secondsOn, signOfLife } from "./time.js";
@@ -79,6 +79,7 @@ function makeEntries(form) {
     const about = { task: Number(task.dataset.task), page: numberOf(form), revision: revisionOf(task) };
     const entry = { key: newKey(), turn: turn++, ...about, labels, state, seconds };
     entry.counts = isOpen(task) && task.dataset.practice === undefined;
+    entry.session = session();
     keep(nameInQueue(entry), entry);
     task.dataset.key = entry.key;
     task.dataset.state = state.skip ? "skipped" : "answered";
@@ -114,7 +115,7 @@ export function follow(entry, status, reply) {
   if (shows) delete task.dataset.key;
   if (status === 200) {
     if (shows) task.dataset.revision = reply.revision;
-    progress(entry.counts ? 1 : 0);
+    progress(isCounted(entry) ? 1 : 0);
   } else if (status === 409) {
     takeNewer(entry, reply);
   } else if (status === 422 || status === 400) {
