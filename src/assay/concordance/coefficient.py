@@ -309,7 +309,7 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log"}[found.transform[0]]
+    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log", "share": "wilson"}[found.transform[0]]
 
 
 def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:

@@ -15,7 +15,7 @@ from assay.errors import DesignError
 from assay.estimation.options import Method, number_in
 from assay.estimation.statistic import Floats
 
-Transform = Literal["none", "fisher", "log"]
+Transform = Literal["none", "fisher", "log", "share"]
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -88,8 +88,8 @@ class Estimates:
         Resamples in which the statistic was undefined; they are left out of the interval.
     leave_one_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : (q,) tuple of {"none", "fisher", "log"}
-        The scale on which the jackknife interval of each value is symmetric.
+    transform : (q,) tuple of {"none", "fisher", "log", "share"}
+        The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's.
     """
 
     value: Floats
@@ -214,8 +214,13 @@ class Estimates:
         if self.method == "none":
             return ("no interval",) * len(self)
         if self.method == "jackknife":
-            scales = {"none": "", "fisher": " on Fisher's z scale", "log": " on the log scale"}
-            return tuple(f"{level} jackknife interval{scales[t]} over {unit}" for t in self.transform)
+            names = {
+                "none": "jackknife interval",
+                "fisher": "jackknife interval on Fisher's z scale",
+                "log": "jackknife interval on the log scale",
+                "share": "Wilson interval, effective sample size by the jackknife",
+            }
+            return tuple(f"{level} {names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         words = f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
         return (words,) * len(self)
@@ -303,7 +308,8 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
     with np.errstate(invalid="ignore"):
         error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
     undefined = np.isnan(without).any(axis=0) | np.isnan(value)
-    still = error <= 1e-12 * np.maximum(1.0, np.abs(value))
+    shares = _on("share", transform)
+    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares
     reasons: list[str | None] = []
     for j in range(len(value)):
         if undefined[j]:
@@ -328,7 +334,28 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
         wide = np.where(above, half, 0.0) / centre
         low = np.where(above, centre * np.exp(-wide), low)
         high = np.where(above, centre * np.exp(wide), high)
+    if shares.any():
+        low[shares], high[shares] = _wilson(value[shares], error[shares], n, confidence)
     return error, low, high, tuple(reasons)
+
+
+def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tuple[Floats, Floats]:
+    """Wilson's (1927) interval of shares, with the number of independent trials that would have their standard error:
+
+        n_eff = p (1 − p) / se² · (z / t)²,
+
+    t with one degree of freedom fewer than there are units. Where no unit moves the share, n_eff is the number of units.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    z, t = ndtri((1 + confidence) / 2), stdtrit(n_units - 1, (1 + confidence) / 2)
+    p = np.clip(share, 0.0, 1.0)
+    moves = (error > 1e-12) & (p * (1 - p) > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = np.where(moves, p * (1 - p) / error**2 * (z / t) ** 2, n_units)
+    n = np.where(np.isnan(error), np.nan, n)
+    centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return (centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n)
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:

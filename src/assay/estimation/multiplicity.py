@@ -42,6 +42,21 @@ def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | No
     return adjusted
 
 
+def partial_conjunction(p: Floats, least: int) -> Floats:
+    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where at least so many are.
+
+    Benjamini & Heller (2008), equation 2.2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of
+    the others' intersection is made: min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis: it counts
+    as a p-value of 1, since nobody knows.
+    """
+    m = p.shape[-1]
+    if not 1 <= least <= m:
+        return np.full(p.shape[:-1], np.nan)
+    others = np.sort(np.where(np.isnan(p), 1.0, p), axis=-1)[..., least - 1 :]
+    k = m - least + 1
+    return np.minimum((k / np.arange(1, k + 1) * others).min(axis=-1), 1.0)
+
+
 def _adjusted(p: Floats, method: Adjustment) -> Floats:
     if method == "none" or not p.size:
         return p.copy()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -120,6 +120,12 @@ class Panel:
         return difference
 
     @cached_property
+    def item_sums(self) -> tuple[Floats, Floats]:
+        """For each item, the weight W and the weighted sum T of what is compared with: (items,) each."""
+        item, value, weight = self.compared
+        return np.bincount(item, weight, self.n_items), np.bincount(item, weight * value, self.n_items)
+
+    @cached_property
     def agreement(self) -> Floats:
         """For each answer, the weight of what it is compared with that has the same label: (answers,)."""
         item, value, weight = self.compared
@@ -163,6 +169,21 @@ class Score(ABC):
         """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
         return None
 
+    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """For each constant, the judge's score with all people of an item less that of the constant, as far as its
+        sign goes: (items,), NaN where the judge has no label or nobody can be compared with.
+
+        Here it is the sum, over the annotators left out in turn, of what `difference` says of either.
+        """
+        n, mine = panel.n_items, self.difference(panel, judge)
+        for constant in constants:
+            its = self.difference(panel, np.where(np.isnan(judge), np.nan, constant))
+            known = ~np.isnan(mine) & ~np.isnan(its)
+            item, first, second = panel.item[known], mine[known], its[known]
+            found = np.bincount(item, first, n) - np.bincount(item, second, n)
+            size = np.bincount(item, np.abs(first), n) + np.bincount(item, np.abs(second), n)
+            yield np.where(np.bincount(item, minlength=n) > 0, _without_rounding(found, size), np.nan)
+
 
 @dataclass(frozen=True)
 class Accuracy(Score):
@@ -184,6 +205,15 @@ class Accuracy(Score):
         """The majority vote; ties are drawn."""
         return majority(panel, rng)
 
+    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """Weight of the people who share the judge's label, less that of those who gave the constant."""
+        item, value, weight = panel.compared
+        total, n = panel.item_sums[0], panel.n_items
+        mine = np.bincount(item, weight * (value == judge[item]), n)
+        mine[np.isnan(judge) | (total == 0)] = np.nan
+        for constant in constants:
+            yield _without_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
+
 
 @dataclass(frozen=True)
 class NegRMSE(Score):
@@ -204,9 +234,17 @@ class NegRMSE(Score):
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The mean of the labels."""
-        item, value, weight = panel.compared
+        weight, total = panel.item_sums
         with np.errstate(invalid="ignore"):
-            return np.bincount(item, weight * value, panel.n_items) / np.bincount(item, weight, panel.n_items)
+            return np.asarray(total / weight)
+
+    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """SSE of the constant less that of the judge, over all people of the item."""
+        weight, total = panel.item_sums
+        for constant in constants:
+            leaning = weight * (judge + constant) - 2 * total
+            size = weight * (np.abs(judge) + abs(constant)) + 2 * np.abs(total)
+            yield np.where(weight == 0, np.nan, (constant - judge) * _without_rounding(leaning, size))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ turns the table into arrays; `tally` and `decision` compute; `AltTest` carries t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -19,20 +20,27 @@ from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.errors import counted
 from assay.estimation.intervals import Estimate, Estimates, missing
-from assay.estimation.options import Method
+from assay.estimation.options import Method, short
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.replacement import curves, decision
 from assay.replacement.decision import Verdict
 from assay.replacement.panel import AltTestTable
+from assay.replacement.people import human_agreement
 from assay.replacement.settings import AltTestSettings, Expertise, Normalise, ScoreName, Test, Ties
 from assay.replacement.tally import Tally, tally
+from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
-from assay.reporting.words import said
+from assay.reporting.words import interval, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+Reason = Literal[
+    "nobody has enough items", "too few items", "people agree no more than chance", "a trivial judge is as close"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +51,19 @@ class AltTest(Result):
     ----------
     judge : str
         The judge that was tested.
-    verdict : {"replace", "do not replace", "cannot tell yet"}
-        Replace: ``winning_rate >= threshold``. Do not replace: the reverse hypothesis is rejected for at
-        least half of the annotators. Otherwise the data cannot tell.
+    verdict : {"replace", "do not replace", "people differ", "cannot tell yet"}
+        Replace: the judge is shown to be as good, less epsilon, as at least half (``threshold``) of the
+        annotators, and closer to them than every constant answer. Do not replace: shown to be worse than at
+        least half of them. People differ: both. Otherwise the labels cannot tell, see ``reason``.
+    reason : str or None
+        What keeps the labels from telling: "nobody has enough items", "too few items", "people agree no
+        more than chance" or "a trivial judge is as close".
+    grounds : Grounds
+        The p-values that the verdict rests on.
+    trivial : Trivial
+        The judge against every constant answer; ``trivial.label`` is the best of them.
+    human_agreement : Estimate
+        Krippendorff's alpha of the people.
     passed : bool
         Whether ``winning_rate >= threshold``: the paper's yes or no.
     winning_rate : float
@@ -55,6 +73,8 @@ class AltTest(Result):
         The share of annotators for whom the reverse hypothesis is rejected.
     advantage_probability : Estimate
         rho, the probability that the judge is as close to the others as a random annotator, or closer.
+    mean_difference : Estimate
+        Mean over annotators of rho_h − rho_f: how much closer people are; below epsilon is what one hopes for.
     annotators : polars.DataFrame
         One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
         ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``,
@@ -73,11 +93,13 @@ class AltTest(Result):
     winning_rate: float
     losing_rate: float
     advantage_probability: Estimate
+    mean_difference: Estimate
     n_items: int
     n_labels: int
     score: str
     epsilon: float
     domain: str | None
+    grounds: decision.Grounds
     run: Run
     tally: Tally = field(repr=False, metadata={"json": False})
     decided: decision.Decision = field(repr=False, metadata={"json": False})
@@ -88,6 +110,32 @@ class AltTest(Result):
         """One row a tested annotator."""
         names = [self.tally.table.humans[j] for j in self.tally.tested]
         return _rows(names, self.tally.quality, self.tally.counts, self.decided, self.estimates)
+
+    @property
+    def trivial(self) -> Trivial:
+        """The judge against every constant answer."""
+        return self.tally.trivial
+
+    @cached_property
+    def human_agreement(self) -> Estimate:
+        """Krippendorff's alpha of the people."""
+        return human_agreement(self.tally.table)
+
+    @cached_property
+    def reason(self) -> Reason | None:
+        """What keeps the labels from telling; None where they tell."""
+        if self.verdict != "cannot tell yet":
+            return None
+        if not self.n_annotators:
+            return "nobody has enough items"
+        if self.grounds.p_trivial > self.grounds.alpha:
+            alpha = self.human_agreement
+            if not (alpha.low > 0 or (math.isnan(alpha.low) and alpha.estimate > 0)) and not alpha.reason:
+                return "people agree no more than chance"
+            closer, _, farther = self.trivial.outcome
+            if closer <= farther or self.grounds.p_as_good <= self.grounds.alpha:
+                return "a trivial judge is as close"
+        return "too few items"
 
     @property
     def settings(self) -> AltTestSettings:
@@ -126,16 +174,29 @@ class AltTest(Result):
         if self.settings.clusters is not None:
             tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
-            f"{self.judge}: {_VERDICT_WORDS[self.verdict]}.",
-            f"Winning rate {said(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
+            f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason}." if self.reason else "."),
+            self._grounds(),
+            f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
-            f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}] ({self.interval_method}).",
+            f"{said(rho.estimate)} {interval(rho.low, rho.high)} ({self.interval_method}).",
             f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
             f"q = {self.settings.fdr:g}; {counted(self.n_items, 'item')}, {counted(self.n_labels, 'human label')}.",
         ]
         if rho.reason:
             lines.append(f"No interval: {rho.reason}.")
         return "\n".join([*lines, *self.run.closing()])
+
+    def _grounds(self) -> str:
+        """The p-values of the verdict, in a sentence."""
+        if not self.n_annotators:
+            return f"Nobody has {self.settings.min_items} comparable items."
+        g, (closer, tie, farther) = self.grounds, self.trivial.outcome
+        return (
+            f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than at "
+            f"least {g.least_worse}: {p_value(g.p_worse)}; closer than always '{short(self.trivial.label)}': "
+            f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
+            f"(level {g.alpha:g} each)."
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
@@ -187,7 +248,8 @@ _TEST_NAMES = {
 _VERDICT_WORDS = {
     "replace": "may stand in for these annotators",
     "do not replace": "is shown to be worse than these annotators, even allowing for epsilon",
-    "cannot tell yet": "not shown to be as good as these annotators, nor shown to be worse",
+    "people differ": "is shown to be as good as some of these annotators and worse than others",
+    "cannot tell yet": "these labels cannot tell",
 }
 
 
@@ -200,6 +262,7 @@ def alt_test(
     score: ScoreName | Callable[..., float] | None = None,
     similarity: Any = None,
     fdr: float = 0.05,
+    alpha: float = 0.05,
     threshold: float = 0.5,
     min_items: int = 30,
     min_humans: int = 2,
@@ -212,7 +275,7 @@ def alt_test(
     quality: str | Mapping[str, float] | None = None,
     clusters: str | None = None,
     repeats: Repeats = "error",
-    method: Method = "percentile",
+    method: Method = "jackknife",
     n_resamples: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -241,8 +304,12 @@ def alt_test(
         For text: a function of two labels, or a table of label pairs.
     fdr : float
         q of the Benjamini-Yekutieli correction; the paper's .05.
+    alpha : float
+        Level of the verdict: how often, at most, a judge that is not as good as ``threshold`` of the
+        annotators, or no closer to them than a constant answer, may be told to replace.
     threshold : float
-        The judge passes at ``omega >= threshold``; the paper's .5.
+        The share of annotators that the judge must be as good as; the paper's .5. As published it passes at
+        ``omega >= threshold``.
     min_items : int
         Annotators with fewer comparable items are left out and named; they stay among the others that
         everybody is compared with. The paper's 30.
@@ -274,7 +341,9 @@ def alt_test(
     repeats : {"error", "first", "last", "mean", "majority", "each"}
         What repeated answers stand for, see `Annotations.resolve_repeats`.
     method, n_resamples, confidence, seed
-        Of the interval of rho, see `assay.estimation.estimate`.
+        Of the intervals of rho and each rho_f, see `assay.estimation.estimate`. ``"jackknife"``: Wilson's interval
+        with the effective number of items that the jackknife gives, which covers where a bootstrap has too
+        little to move: few items, few clusters, rho near 1.
 
     Returns
     -------
@@ -326,6 +395,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
     decided = found.decided
     wins = decision.winning_rate(decided.rejected, found.quality)
     losses = decision.winning_rate(decided.rejected_reverse, found.quality)
+    grounds = decision.grounds(*found.verdict_p, found.trivial.p_best, found.quality, s.threshold, s.alpha)
     nobody = missing("nobody has enough items to be tested")
     run = Run(
         question="alt-test",
@@ -335,17 +405,19 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
             "items": found.n_items, "humans": len(found.tested), "judge": found.name, "domain": domain,
             "score": table.score.name,
         },
-        interval="" if estimate is None else estimate.describe_interval(),
+        interval="" if estimate is None else estimate.describe_intervals()[0],
         exclusions=found.exclusions(),
         cautions=_cautions(decided.tests, len(found.tested), s),
     )  # fmt: skip
     return AltTest(
         judge=found.name,
-        verdict=decision.verdict_of(wins, losses, s.threshold),
-        passed=bool(wins >= s.threshold),
+        verdict=grounds.verdict,
+        passed=bool(decision.passes(wins, s.threshold)),
+        grounds=grounds,
         winning_rate=wins,
         losing_rate=losses,
         advantage_probability=nobody if estimate is None else estimate[0],
+        mean_difference=nobody if estimate is None else estimate[-1],
         n_items=found.n_items,
         n_labels=found.n_labels,
         score=table.score.name,
@@ -379,7 +451,7 @@ def _rows(
     judge, human = advantage(counts)
     outcome = counts.sum(axis=1)
     missing = np.full(len(names), np.nan)
-    low, high = (missing, missing) if each is None else (each.low[1:], each.high[1:])
+    low, high = (missing, missing) if each is None else (each.low[1:-1], each.high[1:-1])
     numbers = {
         "rho_judge": judge, "low": low, "high": high, "rho_human": human, "difference": human - judge,
         "statistic": found.statistic, "p": found.p, "p_adjusted": found.p_adjusted, "p_reverse": found.p_reverse,

@@ -20,11 +20,12 @@ from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.decision import TONES
 from assay.replacement.panel import AltTestTable, Rule, labels_of
 from assay.replacement.settings import AltTestOptions, AltTestSettings
 from assay.replacement.tally import OPTIMAL, Tally, tally
 from assay.reporting import pictures
-from assay.reporting.words import said
+from assay.reporting.words import interval, said
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:
@@ -97,23 +98,33 @@ class JudgeComparison(Result):
 
     def summary(self) -> str:
         """Who is best, by how much, and who passes."""
-        best = self.tests[self.best].advantage_probability
+        first = next(iter(self.tests.values()))
+        best, k = self.tests[self.best].advantage_probability, len(self.tests)
+        low, high = best.interval(1 - (1 - first.settings.confidence) / k)
+        chosen = f", widened for having been chosen among {k}" if k > 1 else ""
         lines = [
-            f"{self.best} has the largest advantage probability, {said(best.estimate)} "
-            f"[{said(best.low)}, {said(best.high)}]."
+            f"{self.best} has the largest advantage probability, {said(best.estimate)} {interval(low, high)}{chosen}."
         ]
         if self.next_best is not None:
             clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
             lines.append(
                 f"It is {clear} {self.next_best}: difference {said(self.lead.estimate)} "
-                f"[{said(self.lead.low)}, {said(self.lead.high)}], paired bootstrap."
+                f"{interval(self.lead.low, self.lead.high)}, on the same items."
             )
+        for verdict in dict.fromkeys(test.verdict for test in self.tests.values()):
+            names = [name for name, test in self.tests.items() if test.verdict == verdict]
+            lines.append(f"{verdict[:1].upper()}{verdict[1:]} ({len(names)} of {k}): {', '.join(names)}.")
         passed = [name for name, test in self.tests.items() if test.passed]
-        first = next(iter(self.tests.values()))
         lines.append(
-            f"{len(passed)} of {len(self.tests)} judges pass the alt-test at epsilon = {first.epsilon:g}"
+            f"{len(passed)} of {k} judges pass the alt-test as published, at epsilon = {first.epsilon:g}"
             + (f": {', '.join(passed)}." if passed else ".")
         )
+        if k > 1:
+            lines.append(
+                f"Each verdict has a level of {first.settings.alpha:g} of its own: among {k} judges of which none is as "
+                f"good, one or more would be told to replace in up to {100 * min(1, k * first.settings.alpha):.0f}% of "
+                "studies."
+            )
         if self.ceiling is not None and not self.ceiling.passed:
             lines.append(
                 f"Even the optimal judge ({self.ceiling.judge}) does not pass on these data: they are too few to show "
@@ -126,14 +137,13 @@ class JudgeComparison(Result):
         rows = self._rows()
         ax = pictures.axes(ax, height=1.0 + 0.32 * max(len(rows), 3))
         rho = [t.advantage_probability for _, t, _ in rows]
-        colours = [
-            pictures.MUTED if k == "ceiling" else pictures.PASS if t.passed else pictures.JUDGE for _, t, k in rows
-        ]
+        colours = [pictures.MUTED if k == "ceiling" else pictures.TONES[TONES[t.verdict]] for _, t, k in rows]
         names = [f"{n} (ceiling)" if k == "ceiling" else n for n, _, k in rows]
         pictures.forest(
             ax, names, [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
-        ax.set_xlabel("advantage probability ρ (green: passes)")
+        pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
+        ax.set_xlabel("advantage probability ρ")
         return ax
 
 
@@ -198,8 +208,9 @@ def _together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates |
         return [t.estimate() for t in tallies], None
     units = [t.units for t in testable]
     statistic = SideBySide(tuple(len(t.tested) for t in testable), tuple(u.shape[1] for u in units))
-    joint = estimate_sums(statistic, np.concatenate(units, axis=1), settings, unit=tallies[0].table.units.name)
-    edges = np.cumsum([0, *(1 + len(t.tested) for t in testable)])
+    unit = tallies[0].table.units.name
+    joint = estimate_sums(statistic, np.concatenate(units, axis=1), settings, unit=unit, transform=statistic.transforms)
+    edges = np.cumsum([0, *(2 + len(t.tested) for t in testable)])
     parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
     return [next(parts) if len(t.tested) else None for t in tallies], joint.part(edges[:-1])
 

@@ -125,11 +125,11 @@ def smallest_epsilon(test: Tally) -> float:
     threshold = test.table.settings.threshold
     smallest = np.nan
     low, high = 0.0, 1.0
-    if len(test.tested) and _winning(test, np.array([1.0]))[0] >= threshold:
+    if len(test.tested) and decision.passes(_winning(test, np.array([1.0]))[0], threshold):
         # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes.
         for _ in range(3):
             steps = np.linspace(low, high, 1001)
-            first = int(np.argmax(_winning(test, steps) >= threshold))
+            first = int(np.argmax(decision.passes(_winning(test, steps), threshold)))
             smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
     return float(smallest)
 
@@ -284,7 +284,7 @@ def items_to_decide(test: Tally, power: float = 0.8, n_resamples: int = 400, see
         drawn = rng.multinomial(n_units, share, size=n_resamples)
         counts = (drawn @ units).reshape(n_resamples, len(test.tested), -1, 3)
         wins, losses = decision.rates(counts, s.tolerance, s.fdr, test.quality, test.clustering)
-        told = (wins >= s.threshold) | (losses >= max(s.threshold, 0.5))
+        told = decision.passes(wins, s.threshold) | decision.passes(losses, max(s.threshold, 0.5))
         if told.mean() >= power:
             return int(np.ceil(growth * test.n_items))
     return None
@@ -295,7 +295,7 @@ def _sampled(test: Tally) -> Floats:
     if test.table.settings.method != "none":
         return test.units
     table = replace(
-        test.table, rule=replace(test.table.rule, settings=replace(test.table.settings, method="percentile"))
+        test.table, rule=replace(test.table.rule, settings=replace(test.table.settings, method="jackknife"))
     )
     return tally(table, [(test.name, test.code)])[0].units
 
@@ -356,7 +356,7 @@ def _study(
     counts = score_studies(rule, values, test.judge[items], weight, (size,))[:, 0]
     _, p, _ = decision.p_values(counts, rule.settings.tolerance)
     omega = np.asarray((decision.by_rejects(p, rule.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
-    return omega, average_advantage(counts), (omega >= rule.settings.threshold).astype(float)
+    return omega, average_advantage(counts), decision.passes(omega, rule.settings.threshold).astype(float)
 
 
 def score_studies(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int]) -> Floats:

@@ -9,18 +9,30 @@ because inverse probability weights make every mean a mean over classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.estimation.multiplicity import adjust_p
+from assay.estimation.multiplicity import adjust_p, partial_conjunction
 from assay.estimation.statistic import Floats
 from assay.replacement.settings import Test
+from assay.reporting.pictures import Tone
+from assay.statistics.exact import exact_p
 from assay.statistics.wins import LOSS, WIN
 
-Verdict = Literal["replace", "do not replace", "cannot tell yet"]
+Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
+
+TONES: Mapping[Verdict, Tone] = {
+    "replace": "good", "do not replace": "bad", "people differ": "split", "cannot tell yet": "open",
+}  # fmt: skip
+"""The colour of each verdict, on cards and in every picture."""
+
+TOLERANCE = 1e-9
+"""Rounding that a winning rate may lack of its threshold: weights .1, .1, .1 and .3 add up to a hair less than half."""
 
 SMALL = 30
 """Below this many items the t-test's normality is in doubt and Wilcoxon's signed-rank test is used (3.3)."""
@@ -60,6 +72,28 @@ class Clustering:
             variance = np.bincount(who, sums**2, m) * n_clusters / (n_clusters - 1)
             inflation = np.where(error > 1e-12, np.sqrt(variance) / error, 1.0)
             return cls(inflation, n_clusters / counts.sum(axis=(1, 2)))
+
+
+def clustered(
+    counts: Floats, group: NDArray[np.int64], cluster: NDArray[np.int64], sign: NDArray[np.int64], shares: Floats | None
+) -> Clustering:
+    """What shared clusters take from the tests of several groups of comparisons.
+
+    Parameters
+    ----------
+    counts : (groups, classes, 3) float
+    group, cluster, sign : (n,) int
+        Of each comparison; the sign is 1 where the judge is closer.
+    shares : (n, classes) float or None
+        Class of the majority label (C.1).
+    """
+    n = counts.sum(axis=2)
+    with np.errstate(divide="ignore"):
+        by_class = np.where(n > 0, 1 / n, 0.0)[group]
+    weight = by_class[:, 0] if shares is None else (by_class * shares).sum(axis=1)
+    weight = weight / np.bincount(group, weight)[group]
+    mean, _, _ = t_parts(counts)
+    return Clustering.of(counts, group, cluster, weight * (-sign - mean[group]))
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -131,6 +165,17 @@ def _p_values(
     if untestable.any():
         wins, loses = np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
     return statistic, wins, loses
+
+
+def best_p(counts: Floats, epsilon: float, clustering: Clustering | None = None) -> tuple[Floats, Floats]:
+    """The two one-sided p-values of `p_values`, exact where comparisons are independent and count the same.
+
+    Clusters and classes of the majority label have no exact test; theirs is the t-test with its robust standard error.
+    """
+    if counts.shape[-2] > 1 or clustering is not None:
+        _, p, reverse = p_values(counts, epsilon, clustering)
+        return p, reverse
+    return exact_p(counts[..., 0, :], epsilon)
 
 
 def is_flat(error: Floats) -> NDArray[np.bool_]:
@@ -208,8 +253,13 @@ def correct(statistic: Floats, p: Floats, reverse: Floats, fdr: float, tests: tu
 def winning_rate(rejected: NDArray[np.bool_], quality: Floats) -> float:
     """omega, the share of annotators over whom the judge wins, weighted by quality (3.3, C.4)."""
     if len(rejected) == 0:
-        return float("nan")
+        return math.nan
     return float((quality * rejected).sum() / quality.sum())
+
+
+def passes(winning: float | Floats, threshold: float) -> Any:
+    """Whether a winning rate reaches the threshold, but for rounding; never where it is NaN."""
+    return winning >= threshold - TOLERANCE
 
 
 def rates(
@@ -234,8 +284,64 @@ def by_rejects(p: Floats, fdr: float) -> Floats:
     return (known & (np.where(known, p, np.inf) <= cut[..., None])).astype(float)
 
 
-def verdict_of(winning: float, losing: float, threshold: float) -> Verdict:
-    """Replace, do not replace (shown not), or cannot tell yet (not shown)."""
-    if winning >= threshold:
-        return "replace"
-    return "do not replace" if losing >= max(threshold, 0.5) else "cannot tell yet"
+@dataclass(frozen=True)
+class Grounds:
+    """What the verdict rests on: three p-values, each of a statement that the judge is not so good, or not so bad.
+
+    Attributes
+    ----------
+    p_as_good : float
+        Of H0: the judge is as good, less epsilon, as fewer than ``least`` of the annotators.
+    p_worse : float
+        Of H0: it is worse, by more than epsilon, than fewer than ``least_worse`` of them.
+    p_trivial : float
+        Of H0: some constant answer is as close to the people.
+    least, least_worse : int
+        How many annotators are asked for.
+    alpha : float
+        Level of each.
+    """
+
+    p_as_good: float
+    p_worse: float
+    p_trivial: float
+    least: int
+    least_worse: int
+    alpha: float
+
+    @property
+    def p_replace(self) -> float:
+        """Of "replace", which needs both: an intersection-union test, so neither is corrected for the other."""
+        return max(self.p_as_good, self.p_trivial)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Replace, do not replace, people differ, or cannot tell yet."""
+        as_good, worse = self.p_as_good <= self.alpha, self.p_worse <= self.alpha
+        if worse:
+            return "people differ" if as_good else "do not replace"
+        return "replace" if self.p_replace <= self.alpha else "cannot tell yet"
+
+
+def grounds(p: Floats, reverse: Floats, p_trivial: float, quality: Floats, threshold: float, alpha: float) -> Grounds:
+    """The partial conjunctions over annotators: "as good as at least half", "worse than at least half" (Simes' form)."""
+    m = len(p)
+    if m == 0:
+        return Grounds(math.nan, math.nan, p_trivial, 0, 0, alpha)
+    least, worse = _people(quality, threshold), _people(quality, max(threshold, 0.5))
+    return Grounds(
+        float(partial_conjunction(p, least)), float(partial_conjunction(reverse, worse)), p_trivial, least, worse, alpha
+    )  # fmt: skip
+
+
+def _people(quality: Floats, share: float) -> int:
+    """The number of annotators, whichever they are, that have at least this share of the weight."""
+    held = np.cumsum(np.sort(quality)) / quality.sum()
+    return int(np.searchsorted(held, share - TOLERANCE)) + 1
+
+
+def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:
+    """The grounds of several domains' verdicts, corrected for their number (Holm): "replace" in no domain by chance."""
+    names = ("p_as_good", "p_worse", "p_trivial")
+    adjusted = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
+    return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]

@@ -20,6 +20,7 @@ from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
 from assay.replacement import decision
 from assay.replacement.alt_test import AltTest, wrap
+from assay.replacement.decision import TONES
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import (
     AltTestBySettings,
@@ -113,12 +114,13 @@ class AltTestBy(Result):
         """rho with its interval, a row a domain."""
         ax = pictures.axes(ax, height=1.0 + 0.3 * max(len(self.tests), 3))
         rho = [t.advantage_probability for t in self.tests.values()]
-        colours = [pictures.PASS if t.passed else pictures.MUTED for t in self.tests.values()]
+        colours = [pictures.TONES[TONES[t.verdict]] for t in self.tests.values()]
         pictures.forest(
             ax, list(self.tests), [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
         ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
-        ax.set_xlabel("advantage probability ρ (green: passes)")
+        pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for t in self.tests.values()})
+        ax.set_xlabel("advantage probability ρ")
         return ax
 
 
@@ -203,7 +205,8 @@ def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     found = decision.correct(statistic, p, reverse, settings.fdr, tuple(t for d in each for t in d.tests))
     edges = np.cumsum([0, *(len(d.p) for d in each)])
     corrected = {}
-    for (name, test), (a, b) in zip(tests.items(), itertools.pairwise(edges), strict=True):
+    together = decision.correct_grounds([test.grounds for test in tests.values()])
+    for (name, test), grounds, (a, b) in zip(tests.items(), together, itertools.pairwise(edges), strict=True):
         mine = found.part(slice(int(a), int(b)))
         wins = decision.winning_rate(mine.rejected, test.tally.quality)
         losses = decision.winning_rate(mine.rejected_reverse, test.tally.quality)
@@ -212,8 +215,9 @@ def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
             decided=mine,
             winning_rate=wins,
             losing_rate=losses,
-            passed=bool(wins >= settings.threshold),
-            verdict=decision.verdict_of(wins, losses, settings.threshold),
+            passed=bool(decision.passes(wins, settings.threshold)),
+            grounds=grounds,
+            verdict=grounds.verdict,
         )
     return corrected
 
@@ -303,7 +307,7 @@ def alt_test_paired(
     groups = _sets_of(labels, sets)
     settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     each = AltTestSettings.of(options, "the alt-test")
-    table = AltTestTable.of(labels, replace(each, method="percentile") if each.method == "none" else each)
+    table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
     found = tally(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)
     if len(first) > len(second):
@@ -313,7 +317,8 @@ def alt_test_paired(
     if not rows:
         raise DesignError(f"even combined, nobody has {settings.min_items} comparable items; set min_items=... lower")
     statistic = PairedAdvantage(len(table.humans), np.array(first), np.array(kept))
-    estimate = estimate_sums(statistic, found.by_unit.reshape(len(found.by_unit), -1), each, unit=table.units.name)
+    units = found.by_unit.reshape(len(found.by_unit), -1)
+    estimate = estimate_sums(statistic, units, each, unit=table.units.name, transform="share")
     frame = pl.DataFrame(rows)
     rates = frame["estimate"].to_numpy()
     n_items = int(found.facts[3])
@@ -324,12 +329,12 @@ def alt_test_paired(
         low=float(np.min(rates)),
         high=float(np.max(rates)),
         advantage_probability=estimate[0],
-        passed=float(np.mean(rates)) >= settings.threshold,
+        passed=bool(decision.passes(float(np.mean(rates)), settings.threshold)),
         pairings=frame,
         n_items=n_items,
         epsilon=settings.tolerance,
         sets=groups,
-        run=Run("alt-test-paired", settings, table.fingerprint, facts, estimate.describe_interval()),
+        run=Run("alt-test-paired", settings, table.fingerprint, facts, estimate.describe_intervals()[0]),
     )
 
 

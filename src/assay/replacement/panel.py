@@ -24,6 +24,7 @@ from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
+from assay.replacement.trivial import class_shares, constants_of
 from assay.statistics.wins import count_wins
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
@@ -80,6 +81,8 @@ class Rule:
         The one label of each item that everybody is compared with (C.2, C.3).
     labels : tuple or None
         What numbers stand for, where labels are categories or text.
+    constants : (constants,) float
+        The answers of trivial judges, see `trivial`.
     """
 
     settings: AltTestSettings
@@ -88,6 +91,7 @@ class Rule:
     quality: Floats
     reference: Floats | None
     labels: tuple[Label, ...] | None
+    constants: Floats
 
     def panel_of(self, answers: Answers) -> Panel:
         """The people's answers among some labels."""
@@ -115,6 +119,10 @@ class Rule:
             rng = np.random.default_rng(self.settings.seed)
             shares = majority_without(panel, rng, self.settings.ties)[0][row]
         return Comparisons(panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
+
+    def item_shares(self, panel: Panel) -> Floats | None:
+        """Class of each item's majority label, where labels are balanced: (items, classes)."""
+        return class_shares(panel) if self.settings.balance else None
 
     @property
     def least(self) -> int:
@@ -165,8 +173,10 @@ class AltTestTable:
         if settings.normalise:
             ratings = replace(ratings, source=_normalised(ratings.answers, settings.normalise))
         reference, named = _reference(labels, ratings.answers, settings)
+        codes = _codes_of(humans, ratings)
         rule = Rule(
-            settings, score, _codes_of(humans, ratings), _quality(labels, humans, settings.quality), reference, named
+            settings, score, codes, _quality(labels, humans, settings.quality), reference, named,
+            constants_of(ratings, score, codes >= 0, settings.normalise is not None),
         )  # fmt: skip
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
@@ -181,9 +191,10 @@ class AltTestTable:
                 )
         _refuse_too_few(labels, labels.humans, settings)
         ratings = Ratings.of(labels)
+        codes, score = _codes_of(labels.humans, ratings), _score_for(ratings, settings)
         rule = Rule(
-            settings, _score_for(ratings, settings), _codes_of(labels.humans, ratings), np.ones(len(labels.humans)),
-            None, labels.categories,
+            settings, score, codes, np.ones(len(labels.humans)), None, labels.categories,
+            constants_of(ratings, score, codes >= 0, False),
         )  # fmt: skip
         return cls(ratings, labels.humans, rule, ratings.fingerprint)
 

@@ -6,58 +6,109 @@ from collections.abc import Sequence
 
 from assay._version import __version__
 from assay.errors import counted
+from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest
 from assay.reporting.page import Card
-from assay.reporting.words import interval, number
+from assay.replacement.decision import TONES
+from assay.reporting.words import interval, number, p_value
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
 
 
+_REASONS = {
+    "nobody has enough items": "nobody has enough items",
+    "too few items": "too few items",
+    "people agree no more than chance": "people agree no more than chance",
+    "a trivial judge is as close": "a judge that never looks may be as close",
+}
+
+
 def card(test: AltTest) -> Card:
-    """The verdict of one test in three sentences."""
+    """The verdict of one test: what, on what grounds, and what would change it."""
+    return Card(
+        test.judge, test.domain, TONES[test.verdict], _headline(test), " ".join(_evidence(test)), " ".join(_advice(test))
+    )  # fmt: skip
+
+
+def _headline(test: AltTest) -> str:
     who = _PEOPLE.get(test.settings.annotators or "", "one of these annotators")
     if test.settings.gold is not None:
         who = "these people against the gold labels"
-    people = counted(test.n_annotators, "annotator")
     where = f" for {test.domain.partition('=')[2]}" if test.domain else ""
-    epsilon = f"ε = {number(test.epsilon, 3)}"
-    rho = test.advantage_probability
-    closeness = (
-        f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to the reference "
-        "as a random annotator, or closer."
-        if test.settings.fixed_reference
-        else f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to the other "
-        "annotators as a random one of them, or closer."
-    )
     if test.verdict == "replace":
-        verb = "outperforms" if test.settings.gold is not None else "may replace"
-        return Card(
-            test.judge, test.domain, "good", f"{test.judge} {verb} {who}{where}.",
-            f"It wins over {test.n_won} of {people} (winning rate ω = {number(test.winning_rate)}, at least "
-            f"{number(test.settings.threshold)} is needed) at {epsilon}. {closeness}",
-            " ".join(test.cautions),
-        )  # fmt: skip
+        return f"{test.judge} {'outperforms' if test.settings.gold is not None else 'may replace'} {who}{where}."
     if test.verdict == "do not replace":
-        worse = int(test.annotators["rejected_reverse"].sum())
-        return Card(
-            test.judge, test.domain, "bad", f"Do not replace {who} with {test.judge}{where}.",
-            f"It is shown to be worse than {worse} of {people} by more than {epsilon}, and wins over {test.n_won}. "
-            f"{closeness}",
-            "More items would not change this: look at its labels (below), its prompt, or another judge.",
-        )  # fmt: skip
+        return f"Do not replace {who} with {test.judge}{where}."
+    if test.verdict == "people differ":
+        return f"{test.judge} is as good as some of these annotators and worse than others{where}."
+    return f"Cannot tell yet for {test.judge}{where}: {_REASONS[test.reason or 'too few items']}."
+
+
+def _evidence(test: AltTest) -> list[str]:
+    """What always stands beside the verdict: its grounds, the published outcome, trivial judges, people."""
+    s, g, rho, difference = test.settings, test.grounds, test.advantage_probability, test.mean_difference
     if not test.n_annotators:
-        return Card(
-            test.judge, test.domain, "open", f"Cannot tell yet for {test.judge}{where}.",
-            f"Nobody has the {test.settings.min_items} comparable items that the test asks for.",
-            "Have the same people label more of the same items.",
-        )  # fmt: skip
-    return Card(
-        test.judge, test.domain, "open", f"Cannot tell yet for {test.judge}{where}.",
-        f"It wins over {test.n_won} of {people} (winning rate ω = {number(test.winning_rate)}; "
-        f"{number(test.settings.threshold)} is needed) at {epsilon}: not shown to be as good, and not shown to be "
-        f"worse either. {closeness}",
-        _more_items(test) + " ".join(test.cautions),
-    )  # fmt: skip
+        return [f"Nobody has the {s.min_items} comparable items that the test asks for."]
+    closer, tie, farther = test.trivial.outcome
+    reference = "the reference" if s.fixed_reference else "the other annotators"
+    shown = {
+        "replace": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators",
+        "do not replace": f"Shown to be worse than at least {g.least_worse} of {test.n_annotators} annotators",
+        "people differ": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators "
+        f"({p_value(g.p_as_good)}), and worse than at least {g.least_worse}",
+    }.get(test.verdict, f"As good as at least {g.least} of {test.n_annotators} annotators")
+    p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
+    lines = [
+        f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
+        f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, as "
+        f"close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
+        f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to {reference} as a "
+        "random annotator, or closer; on average people are closer by "
+        f"{number(difference.estimate)} {interval(difference.low, difference.high)}.",
+        f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = {number(test.winning_rate)}, "
+        f"losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
+    ]
+    alpha = test.human_agreement
+    if not alpha.reason:
+        lines.append(f"People agree with α = {number(alpha.estimate)} {interval(alpha.low, alpha.high)}.")
+    return lines
+
+
+def _advice(test: AltTest) -> list[str]:
+    """What would change the verdict, and what a reader must know."""
+    found = []
+    if test.verdict == "do not replace":
+        found.append("More items would not change this: look at its labels (below), its prompt, or another judge.")
+    elif test.verdict == "people differ":
+        found.append("Whether it may stand in depends on for whom: see annotator by annotator.")
+    elif test.reason == "nobody has enough items":
+        found.append("Have the same people label more of the same items.")
+    elif test.reason == "people agree no more than chance":
+        found.append(
+            "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come first."
+        )
+    elif test.reason == "a trivial judge is as close":
+        found.append(
+            "Labels like these cannot tell a judge that looks from one that does not: balance them (--balance), add "
+            "items that are harder or rarer, take a smaller ε, or normalise labels by annotator."
+        )
+    elif test.reason == "too few items":
+        found.append(_more_items(test))
+    if test.passed != (test.verdict == "replace"):
+        found.append(_disagreement(test))
+    return [*found, *test.cautions]
+
+
+def _disagreement(test: AltTest) -> str:
+    """Why the published rule and the verdict differ."""
+    if not test.passed:
+        return (
+            "The published rule counts annotators whose test survives a correction for dependent tests; the verdict asks "
+            "for at least so many of them at once, with an exact test, and needs less to show it."
+        )
+    if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
+        return "The published rule lets it pass: it counts wins first, and its t-test claims more than these items show."
+    return "The published rule lets it pass: it does not ask whether a judge that never looks would do as well."
 
 
 def _more_items(test: AltTest) -> str:
@@ -65,14 +116,14 @@ def _more_items(test: AltTest) -> str:
     if needed is None:
         return (
             "Even 20 times as many items like these would probably not tell: the judge is about as good as epsilon "
-            "allows. Decide on epsilon by what an error costs, or improve the judge. "
+            "allows. Decide on epsilon by what an error costs, or improve the judge."
         )
     more = needed - test.n_items
     if more <= 0:
-        return "A repeated study of this size would tell four times in five; this one happens not to. "
+        return "A repeated study of this size would tell four times in five; this one happens not to."
     return (
         f"About {needed:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more than now) "
-        "would tell, yes or no, in four studies out of five. "
+        "would tell, yes or no, in four studies out of five, if they are like these."
     )
 
 
@@ -97,8 +148,12 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"the annotator's were each compared with {compared} by {score}.",
         f"H0 (the judge's advantage probability is at most the annotator's less ε = {number(test.epsilon, 3)}) was "
         f"tested by {' and '.join(named[k] for k in kinds) or 'no test'}, with the false discovery rate held at "
-        f"{number(s.fdr, 3)} (Benjamini & Yekutieli 2001). A judge passes where H0 is rejected for at least "
+        f"{number(s.fdr, 3)} (Benjamini & Yekutieli 2001). As published, a judge passes where H0 is rejected for at least "
         f"{number(100 * s.threshold, 0)}% of the annotators.",
+        f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
+        f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
+        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to them, "
+        "item by item, than every constant answer.",
     ]
     if test.interval_method:
         said.append(f"Uncertainty of ρ: {test.interval_method}.")

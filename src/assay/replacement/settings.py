@@ -27,6 +27,7 @@ class PlanOptions(TypedDict, total=False):
     score: ScoreName | Callable[..., float] | None
     similarity: Any
     fdr: float
+    alpha: float
     threshold: float
     min_items: int
     min_humans: int
@@ -59,7 +60,8 @@ class AltTestSettings(Settings):
     score: ScoreName | Callable[..., float] | None = option(None, "How close two labels are.", key="")
     similarity: Any = option(None, "For text: characters, words, or a table of label pairs with a number each.")
     fdr: float = option(0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True)
-    threshold: float = option(0.5, "Winning rate from which the judge passes.", above=0, high=1)
+    alpha: float = option(0.05, "Level of the verdict.", above=0, below=1)
+    threshold: float = option(0.5, "Share of annotators that the judge must be as good as.", above=0, high=1)
     min_items: int = option(30, "Annotators with fewer comparable items are left out.", low=0)
     min_humans: int = option(2, "Items with fewer human labels are left out.", low=1)
     test: Test = option("auto", "auto: Wilcoxon below 30 items.")
@@ -73,7 +75,7 @@ class AltTestSettings(Settings):
     quality: str | Mapping[str, float] | None = option(None, "Annotator column with a weight for each annotator.")
     clusters: str | None = option(None, "Item column whose items are resampled together.")
     repeats: Repeats = option("error", "What repeated answers stand for.")
-    method: Method = option("percentile", "How the interval of rho is made.")
+    method: Method = option("jackknife", "How the intervals of rho are made: jackknife is Wilson's.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,6 +18,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision
 from assay.replacement.alignment import Panel
 from assay.replacement.panel import AltTestTable, Comparisons, Rule, labels_of
+from assay.replacement.trivial import Trivial, count_against, signs
 from assay.statistics.wins import AdvantageProbability
 
 OPTIMAL = -1
@@ -40,6 +42,8 @@ class Tally:
         Wins, ties and losses by unit that is resampled; one unit where no interval is wanted.
     facts : (5,) int
         See `FACTS`.
+    over_constants : (constants, classes, 3) float
+        Items on which the judge is closer to the people than each trivial judge, as close, farther.
     """
 
     table: AltTestTable
@@ -47,6 +51,7 @@ class Tally:
     code: int
     by_unit: Floats
     facts: Ints
+    over_constants: Floats
 
     @cached_property
     def all_counts(self) -> Floats:
@@ -113,20 +118,45 @@ class Tally:
         position[self.tested] = np.arange(len(self.tested))
         used = compared.where(position[compared.panel.annotator[compared.row]] >= 0)
         annotator = position[used.panel.annotator[used.row]]
-        n = self.counts.sum(axis=2)
-        with np.errstate(divide="ignore"):
-            by_class = np.where(n > 0, 1 / n, 0.0)[annotator]
-        weight = by_class[:, 0] if used.shares is None else (by_class * used.shares).sum(axis=1)
-        weight = weight / np.bincount(annotator, weight)[annotator]
-        mean, _, _ = decision.t_parts(self.counts)
-        influence = weight * (-used.sign - mean[annotator])
-        return decision.Clustering.of(self.counts, annotator, clusters[used.panel.item[used.row]], influence)
+        return decision.clustered(
+            self.counts, annotator, clusters[used.panel.item[used.row]], used.sign, used.shares
+        )  # fmt: skip
 
     @cached_property
     def decided(self) -> decision.Decision:
         """The tests of all annotators together."""
         s = self.table.settings
         return decision.decide(self.counts, s.tolerance, s.fdr, s.test, self.clustering)
+
+    @cached_property
+    def verdict_p(self) -> tuple[Floats, Floats]:
+        """The p-values of the verdict, each way: exact, or robust where clusters or classes ask for it: (m,) each."""
+        s = self.table.settings
+        return decision.best_p(self.counts, s.tolerance, self.clustering)
+
+    @cached_property
+    def trivial(self) -> Trivial:
+        """The judge against every constant answer."""
+        counts = self.over_constants
+        p, _ = decision.best_p(counts, 0.0, self._constants_clustering())
+        labels = self.table.rule.labels
+        named = tuple(float(v) if labels is None else labels[int(v)] for v in self.table.rule.constants)
+        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p))
+
+    def _constants_clustering(self) -> decision.Clustering | None:
+        """What shared clusters take from the comparison with constants."""
+        clusters, rule = self.table.ratings.clusters, self.table.rule
+        if clusters is None:
+            return None
+        panel = self.table.panel
+        shares = rule.item_shares(panel)
+        parts = list(signs(rule.score, panel, self.judge, rule.constants))
+        item = np.concatenate([i for i, _ in parts])
+        which = np.repeat(np.arange(len(parts)), [len(i) for i, _ in parts])
+        sign = np.concatenate([s for _, s in parts])
+        return decision.clustered(
+            self.over_constants, which, clusters[item], sign, None if shares is None else shares[item]
+        )  # fmt: skip
 
     @property
     def quality(self) -> Floats:
@@ -138,7 +168,9 @@ class Tally:
         if not len(self.tested):
             return None
         statistic = AdvantageProbability(len(self.tested))
-        return estimate_sums(statistic, self.units, self.table.settings, unit=self.table.units.name)
+        return estimate_sums(
+            statistic, self.units, self.table.settings, unit=self.table.units.name, transform=statistic.transforms
+        )  # fmt: skip
 
     def exclusions(self) -> tuple[Exclusion, ...]:
         """Items and annotators that are not in the test, counted, with the reason."""
@@ -166,16 +198,21 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     found = (
         reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
     )  # fmt: skip
-    size = units.n * m * c * 3
-    by_judge = found[: len(codes) * size].reshape(len(codes), units.n, m, c, 3)
-    facts = np.rint(found[len(codes) * size :]).astype(np.int64).reshape(len(codes), len(FACTS))
-    return [Tally(table, name, code, by_judge[i], facts[i]) for i, (name, code) in enumerate(judges)]
+    k = len(table.rule.constants)
+    edges = np.cumsum([0, len(codes) * units.n * m * c * 3, len(codes) * k * c * 3, len(codes) * len(FACTS)])
+    wins, over, facts = (found[a:b] for a, b in itertools.pairwise(edges))
+    by_judge = wins.reshape(len(codes), units.n, m, c, 3)
+    over_constants = over.reshape(len(codes), k, c, 3)
+    counted = np.rint(facts).astype(np.int64).reshape(len(codes), len(FACTS))
+    return [
+        Tally(table, name, code, by_judge[i], counted[i], over_constants[i]) for i, (name, code) in enumerate(judges)
+    ]  # fmt: skip
 
 
 def _tally(
     rule: Rule, codes: tuple[int, ...], whole: Panel | None, n_units: int, n_classes: int, answers: Answers, unit: Ints
 ) -> Floats:  # fmt: skip
-    """Win counts by judge and unit, then the facts of each judge, as one flat array that can be added up."""
+    """Win counts by judge and unit, then by judge and constant, then facts, as one flat array that can be added up."""
     panel = rule.panel_of(answers) if whole is None else whole
     m = panel.n_annotators
     labelled = panel.people > 0
@@ -183,19 +220,21 @@ def _tally(
         few = labelled & (panel.people < rule.settings.min_humans)
     else:
         few = labelled & np.isnan(panel.reference)
-    counts, facts = [], []
+    counts, over, facts = [], [], []
+    shares = rule.item_shares(panel)
     for code in codes:
         judge = _optimal(rule, panel) if code == OPTIMAL else labels_of(answers, code)
         compared = rule.compare(panel, judge)
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
         counts.append(compared.counts(group, n_units * m).reshape(-1))
+        over.append(count_against(rule.score, panel, np.where(few, np.nan, judge), rule.constants, shares).ravel())
         unknown = np.isnan(judge)
         there = np.zeros(panel.n_items, dtype=bool)
         there[item] = True
         each = (few, labelled & ~few & unknown, ~labelled & ~unknown, there)
         facts.append([*(np.count_nonzero(f) for f in each), len(item)])
-    return np.concatenate([*counts, np.array(facts, dtype=float).ravel()])
+    return np.concatenate([*counts, *over, np.array(facts, dtype=float).ravel()])
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

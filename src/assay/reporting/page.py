@@ -13,6 +13,7 @@ import polars as pl
 from assay._version import __version__
 from assay.reporting import pictures as figures
 from assay.reporting import tables
+from assay.reporting.pictures import Tone
 from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ class Card:
 
     judge: str
     domain: str | None
-    tone: str
-    """``good``, ``bad`` or ``open``."""
+    tone: Tone
     headline: str
     evidence: str
     advice: str

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,11 @@ PASS = "#1a7f37"
 FAIL = "#cf222e"
 PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4b5563", "#0d9488")
 """Colours that stay apart in print and for colour-blind readers; a judge keeps its place in a report."""
+
+Tone = Literal["good", "bad", "split", "open"]
+
+TONES: Mapping[Tone, str] = {"good": PASS, "bad": FAIL, "split": "#6f42c1", "open": "#9a6700"}
+"""What a verdict is drawn in."""
 
 MOST_ROWS = 40
 """Rows of a forest plot that can still be read."""
@@ -104,6 +109,13 @@ def legend(ax: Axes, **options: Any) -> None:
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
+
+
+def tones_legend(ax: Axes, verdicts: Mapping[str, Tone]) -> None:
+    """Above the picture, which verdict each colour means."""
+    for verdict, tone in verdicts.items():
+        ax.plot([], [], marker="o", color=TONES[tone], linestyle="none", label=verdict)
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(verdicts), 3))
 
 
 def svg(draw: Callable[[], Axes], title: str) -> str:

@@ -32,3 +32,10 @@ def within(low: float | None, high: float | None, digits: int = 3) -> str:
 def said(value: float, digits: int = 2) -> str:
     """A number as a sentence says it; what could not be estimated is said in words."""
     return f"{value:.{digits}f}" if math.isfinite(value) else "not estimable"
+
+
+def p_value(value: float) -> str:
+    """``p = .012`` with the digits that matter, ``p < .001``, or that there is none."""
+    if not math.isfinite(value):
+        return "no p-value"
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

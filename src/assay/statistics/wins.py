@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -82,15 +83,21 @@ def _over_annotators(each: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class AdvantageProbability:
-    """rho and every rho_f from summed win counts (sections 3.2 and 3.4)."""
+    """rho, every rho_f, and the mean of rho_h − rho_f, from summed win counts (sections 3.2 to 3.4)."""
 
     n_annotators: int
 
+    @property
+    def transforms(self) -> tuple[Literal["share", "none"], ...]:
+        """Scale of the interval of each value: shares, and a difference of shares."""
+        return (*("share",) * (1 + self.n_annotators), "none")
+
     def value(self, sums: Floats) -> Floats:
-        """(..., annotators · classes · 3) -> (..., 1 + annotators)."""
+        """(..., annotators · classes · 3) -> (..., 1 + annotators + 1)."""
         counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
-        judge, _ = advantage(counts)
-        return np.concatenate([_over_annotators(judge)[..., None], judge], axis=-1)
+        judge, human = advantage(counts)
+        means = _over_annotators(judge)[..., None], _over_annotators(human - judge)[..., None]
+        return np.concatenate([means[0], judge, means[1]], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,11 @@ class SideBySide:
 
     n_annotators: tuple[int, ...]
     widths: tuple[int, ...]
+
+    @property
+    def transforms(self) -> tuple[Literal["share", "none"], ...]:
+        """Scale of the interval of each value."""
+        return tuple(t for m in self.n_annotators for t in AdvantageProbability(m).transforms)
 
     def value(self, sums: Floats) -> Floats:
         """(..., all counts) -> (..., all values)."""

@@ -22,12 +22,14 @@ from assay.preference.position import position_bias, position_parts
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare_judges
+from assay.replacement.decision import TONES, Verdict
 from assay.replacement.domains import AltTestBy, alt_test_by
 from assay.replacement.parts import card, methods
 from assay.replacement.pictures import epsilon_curves, size_curves
 from assay.replacement.settings import AltTestOptions, AltTestSettings
 from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Page, Part, Picture, Section, section_of
+from assay.reporting.words import number, p_value
 from assay.verdict.labels import label_shares
 
 Progress = Callable[[str, int, int], None]
@@ -392,20 +394,30 @@ allow the question. A new question joins by one row."""
 
 def _card_by(result: AltTestBy) -> Card:
     """The verdict of one judge over its domains."""
-    by_verdict: dict[str, list[str]] = {"replace": [], "cannot tell yet": [], "do not replace": []}
-    for name, test in result.tests.items():
-        by_verdict[test.verdict].append(name)
-    words = {
+    words: Mapping[Verdict, str] = {
         "replace": "may stand in for people",
+        "people differ": "as good as some, worse than others",
         "cannot tell yet": "cannot tell yet",
         "do not replace": "do not replace people",
     }
-    evidence = "; ".join(f"{words[v]}: {', '.join(names)}" for v, names in by_verdict.items() if names)
-    tone = "good" if result.passed_in == result.n_domains else "bad" if not result.passed_in else "open"
-    if not result.passed_in and by_verdict["cannot tell yet"]:
-        tone = "open"
+    found = {v: [name for name, test in result.tests.items() if test.verdict == v] for v in words}
+    evidence = []
+    for verdict, names in found.items():
+        if names:
+            each = [f"{name} ({_grounds(result.tests[name])})" for name in names]
+            evidence.append(f"{words[verdict]}: {', '.join(each)}")
+    tones = {TONES[test.verdict] for test in result.tests.values()}
+    first = "; ".join(evidence)
     return Card(
-        result.judge, None, tone,
-        f"{result.judge} passes the alt-test in {result.passed_in} out of {result.n_domains} ({result.by}).",
-        evidence[:1].upper() + evidence[1:] + ".", "",
+        result.judge, None, tones.pop() if len(tones) == 1 else "open",
+        f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
+        first[:1].upper() + first[1:] + f". As published it passes in {result.passed_in}.",
+        "" if result.correction == "within" else "P-values are corrected for the number of domains (Holm).",
     )  # fmt: skip
+
+
+def _grounds(test: AltTest) -> str:
+    """ρ, the p-value that the verdict rests on, and what is in its way."""
+    p = test.grounds.p_worse if test.verdict == "do not replace" else test.grounds.p_replace
+    reason = f", {test.reason}" if test.reason else ""
+    return f"ρ = {number(test.advantage_probability.estimate)}, {p_value(p)}{reason}"
