@@ -69,6 +69,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         verdicts = [t.verdict for t in tests]
         assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do not replace") / n_studies)
+        assert row["people_differ"] == pytest.approx(verdicts.count("people differ") / n_studies)
         assert row["cannot_tell"] == pytest.approx(verdicts.count("cannot tell yet") / n_studies)
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, product
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -27,6 +27,7 @@ from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions
+from assay.replacement.trivial import MOST
 from assay.reporting import pictures
 from assay.simulation import CATEGORIES, NOISE, Source, simulate
 from assay.statistics.wins import average_advantage
@@ -125,7 +126,7 @@ class AltTestPlan(Result):
         """One row a number of annotators, epsilon and number of items.
 
         ``estimate`` is the power, the share of studies that end in *replace*, with ``low`` and ``high``, the
-        95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace`` and
+        95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace``, ``people_differ`` and
         ``cannot_tell`` are the shares of the other verdicts; ``winning_rate`` and ``advantage_probability`` are
         the means of omega and rho over the studies in which anybody has enough items, NaN where there are none.
         """
@@ -150,8 +151,8 @@ class AltTestPlan(Result):
         lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
-            f"Decided at a winning rate of {self.alt_test.threshold:g}, Benjamini-Yekutieli at q = "
-            f"{self.alt_test.fdr:g}; score: {self.score}. Monte-Carlo error at most "
+            f"Decided at level {self.alt_test.alpha:g}: as good as {100 * self.alt_test.threshold:g}% of the annotators, "
+            f"and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at most "
             f"{1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
@@ -400,9 +401,12 @@ class _Simulated(_World):
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
         name = f"{source.scale.spec} noise {_short(noise)} vs {judged:g}"
-        return cls(
-            AltTestTable.of(template, s.alt_test), name, source, noise, judged, s.judge_bias, s.labels_per_item, most
-        )  # fmt: skip
+        table = AltTestTable.of(template, s.alt_test)
+        if source.categories is None and source.scale.bounds is not None:
+            # The template's two items say nothing about where constant answers may lie.
+            constants = np.linspace(*source.scale.bounds, MOST)
+            table = replace(table, rule=replace(table.rule, constants=constants))
+        return cls(table, name, source, noise, judged, s.judge_bias, s.labels_per_item, most)
 
     def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
         step = max(1, CELLS // (n_items * self.most))
@@ -501,10 +505,12 @@ def _outcomes(
 ) -> tuple[pl.DataFrame, list[str]]:
     """How studies by so many annotators end, a row an epsilon and number of items; and what to know of it."""
     settings = world.table.settings
-    passed, failed, winning = np.zeros((3, len(epsilons), len(sizes)))
-    rho, told, tested_share, ranked = np.zeros((4, len(sizes)))
+    told = np.zeros((len(decision.VERDICTS), len(epsilons), len(sizes)))
+    winning = np.zeros((len(epsilons), len(sizes)))
+    rho, known, tested_share, ranked = np.zeros((4, len(sizes)))
     for studies in world.studies(n_annotators, sizes[-1], n_studies, seed):
-        counts = score_studies(world.table.rule, *studies, sizes)
+        scored = score_studies(world.table.rule, *studies, sizes, constants=True)
+        counts = scored.counts
         n = counts.sum(axis=(-1, -2))
         tested = n >= max(settings.min_items, 2)
         counts = np.where(tested[..., None, None], counts, 0.0)
@@ -513,21 +519,22 @@ def _outcomes(
             ranks &= n < decision.SMALL
         weight = studies.quality[:, None, :] * tested
         weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
+        p_trivial = decision.best_p(scored.over, 0.0)[0].max(axis=-1)
         for e, epsilon in enumerate(epsilons):
-            p, reverse = _p_values(counts, epsilon, ranks)
-            omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
-            losing = (decision.by_rejects(reverse, settings.fdr) * weight).sum(axis=-1)
-            replace = (omega >= settings.threshold - 1e-12) & tested.any(axis=-1)
-            passed[e] += replace.sum(axis=0)
-            failed[e] += (~replace & (losing >= max(settings.threshold, 0.5) - 1e-12)).sum(axis=0)
-            winning[e] += omega.sum(axis=0)
+            p, _ = _p_values(counts, epsilon, ranks)
+            winning[e] += (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1).sum(axis=0)
+            p, reverse = (np.where(tested, one, np.nan) for one in decision.best_p(counts, epsilon))
+            as_good, worse, _, _ = decision.conjunctions(p, reverse, studies.quality[:, None, :], settings.threshold)
+            verdict = decision.verdicts(as_good, worse, p_trivial, settings.alpha)
+            told[:, e] += [np.count_nonzero(verdict == v, axis=0) for v in range(len(decision.VERDICTS))]
         average = average_advantage(counts)
         rho += np.nansum(average, axis=0)
-        told += np.count_nonzero(~np.isnan(average), axis=0)
+        known += np.count_nonzero(~np.isnan(average), axis=0)
         tested_share += tested.mean(axis=-1).sum(axis=0) / n_studies
         ranked += ranks.any(axis=-1).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        mean_rho, mean_omega = rho / told, winning / told
+        mean_rho, mean_omega = rho / known, winning / known
+    passed, failed, differ, open_ = told
     low, high = _wilson(passed, n_studies)
     frame = pl.DataFrame(
         {
@@ -539,7 +546,8 @@ def _outcomes(
             "high": high.ravel(),
             "n": np.full(passed.size, n_studies),
             "do_not_replace": failed.ravel() / n_studies,
-            "cannot_tell": (n_studies - passed - failed).ravel() / n_studies,
+            "people_differ": differ.ravel() / n_studies,
+            "cannot_tell": open_.ravel() / n_studies,
             "winning_rate": mean_omega.ravel(),
             "advantage_probability": np.tile(mean_rho, len(epsilons)),
         }

@@ -62,7 +62,7 @@ def test_pairing_sees_a_small_lead():
     equal = compare_judges(same, ["twin", "good"], annotators="crowd")
     assert equal.lead.estimate == 0
     assert not equal.lead_is_clear
-    assert equal.lead.reason.startswith("every resample gives the same value")
+    assert equal.lead.reason.startswith("leaving out any item gives the same value")
     # In the order of their names, when nothing else tells them apart.
     assert list(equal.tests) == ["good", "twin"]
 
@@ -218,7 +218,10 @@ def test_it_reads_like_every_result():
     summary = found.summary()
     assert summary.startswith("good has the largest advantage probability, 0.")
     assert "It is ahead of poor: difference" in summary
-    assert "judges pass the alt-test at epsilon = 0.1" in summary
+    assert "widened for having been chosen among 2" in summary
+    assert "Replace (1 of 2): good." in summary
+    assert "1 of 2 judges pass the alt-test as published, at epsilon = 0.1: good." in summary
+    assert "would be told to replace in up to 10% of studies" in summary
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
     axes.get_figure().canvas.draw()

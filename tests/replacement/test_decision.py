@@ -235,19 +235,41 @@ def test_the_winning_rate_weighs_annotators_by_quality():
 
 
 @pytest.mark.parametrize(
-    ("winning", "losing", "threshold", "verdict"),
+    ("p_as_good", "p_worse", "p_trivial", "verdict"),
     [
-        (0.5, 0.5, 0.5, "replace"),
-        (0.49, 0.5, 0.5, "do not replace"),
-        (0.49, 0.49, 0.5, "cannot tell yet"),
-        # A stricter threshold to pass is no reason to condemn the judge sooner, nor is a laxer one.
-        (0.6, 0.6, 0.75, "cannot tell yet"),
-        (0.2, 0.4, 0.3, "cannot tell yet"),
-        (math.nan, math.nan, 0.5, "cannot tell yet"),
+        (0.05, 0.9, 0.05, "replace"),
+        (0.05, 0.9, 0.06, "cannot tell yet"),
+        (0.06, 0.9, 0.01, "cannot tell yet"),
+        (0.9, 0.05, 0.9, "do not replace"),
+        (0.01, 0.01, 0.01, "people differ"),
+        (0.01, 0.01, 0.9, "people differ"),
+        (math.nan, math.nan, 0.01, "cannot tell yet"),
+        (0.01, 0.9, math.nan, "cannot tell yet"),
     ],
 )
-def test_the_verdict(winning, losing, threshold, verdict):
-    assert decision.verdict_of(winning, losing, threshold) == verdict
+def test_the_verdict(p_as_good, p_worse, p_trivial, verdict):
+    assert decision.Grounds(p_as_good, p_worse, p_trivial, 2, 2, 0.05).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("weights", "threshold", "least"),
+    [
+        ([1, 1, 1], 0.5, 2),
+        ([1, 1, 1, 1], 0.5, 2),
+        ([1, 1, 1, 1], 0.75, 3),
+        # In rounded numbers these three are less than half of the weight; they are half.
+        ([0.1, 0.1, 0.1, 0.3], 0.5, 3),
+        ([5, 1, 1], 0.25, 2),
+    ],
+)
+def test_so_many_annotators_have_half_of_the_weight_whoever_they_are(weights, threshold, least):
+    p = np.full(len(weights), 0.5)
+    _, _, found, worse = decision.conjunctions(p, p, np.array(weights, dtype=float), threshold)
+    assert found == least
+    assert worse == decision.conjunctions(p, p, np.array(weights, dtype=float), max(threshold, 0.5))[2]
+    # Annotators who are not tested have no weight and no vote.
+    more = np.append(p, np.nan)
+    assert decision.conjunctions(more, more, np.append(weights, 9.0), threshold)[2] == least
 
 
 # -- promises ---------------------------------------------------------------------------------------

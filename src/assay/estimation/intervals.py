@@ -344,7 +344,8 @@ def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tu
 
         n_eff = p (1 − p) / se² · (z / t)²,
 
-    t with one degree of freedom fewer than there are units. Where no unit moves the share, n_eff is the number of units.
+    t with one degree of freedom fewer than there are units. Where no unit moves the share, n_eff is the number of
+    units.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from assay.estimation.options import Adjustment, one_of
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 
 METHODS = typing.get_args(Adjustment)
 
@@ -42,19 +42,25 @@ def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | No
     return adjusted
 
 
-def partial_conjunction(p: Floats, least: int) -> Floats:
-    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where at least so many are.
+def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
+    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where so many are.
 
-    Benjamini & Heller (2008), equation 2.2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of
-    the others' intersection is made: min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis: it counts
-    as a p-value of 1, since nobody knows.
+    Benjamini & Heller (2008), section 2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of the
+    others' intersection is made, min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis.
+
+    Parameters
+    ----------
+    p : (..., m) float
+    least : int or (...) int
+        u, at least 1; where it is more than there are hypotheses, the answer is NaN.
     """
-    m = p.shape[-1]
-    if not 1 <= least <= m:
-        return np.full(p.shape[:-1], np.nan)
-    others = np.sort(np.where(np.isnan(p), 1.0, p), axis=-1)[..., least - 1 :]
-    k = m - least + 1
-    return np.minimum((k / np.arange(1, k + 1) * others).min(axis=-1), 1.0)
+    u = np.asarray(least)[..., None]
+    m = np.count_nonzero(~np.isnan(p), axis=-1)[..., None]
+    place = np.arange(1, p.shape[-1] + 1) - (u - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(place >= 1, (m - u + 1) / place * np.sort(p, axis=-1), np.inf)  # NaN comes last
+    found = np.fmin.reduce(each, axis=-1) if p.shape[-1] else np.full(p.shape[:-1], np.inf)
+    return np.where((u > m)[..., 0] | (u < 1)[..., 0], np.nan, np.minimum(found, 1.0))
 
 
 def _adjusted(p: Floats, method: Adjustment) -> Floats:

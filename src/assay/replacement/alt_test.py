@@ -176,7 +176,8 @@ class AltTest(Result):
         lines = [
             f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason}." if self.reason else "."),
             self._grounds(),
-            f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} ({self.n_won} of {self.n_annotators} annotators, "
+            f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
+            f"({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
             f"{said(rho.estimate)} {interval(rho.low, rho.high)} ({self.interval_method}).",
             f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
@@ -192,8 +193,8 @@ class AltTest(Result):
             return f"Nobody has {self.settings.min_items} comparable items."
         g, (closer, tie, farther) = self.grounds, self.trivial.outcome
         return (
-            f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than at "
-            f"least {g.least_worse}: {p_value(g.p_worse)}; closer than always '{short(self.trivial.label)}': "
+            f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than "
+            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than always '{short(self.trivial.label)}': "
             f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
             f"(level {g.alpha:g} each)."
         )

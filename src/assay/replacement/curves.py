@@ -18,8 +18,9 @@ from assay.replacement import decision
 from assay.replacement.alignment import DENSE_CELLS, Panel
 from assay.replacement.panel import Rule
 from assay.replacement.tally import Tally, tally
+from assay.replacement.trivial import signs
 from assay.reporting import pictures
-from assay.statistics.wins import average_advantage
+from assay.statistics.wins import average_advantage, count_wins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -270,8 +271,8 @@ def items_to_decide(test: Tally, power: float = 0.8, n_resamples: int = 400, see
     """How many items, by these same annotators, until the test would probably tell, yes or no?
 
     Studies of growing size are drawn with replacement from the items at hand; the answer is the smallest
-    size at which the share that ends in *replace* or *do not replace* reaches ``power``. It assumes that
-    further items are like these, and says None where even 20 times as many would not do.
+    size at which the share that ends in a verdict reaches ``power``. It assumes that further items are like
+    these, and says None where even 20 times as many would not do. T-tests stand in for the exact ones.
     """
     number_in("power", power, above=0, below=1)
     if not len(test.tested):
@@ -279,12 +280,17 @@ def items_to_decide(test: Tally, power: float = 0.8, n_resamples: int = 400, see
     s, units = test.table.settings, _sampled(test)
     rng = np.random.default_rng(seed)
     share = np.full(len(units), 1 / len(units))
+    against = np.array(test.trivial.outcome, dtype=float)
+    looks = against / against.sum()
     for growth in GROWTH:
         n_units = int(np.ceil(growth * len(units)))
         drawn = rng.multinomial(n_units, share, size=n_resamples)
         counts = (drawn @ units).reshape(n_resamples, len(test.tested), -1, 3)
-        wins, losses = decision.rates(counts, s.tolerance, s.fdr, test.quality, test.clustering)
-        told = decision.passes(wins, s.threshold) | decision.passes(losses, max(s.threshold, 0.5))
+        over = rng.multinomial(n_units, looks, size=n_resamples)[:, None, None, :].astype(float)
+        _, p, reverse = decision.p_values(counts, s.tolerance, test.clustering)
+        _, p_trivial, _ = decision.p_values(over, 0.0)
+        as_good, worse, _, _ = decision.conjunctions(p, reverse, test.quality, s.threshold)
+        told = decision.verdicts(as_good, worse, p_trivial[:, 0], s.alpha) != decision.VERDICTS.index("cannot tell yet")
         if told.mean() >= power:
             return int(np.ceil(growth * test.n_items))
     return None
@@ -353,14 +359,32 @@ def _study(
     items = panels.draw(size, rng)
     values = grid[items[:, :, None], panels.members[:, None, :]]
     weight = rule.quality[panels.members]
-    counts = score_studies(rule, values, test.judge[items], weight, (size,))[:, 0]
+    counts = score_studies(rule, values, test.judge[items], weight, (size,)).counts[:, 0]
     _, p, _ = decision.p_values(counts, rule.settings.tolerance)
     omega = np.asarray((decision.by_rejects(p, rule.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
     return omega, average_advantage(counts), decision.passes(omega, rule.settings.threshold).astype(float)
 
 
-def score_studies(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int]) -> Floats:
-    """Win counts of many studies, of each after its first so many items: (studies, sizes, annotators, classes, 3).
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Win counts of many studies, of each after its first so many items.
+
+    Attributes
+    ----------
+    counts : (studies, sizes, annotators, classes, 3) float
+        Of the judge against each annotator.
+    over : (studies, sizes, constants, classes, 3) float
+        Of the judge against each constant answer; no constants where they were not asked for.
+    """
+
+    counts: Floats
+    over: Floats
+
+
+def score_studies(
+    rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], constants: bool = False
+) -> Scored:
+    """The win counts of many studies at once.
 
     All studies are one table in which every item of every study is an item of its own, so the scores are
     taken once, and once for all sizes.
@@ -375,6 +399,8 @@ def score_studies(rule: Rule, values: Floats, judge: Floats, quality: Floats, si
     quality : (studies, annotators) float
     sizes : sequence of int
         Ascending, the last no more than the number of items.
+    constants : bool
+        Whether the judge is compared with constant answers, too.
     """
     n_studies, n_items, k = values.shape
     flat = values.ravel()
@@ -392,9 +418,21 @@ def score_studies(rule: Rule, values: Floats, judge: Floats, quality: Floats, si
     compared = rule.compare(panel, judge.ravel())
     n_sizes = len(sizes)
     # Items between two sizes are counted together, then added up from the smallest size to the largest.
-    step = np.searchsorted(np.asarray(sizes), item[compared.row] % n_items, side="right")
-    if step.max(initial=0) == n_sizes:
-        compared, step = compared.where(step < n_sizes), step[step < n_sizes]
-    study, member = item[compared.row] // n_items, member[compared.row]
-    counts = compared.counts((study * n_sizes + step) * k + member, n_studies * n_sizes * k)
-    return np.asarray(counts.reshape(n_studies, n_sizes, k, -1, 3).cumsum(axis=1))
+    step = np.searchsorted(np.asarray(sizes), np.arange(n_items), side="right")
+    step = np.tile(step, n_studies)
+    compared = compared.where(step[item[compared.row]] < n_sizes)
+    place = item[compared.row]
+    group = (place // n_items * n_sizes + step[place]) * k + member[compared.row]
+    counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
+    n_classes = counts.shape[3]
+    over = np.zeros((n_studies, n_sizes, 0, n_classes, 3))
+    if constants:
+        asked = np.where((step < n_sizes) & (panel.people > rule.least), judge.ravel(), np.nan)
+        shares = rule.item_shares(panel)
+        each = [
+            count_wins(sign, where // n_items * n_sizes + step[where], n_studies * n_sizes,
+                       None if shares is None else shares[where])
+            for where, sign in signs(rule.score, panel, asked, rule.constants)
+        ]  # fmt: skip
+        over = np.stack(each, axis=1).reshape(n_studies, n_sizes, len(each), n_classes, 3)
+    return Scored(counts.cumsum(axis=1), over.cumsum(axis=1))

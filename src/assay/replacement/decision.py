@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.estimation.multiplicity import adjust_p, partial_conjunction
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.replacement.settings import Test
 from assay.reporting.pictures import Tone
 from assay.statistics.exact import exact_p
@@ -239,7 +239,9 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
     if ranked.any():
         p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
         statistic[ranked] = np.nan
-    tests = tuple("exact" if f else "wilcoxon" if r else "t" for f, r in zip(flat.tolist(), ranked.tolist(), strict=True))
+    tests = tuple(
+        "exact" if f else "wilcoxon" if r else "t" for f, r in zip(flat.tolist(), ranked.tolist(), strict=True)
+    )
     return correct(statistic, p, reverse, fdr, tests)
 
 
@@ -317,27 +319,57 @@ class Grounds:
     @property
     def verdict(self) -> Verdict:
         """Replace, do not replace, people differ, or cannot tell yet."""
-        as_good, worse = self.p_as_good <= self.alpha, self.p_worse <= self.alpha
-        if worse:
-            return "people differ" if as_good else "do not replace"
-        return "replace" if self.p_replace <= self.alpha else "cannot tell yet"
+        return VERDICTS[int(verdicts(self.p_as_good, self.p_worse, self.p_trivial, self.alpha))]
+
+
+VERDICTS: tuple[Verdict, ...] = ("replace", "do not replace", "people differ", "cannot tell yet")
+
+
+def verdicts(
+    p_as_good: float | Floats, p_worse: float | Floats, p_trivial: float | Floats, alpha: float
+) -> NDArray[np.int64]:
+    """The verdict from its three p-values, as its position in `VERDICTS`; NaN shows nothing."""
+    with np.errstate(invalid="ignore"):
+        as_good, worse, looks = (np.asarray(p) <= alpha for p in (p_as_good, p_worse, p_trivial))
+    return np.where(worse, np.where(as_good, 2, 1), np.where(as_good & looks, 0, 3))
+
+
+def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) -> tuple[Floats, Floats, Ints, Ints]:
+    """The partial conjunctions over annotators: "as good as at least half", "worse than at least half" (Simes' form).
+
+    Parameters
+    ----------
+    p, reverse : (..., annotators) float
+        NaN for annotators who are not tested.
+    quality : (..., annotators) float
+        Their weights.
+    threshold : float
+        The share of annotators asked for; half at least where it is to be shown that the judge is worse.
+
+    Returns
+    -------
+    p_as_good, p_worse : (...) float
+    least, least_worse : (...) int
+        How many annotators have that share of the weight, whichever they are.
+    """
+    weight = np.where(np.isnan(p), 0.0, quality)
+    held = np.cumsum(np.sort(weight, axis=-1), axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        held = held / held[..., -1:]
+    # Annotators who are not tested stand first and hold nothing.
+    none = np.count_nonzero(weight == 0, axis=-1)
+    least, least_worse = (
+        np.count_nonzero(held < share - TOLERANCE, axis=-1) + 1 - none for share in (threshold, max(threshold, 0.5))
+    )
+    return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 
 def grounds(p: Floats, reverse: Floats, p_trivial: float, quality: Floats, threshold: float, alpha: float) -> Grounds:
-    """The partial conjunctions over annotators: "as good as at least half", "worse than at least half" (Simes' form)."""
-    m = len(p)
-    if m == 0:
+    """What the verdict on one judge rests on."""
+    if not len(p):
         return Grounds(math.nan, math.nan, p_trivial, 0, 0, alpha)
-    least, worse = _people(quality, threshold), _people(quality, max(threshold, 0.5))
-    return Grounds(
-        float(partial_conjunction(p, least)), float(partial_conjunction(reverse, worse)), p_trivial, least, worse, alpha
-    )  # fmt: skip
-
-
-def _people(quality: Floats, share: float) -> int:
-    """The number of annotators, whichever they are, that have at least this share of the weight."""
-    held = np.cumsum(np.sort(quality)) / quality.sum()
-    return int(np.searchsorted(held, share - TOLERANCE)) + 1
+    as_good, worse, least, least_worse = conjunctions(p, reverse, quality, threshold)
+    return Grounds(float(as_good), float(worse), p_trivial, int(least), int(least_worse), alpha)
 
 
 def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:

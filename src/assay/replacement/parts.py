@@ -8,8 +8,8 @@ from assay._version import __version__
 from assay.errors import counted
 from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest
-from assay.reporting.page import Card
 from assay.replacement.decision import TONES
+from assay.reporting.page import Card
 from assay.reporting.words import interval, number, p_value
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
@@ -107,7 +107,9 @@ def _disagreement(test: AltTest) -> str:
             "for at least so many of them at once, with an exact test, and needs less to show it."
         )
     if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
-        return "The published rule lets it pass: it counts wins first, and its t-test claims more than these items show."
+        return (
+            "The published rule lets it pass: it counts wins first, and its t-test claims more than these items show."
+        )
     return "The published rule lets it pass: it does not ask whether a judge that never looks would do as well."
 
 
