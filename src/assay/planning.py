@@ -151,8 +151,8 @@ class AltTestPlan(Result):
         lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
-            f"Decided at level {self.alt_test.alpha:g}: as good as {100 * self.alt_test.threshold:g}% of the annotators, "
-            f"and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at most "
+            f"Decided at level {self.alt_test.alpha:g}: as good as {100 * self.alt_test.threshold:g}% of the "
+            f"annotators, and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at most "
             f"{1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):

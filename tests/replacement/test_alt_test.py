@@ -452,7 +452,7 @@ def test_one_seed_gives_one_result_and_clusters_widen_it():
     frame = labels.labels.join(labels.annotators, on="annotator")
     grouped = Annotations.from_frame(frame, items=items, scale=Ordinal(1, 5))
     test = alt_test(grouped, "good", epsilon=0.1, clusters="document")
-    assert test.interval_method == "95% percentile bootstrap interval, 2,000 resamples of 4 clusters, seed 0"
+    assert test.interval_method == "95% Wilson interval, effective sample size by the jackknife over 4 clusters"
     assert test.advantage_probability.estimate == a.estimate
 
 
@@ -534,7 +534,8 @@ def test_all_differences_equal_with_and_without_epsilon():
         table(columns(ann="ab" * 15, bob="ab" * 15, cat="ab" * 15), columns(judge="ab" * 15)), "judge", epsilon=0.1
     )
     assert (few.passed, few.verdict) == (False, "replace")
-    assert few.grounds.p_as_good == pytest.approx(0.9**30)
+    # Thirty ties are likeliest by chance where nobody ever wins or loses, but for a hair.
+    assert 0.9**30 <= few.grounds.p_as_good < 0.9**30 + 1e-4
 
 
 def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
@@ -550,7 +551,7 @@ def test_a_judge_that_is_always_closer():
     labels = table(columns(ann="b" * 12), columns(judge="a" * 12), scale=Nominal(["a", "b"]))
     test = alt_test(labels, "judge", gold=gold, min_items=10)
     assert test.annotators["p"].to_list() == pytest.approx([0.5**12])
-    # Twelve right answers that are all the same: as published it outperforms ann, but so would anybody who never looked.
+    # Twelve right answers that are all the same: as published it outperforms ann, but so would one who never looked.
     assert test.passed
     assert (test.verdict, test.reason) == ("cannot tell yet", "a trivial judge is as close")
 

@@ -219,8 +219,10 @@ def test_it_reads_like_every_result():
     assert summary.startswith("good has the largest advantage probability, 0.")
     assert "It is ahead of poor: difference" in summary
     assert "widened for having been chosen among 2" in summary
-    assert "Replace (1 of 2): good." in summary
-    assert "1 of 2 judges pass the alt-test as published, at epsilon = 0.1: good." in summary
+    assert "judges pass the alt-test as published, at epsilon = 0.1" in summary
+    for name, test in found.tests.items():
+        named = next(line for line in summary.splitlines() if line.lower().startswith(test.verdict))
+        assert name in named
     assert "would be told to replace in up to 10% of studies" in summary
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]

@@ -179,7 +179,8 @@ class AltTest(Result):
             f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
             f"({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
-            f"{said(rho.estimate)} {interval(rho.low, rho.high)} ({self.interval_method}).",
+            f"{said(rho.estimate)} {interval(rho.low, rho.high)}"
+            + (f" ({self.interval_method})." if math.isfinite(rho.low) else "."),
             f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
             f"q = {self.settings.fdr:g}; {counted(self.n_items, 'item')}, {counted(self.n_labels, 'human label')}.",
         ]

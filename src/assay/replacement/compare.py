@@ -122,8 +122,8 @@ class JudgeComparison(Result):
         if k > 1:
             lines.append(
                 f"Each verdict has a level of {first.settings.alpha:g} of its own: among {k} judges of which none is "
-                f"as good, one or more would be told to replace in up to {100 * min(1, k * first.settings.alpha):.0f}% of "
-                "studies."
+                f"as good, one or more would be told to replace in up to {100 * min(1, k * first.settings.alpha):.0f}% "
+                "of studies."
             )
         if self.ceiling is not None and not self.ceiling.passed:
             lines.append(

@@ -25,9 +25,8 @@ _REASONS = {
 
 def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
-    return Card(
-        test.judge, test.domain, TONES[test.verdict], _headline(test), " ".join(_evidence(test)), " ".join(_advice(test))
-    )  # fmt: skip
+    evidence, advice = " ".join(_evidence(test)), " ".join(_advice(test))
+    return Card(test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice)
 
 
 def _headline(test: AltTest) -> str:
@@ -60,13 +59,13 @@ def _evidence(test: AltTest) -> list[str]:
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     lines = [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
-        f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, as "
-        f"close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
+        f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, "
+        f"as close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
         f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to {reference} as a "
         "random annotator, or closer; on average people are closer by "
         f"{number(difference.estimate)} {interval(difference.low, difference.high)}.",
-        f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = {number(test.winning_rate)}, "
-        f"losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
+        f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
+        f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
     ]
     alpha = test.human_agreement
     if not alpha.reason:
@@ -85,7 +84,8 @@ def _advice(test: AltTest) -> list[str]:
         found.append("Have the same people label more of the same items.")
     elif test.reason == "people agree no more than chance":
         found.append(
-            "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come first."
+            "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come "
+            "first."
         )
     elif test.reason == "a trivial judge is as close":
         found.append(
@@ -103,8 +103,8 @@ def _disagreement(test: AltTest) -> str:
     """Why the published rule and the verdict differ."""
     if not test.passed:
         return (
-            "The published rule counts annotators whose test survives a correction for dependent tests; the verdict asks "
-            "for at least so many of them at once, with an exact test, and needs less to show it."
+            "The published rule counts annotators whose test survives a correction for dependent tests; the verdict "
+            "asks for at least so many of them at once, with an exact test, and needs less to show it."
         )
     if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
         return (
@@ -150,12 +150,12 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"the annotator's were each compared with {compared} by {score}.",
         f"H0 (the judge's advantage probability is at most the annotator's less ε = {number(test.epsilon, 3)}) was "
         f"tested by {' and '.join(named[k] for k in kinds) or 'no test'}, with the false discovery rate held at "
-        f"{number(s.fdr, 3)} (Benjamini & Yekutieli 2001). As published, a judge passes where H0 is rejected for at least "
-        f"{number(100 * s.threshold, 0)}% of the annotators.",
+        f"{number(s.fdr, 3)} (Benjamini & Yekutieli 2001). As published, a judge passes where H0 is rejected for "
+        f"at least {number(100 * s.threshold, 0)}% of the annotators.",
         f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
         f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
-        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to them, "
-        "item by item, than every constant answer.",
+        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to "
+        "them, item by item, than every constant answer.",
     ]
     if test.interval_method:
         said.append(f"Uncertainty of ρ: {test.interval_method}.")

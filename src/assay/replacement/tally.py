@@ -140,7 +140,8 @@ class Tally:
         counts = self.over_constants
         p, _ = decision.best_p(counts, 0.0, self._constants_clustering())
         labels = self.table.rule.labels
-        named = tuple(float(v) if labels is None else labels[int(v)] for v in self.table.rule.constants)
+        constants = self.table.rule.constants.tolist()
+        named = tuple(labels[int(v)] if labels is not None else int(v) if v == int(v) else v for v in constants)
         return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p))
 
     def _constants_clustering(self) -> decision.Clustering | None:

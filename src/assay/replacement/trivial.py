@@ -1,12 +1,12 @@
 """Answers that need no look at the item: a judge must be closer to people than any of them.
 
-A judge that always gives the same label can pass the alternative annotator test where labels are skewed, and where people
-agree no better than chance anything can. So the judge is compared with every constant answer, on the same items, pair by
-pair: is it more often closer to the people of an item, or the constant?
+A judge that always gives the same label can pass the alternative annotator test where labels are skewed, and where
+people agree no better than chance anything can. So the judge is compared with every constant answer, on the same items,
+pair by pair: is it more often closer to the people of an item, or the constant?
 
-A judge that draws its labels, from people's or from any others, needs no comparison of its own. Its draw does not depend
-on the item, so it is a mixture of constants: how often it is closer, less how often it is farther, is an average of what
-its constants reach, and the best of them reaches as much.
+A judge that draws its labels, from people's or from any others, needs no comparison of its own. Its draw does not
+depend on the item, so it is a mixture of constants: how often it is closer, less how often it is farther, is an average
+of what its constants reach, and the best of them reaches as much.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.replacement.alignment import Accuracy, NegRMSE, Panel, Score
 from assay.statistics.wins import LOSS, WIN, count_wins
 
 MOST = 25
-"""Constants that are tried: every label where there are no more, else the commonest or, of numbers, evenly spaced ones."""
+"""Constants that are tried: every label where there are no more, else the commonest; of numbers, evenly spaced ones."""
 
 FEW = 3
 """Constants that are tried where each comparison calls a similarity or a function: the commonest labels."""
@@ -123,7 +123,7 @@ class Trivial:
 
     @property
     def p_best(self) -> float:
-        """Of H0: some constant is as close as the judge. Each is tested at the full level (an intersection-union test)."""
+        """Of H0: some constant is as close as the judge; an intersection-union test, so each has the full level."""
         return float(self.p.max())
 
     @property

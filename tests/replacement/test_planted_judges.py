@@ -1,0 +1,148 @@
+"""What useless thing could earn "replace"? Judges whose worth is known, among people whose worth is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.data.annotations import Annotations
+from assay.data.scales import Nominal, Ordinal
+from assay.replacement.alt_test import AltTest, alt_test
+
+SEEDS = 60
+KINDS = ("a", "b", "c", "d")
+PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def noisy(rng: np.random.Generator, truth: np.ndarray, noise: float) -> np.ndarray:
+    """The truth or, with a probability, a draw from the prior."""
+    return np.where(rng.random(len(truth)) < noise, rng.choice(4, len(truth), p=PRIOR), truth)
+
+
+def table_of(people: np.ndarray, judges: dict[str, np.ndarray], scale) -> Annotations:
+    """People's labels, (items, people), and judges', as a table."""
+    n, m = people.shape
+    columns = {**{f"h{j}": people[:, j] for j in range(m)}, **judges}
+    frame = pl.DataFrame(
+        {
+            "item": np.tile([f"i{i:04}" for i in range(n)], len(columns)),
+            "annotator": np.repeat(list(columns), n),
+            "label": np.concatenate(list(columns.values())),
+        }
+    )
+    if scale.kind == "nominal":
+        frame = frame.with_columns(pl.Series(KINDS).gather(frame["label"]).alias("label"))
+    return Annotations.from_frame(frame, judges=list(judges), scale=scale)
+
+
+def categories(seed: int, n: int = 300, m: int = 5, noise: float = 0.25) -> Annotations:
+    """People who err alike, and judges of every worth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(4, n, p=PRIOR)
+    people = np.stack([noisy(rng, truth, noise) for _ in range(m)], axis=1)
+    votes = (people[:, :, None] == np.arange(4)).sum(axis=1)
+    judges = {
+        "as good": noisy(rng, truth, noise),
+        "better": noisy(rng, truth, 0.05),
+        "worse": noisy(rng, truth, 0.8),
+        "constant": np.zeros(n, dtype=int),
+        "random": rng.choice(4, n, p=PRIOR),
+        "copier": votes.argmax(axis=1),
+    }
+    return table_of(people, judges, Nominal(KINDS))
+
+
+def ratings(seed: int, n: int = 300, m: int = 4, spread: float = 0.6, noise: float = 0.45) -> Annotations:
+    """Ratings 1-5 of mostly good items."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(3.9, spread, n)
+    rate = lambda spread: np.clip(np.rint(truth + spread * rng.standard_normal(n)), 1, 5).astype(int)  # noqa: E731
+    people = np.stack([rate(noise) for _ in range(m)], axis=1)
+    judges = {"as good": rate(noise), "always 4": np.full(n, 4), "random": rng.choice(people.ravel(), n)}
+    return table_of(people, judges, Ordinal(1, 5))
+
+
+def verdicts(make, judge: str, **options) -> list[AltTest]:
+    return [alt_test(make(seed), judge, method="none", **options) for seed in range(SEEDS)]
+
+
+@pytest.mark.parametrize(
+    ("judge", "right"),
+    [("as good", "replace"), ("better", "replace"), ("copier", "replace"), ("worse", "do not replace")],
+)
+def test_where_labels_can_tell_they_tell_rightly(judge, right):
+    found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=0.15))
+    assert found[right] >= 0.95 * SEEDS, found
+
+
+@pytest.mark.parametrize(
+    ("judge", "epsilon"), [("worse", 0.1), ("worse", 0.2), ("constant", 0.2), ("constant", 0.4), ("random", 0.4)]
+)
+def test_a_useless_judge_is_not_told_to_replace(judge, epsilon):
+    found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=epsilon))
+    assert found["replace"] <= 0.05 * SEEDS, found
+
+
+def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
+    found = verdicts(ratings, "always 4", annotators="expert")
+    assert sum(test.passed for test in found) >= 0.9 * SEEDS
+    assert {test.verdict for test in found} == {"cannot tell yet"}
+    assert {test.reason for test in found} == {"a trivial judge is as close"}
+    varied = partial(ratings, spread=0.8, noise=0.4)
+    good = Counter(test.verdict for test in verdicts(varied, "as good", annotators="expert"))
+    assert good["replace"] >= 0.95 * SEEDS, good
+    drawn = Counter(test.verdict for test in verdicts(ratings, "random", annotators="expert"))
+    assert drawn["replace"] <= 0.05 * SEEDS, drawn
+
+
+def test_rare_labels_that_the_judge_never_gives():
+    def make(seed: int) -> Annotations:
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(200) < 0.05).astype(int)
+        people = np.stack([truth ^ (rng.random(200) < 0.02) for _ in range(3)], axis=1)
+        return table_of(people, {"always ok": np.zeros(200, dtype=int)}, Nominal(KINDS[:2]))
+
+    found = verdicts(make, "always ok", annotators="crowd")
+    assert sum(test.passed for test in found) >= 0.9 * SEEDS
+    assert {(test.verdict, test.reason) for test in found} == {("cannot tell yet", "a trivial judge is as close")}
+
+
+@pytest.mark.parametrize("m", [3, 6])
+def test_where_people_answer_at_random_no_judge_can_be_tested(m):
+    def make(seed: int) -> Annotations:
+        rng = np.random.default_rng(seed)
+        return table_of(rng.integers(0, 4, (100, m)), {"coin": rng.integers(0, 4, 100)}, Nominal(KINDS))
+
+    found = verdicts(make, "coin", annotators="expert")
+    # As published, a coin may replace people who toss coins.
+    assert sum(test.passed for test in found) >= 0.6 * SEEDS
+    told = Counter((test.verdict, test.reason) for test in found)
+    assert told["cannot tell yet", "people agree no more than chance"] >= 0.9 * SEEDS, told
+    assert not any(test.verdict == "replace" for test in found)
+
+
+def test_wrong_for_one_class_shows_when_classes_count_the_same():
+    def make(seed: int) -> Annotations:
+        rng = np.random.default_rng(seed)
+        truth = rng.choice(4, 500, p=PRIOR)
+        people = np.stack([noisy(rng, truth, 0.1) for _ in range(3)], axis=1)
+        blind = np.where(truth == 3, 0, noisy(rng, truth, 0.1))
+        return table_of(people, {"blind": blind}, Nominal(KINDS))
+
+    plain = Counter(test.verdict for test in verdicts(make, "blind", epsilon=0.15))
+    equal = Counter(test.verdict for test in verdicts(make, "blind", epsilon=0.15, balance=True))
+    assert plain["replace"] >= 0.9 * SEEDS, plain  # on the average item it is as good
+    assert equal["replace"] <= 0.05 * SEEDS, equal
+
+
+def test_people_who_differ():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(4, 400, p=PRIOR)
+    people = np.stack([noisy(rng, truth, noise) for noise in (0.02, 0.02, 0.9, 0.9)], axis=1)
+    test = alt_test(table_of(people, {"judge": noisy(rng, truth, 0.6)}, Nominal(KINDS)), "judge", epsilon=0.1)
+    assert test.verdict == "people differ"
+    assert test.reason is None
