@@ -185,10 +185,9 @@ def test_who_is_not_tested_is_said():
 
 
 def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
-    assert assay.plan_alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"].to_list() == [
-        0,
-        1,
-    ]
+    few, enough = assay.plan_alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"]
+    assert few == 0
+    assert enough > 0.5
 
 
 def test_signed_rank_tests_are_said():

@@ -61,7 +61,7 @@ def outline(page: str) -> Outline:
 def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
     assert found.cards[0].headline == "careful may replace a skilled annotator."
-    assert found.cards[1].headline == "Cannot tell yet for middling."
+    assert found.cards[1].headline == "Cannot tell yet for middling: too few items."
     assert re.search(
         r"About [\d,]+ items labelled by these 4 annotators \([\d,]+ more than now\)", found.cards[1].advice
     )
@@ -112,7 +112,9 @@ def test_criteria_are_reported_one_by_one() -> None:
     found = report(labels, annotators="skilled")
     assert found.comparison is None
     assert set(found.by) == {"judge"}
-    assert "passes the alt-test in" in found.cards[0].headline
+    assert found.cards[0].headline == "judge may stand in for people in 2 out of 2 (criterion)."
+    assert "As published it passes in" in found.cards[0].evidence
+    assert "corrected for the number of domains" in found.cards[0].advice
     assert found.table.columns[:2] == ["judge", "criterion"]
     assert "By criterion" in found.html()
 
