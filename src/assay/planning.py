@@ -26,7 +26,7 @@ from assay.estimation.statistic import Floats
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions
+from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions, Test
 from assay.reporting import pictures
 from assay.simulation import CATEGORIES, NOISE, Source, simulate
 from assay.statistics.wins import average_advantage
@@ -508,13 +508,13 @@ def _outcomes(
         n = counts.sum(axis=(-1, -2))
         tested = n >= max(settings.min_items, 2)
         counts = np.where(tested[..., None, None], counts, 0.0)
-        ranks = tested & (settings.test != "t") & (counts.shape[-2] == 1)
+        ranks = tested & (settings.test in ("auto", "wilcoxon")) & (counts.shape[-2] == 1)
         if settings.test == "auto":
             ranks &= n < decision.SMALL
         weight = studies.quality[:, None, :] * tested
         weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
         for e, epsilon in enumerate(epsilons):
-            p, reverse = _p_values(counts, epsilon, ranks)
+            p, reverse = _p_values(counts, epsilon, settings.test, ranks)
             omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
             losing = (decision.by_rejects(reverse, settings.fdr) * weight).sum(axis=-1)
             replace = (omega >= settings.threshold - 1e-12) & tested.any(axis=-1)
@@ -547,9 +547,9 @@ def _outcomes(
     return frame, _notes(settings, sizes, n_annotators, tested_share, ranked)
 
 
-def _p_values(counts: Floats, epsilon: float, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _p_values(counts: Floats, epsilon: float, test: Test, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """One-sided p-values as `decision.decide` has them, for studies at once: (..., annotators) each."""
-    _, p, reverse = decision.p_values(counts, epsilon)
+    _, p, reverse = decision.one_sided(counts, epsilon, test)
     if ranks.any():
         _, error, _ = decision.t_parts(counts)
         use = ranks & (error > 1e-12)
@@ -580,7 +580,7 @@ def _notes(
         shown = listing([size for size, some in zip(sizes, ranked, strict=True) if some])
         notes.append(
             f"with {shown} items there are signed-rank tests (fewer than 30 items of an annotator), which reject far "
-            "too often and hardly see epsilon; with test='t' the error rate is as claimed (docs/type-one-error.md)"
+            "too often and hardly see epsilon; with test='exact' the error rate is as claimed (docs/type-one-error.md)"
         )
     return notes
 
