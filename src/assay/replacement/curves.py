@@ -137,7 +137,7 @@ def smallest_epsilon(test: Tally) -> float:
 
 def _winning(test: Tally, epsilons: Floats) -> Floats:
     """The winning rate at each epsilon: (values,)."""
-    _, p, _ = decision.one_sided(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
+    p = decision.winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
     for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
         p[:, j] = decision.wilcoxon_p(test.counts[j, 0], epsilons)[0]
     return np.asarray(decision.by_rejects(p, test.table.settings.fdr) @ (test.quality / test.quality.sum()))
@@ -355,7 +355,7 @@ def _study(
     values = grid[items[:, :, None], panels.members[:, None, :]]
     weight = rule.quality[panels.members]
     counts = score_studies(rule, values, test.judge[items], weight, (size,))[:, 0]
-    _, p, _ = decision.one_sided(counts, rule.settings.tolerance, rule.settings.test)
+    p = decision.winning_p(counts, rule.settings.tolerance, rule.settings.test)
     omega = np.asarray((decision.by_rejects(p, rule.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
     return omega, average_advantage(counts), (omega >= rule.settings.threshold).astype(float)
 

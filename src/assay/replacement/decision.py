@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.statistic import Floats
 from assay.replacement.settings import Test
-from assay.statistics.exact import EXACT, exact_p, score
+from assay.statistics.exact import EXACT, exact_below, exact_p, score
 from assay.statistics.wins import LOSS, WIN
 
 Verdict = Literal["replace", "do not replace", "cannot tell yet"]
@@ -148,6 +148,13 @@ def one_sided(
     whole = counts[..., 0, :]
     statistic, _ = score(whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), np.asarray(epsilon, dtype=float))
     return statistic, *exact_p(whole, epsilon)
+
+
+def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: Clustering | None = None) -> Floats:
+    """The first p of `one_sided`, by which the judge wins; an exact one of the reverse is spared."""
+    if test != "exact":
+        return p_values(counts, epsilon, clustering)[1]
+    return exact_below(counts[..., 0, :], epsilon)
 
 
 def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:

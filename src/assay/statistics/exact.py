@@ -54,8 +54,8 @@ HALO = 3
 MARGIN = 1e-4
 """What is added to a peak between rows, as a share of it: more than the polynomials miss."""
 
-CELLS = 1 << 18
-"""Probabilities held at a time."""
+CELLS = 1 << 15
+"""Probabilities held at a time: few enough for the processor's cache."""
 
 
 def exact_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
@@ -73,11 +73,29 @@ def exact_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
     p, reverse : (...) float
         Of H0: E[d] >= epsilon, small where wins prevail; and of H0: E[d] <= epsilon. NaN where there is no difference.
     """
+    return exact_below(counts, epsilon), exact_below(counts[..., ::-1], -np.asarray(epsilon, dtype=float))
+
+
+def exact_below(counts: Floats, epsilon: float | Floats) -> Floats:
+    """The p-value of H0: E[d] >= epsilon alone, as `exact_p` has it."""
+    from scipy.special import ndtr
+
     whole = np.rint(counts).astype(np.int64)
-    wins, losses, n = whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1)
     bounds, which = np.unique(np.asarray(epsilon, dtype=float), return_inverse=True)
-    wins, losses, n, which = np.broadcast_arrays(wins, losses, n, which.reshape(np.shape(epsilon)))
-    return _p(wins, losses, n, bounds, which), _p(losses, wins, n, -bounds, which)
+    wins, losses, n, which = np.broadcast_arrays(
+        whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), which.reshape(np.shape(epsilon))
+    )
+    p = np.full(n.shape, np.nan)
+    large, small = n > EXACT, (n > 0) & (n <= EXACT)
+    if large.any():
+        p[large] = ndtr(score(wins[large], losses[large], n[large], bounds[which[large]])[0])
+    place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
+    found = np.empty(len(place))
+    for one in np.unique(tables):
+        mine = tables == one
+        found[mine] = table(int(one // len(bounds)), float(bounds[one % len(bounds)]))[place[mine]]
+    p[small] = found
+    return p
 
 
 def score(
@@ -102,23 +120,6 @@ def score(
         above = losses - wins - n * epsilon
         z = above / np.sqrt(n * np.maximum(psi - epsilon**2, 0.0))
     return np.where(np.abs(above) < 1e-9, 0.0, z), psi
-
-
-def _p(wins: Ints, losses: Ints, n: Ints, bounds: Floats, which: Ints) -> Floats:
-    """One-sided p-values of outcomes, from the tables of their sizes and bounds."""
-    from scipy.special import ndtr
-
-    p = np.full(n.shape, np.nan)
-    large, small = n > EXACT, (n > 0) & (n <= EXACT)
-    if large.any():
-        p[large] = ndtr(score(wins[large], losses[large], n[large], bounds[which[large]])[0])
-    place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
-    found = np.empty(len(place))
-    for one in np.unique(tables):
-        mine = tables == one
-        found[mine] = table(int(one // len(bounds)), float(bounds[one % len(bounds)]))[place[mine]]
-    p[small] = found
-    return p
 
 
 def _place(wins: Ints, losses: Ints) -> Ints:
@@ -240,18 +241,19 @@ class _Outcomes:
     def largest(self, order: Floats, first: Ints | None = None, last: Ints | None = None) -> Floats:
         """The largest probability of outcomes up to each one in the order, over the discordances first to last."""
         used, end = _sorted(order, self.z <= LARGE)
-        terms, rows = self.terms[:, used], self.steps + 1
-        low = np.zeros(len(used), dtype=np.int64) if first is None else first[used]
-        high = np.full(len(used), rows - 1) if last is None else last[used]
-        found = np.zeros(len(used))
-        step = max(8, CELLS // len(used))
-        for start in range(0, rows, step):
-            stop = min(start + step, rows)
-            sums = np.cumsum(_probabilities(self.epsilon, self.tried[start : stop + 2 * HALO], terms), axis=1)
-            asked = np.flatnonzero((low < stop) & (high >= start))
-            peaks, row = _peaks(sums[:, end[asked]]), np.arange(start, stop)[:, None]
-            peaks[(row < low[asked]) | (row > high[asked])] = 0.0
-            found[asked] = np.maximum(found[asked], peaks.max(axis=0))
+        found, so_far = np.zeros(len(used)), np.zeros((len(self.tried), 1))
+        row, size = np.arange(self.steps + 1)[:, None], max(1, CELLS // len(self.tried))
+        start = 0
+        while start < len(used):
+            stop = int(end[min(start + size, len(used)) - 1]) + 1
+            part = used[start:stop]
+            sums = _probabilities(self.epsilon, self.tried, self.terms[:, part])
+            sums[:, :1] += so_far
+            np.cumsum(sums, axis=1, out=sums)
+            so_far = sums[:, -1:].copy()
+            allowed = None if first is None or last is None else (row >= first[part]) & (row <= last[part])
+            found[start:stop] = _highest(sums[:, end[start:stop] - start], allowed)
+            start = stop
         p = np.ones(len(order))
         p[used] = found
         return p
@@ -273,15 +275,20 @@ def _probabilities(epsilon: float, psi: Floats, terms: Floats) -> Floats:
     return np.asarray(np.exp(np.maximum(logs, -700.0, out=logs), out=logs))
 
 
-def _peaks(sums: Floats) -> Floats:
-    """All rows but the halo; a row above both its neighbours has the peak between them."""
-    below, inner, above = sums[HALO - 1 : -HALO - 1], sums[HALO:-HALO].copy(), sums[HALO + 1 : len(sums) - HALO + 1]
-    bend = 2 * inner - below - above
-    row, column = np.nonzero((inner >= below) & (inner >= above) & (bend > 1e-9 * inner))
-    vertex = (above - below)[row, column] / (2 * bend[row, column])
+def _highest(sums: Floats, allowed: NDArray[np.bool_] | None) -> Floats:
+    """The highest that each column reaches in the rows allowed, or beside one of them: (columns,)."""
+    below, inner, above = sums[HALO - 1 : -HALO - 1], sums[HALO:-HALO], sums[HALO + 1 : len(sums) - HALO + 1]
+    rows = inner if allowed is None else inner * allowed
+    highest = np.asarray(rows.max(axis=0))
+    # A peak between rows is above the nearest of them by less than a hundredth of itself.
+    row, column = np.divmod(
+        np.flatnonzero((rows > 0.98 * highest) & (inner > below) & (inner >= above)), sums.shape[1]
+    )  # fmt: skip
+    low, middle, high = below[row, column], inner[row, column], above[row, column]
+    vertex = (high - low) / (2 * ((middle - low) + (middle - high)))
     top = _between(sums, HALO + row + vertex, column) * np.where(np.abs(vertex) < 1e-6, 1.0, 1 + MARGIN)
-    inner[row, column] = np.maximum(inner[row, column], top)
-    return inner
+    np.maximum.at(highest, column, top)
+    return highest
 
 
 def _between(sums: Floats, row: Floats, column: Ints) -> Floats:
