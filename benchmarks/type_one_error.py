@@ -33,18 +33,40 @@ def outcomes(ties: float, difference: float) -> np.ndarray:
     return np.array([(1 - ties - difference) / 2, ties, (1 - ties + difference) / 2]).clip(0)
 
 
-def exact_level(n: int, ties: float, epsilon: float, test: str) -> float:
-    """P(p <= .05) of one annotator's test at the boundary: the sum over all counts of n items."""
+def all_counts(n: int) -> np.ndarray:
+    """Wins, ties and losses of n items, every outcome."""
     win, tie = np.indices((n + 1, n + 1)).reshape(2, -1)
-    counts = np.stack([win, tie, n - win - tie], axis=1)[win + tie <= n].astype(float)
-    log = gammaln(n + 1) - gammaln(counts + 1).sum(axis=1) + xlogy(counts, outcomes(ties, epsilon)).sum(axis=1)
-    probability = np.exp(log)
-    one = counts[:, None, None, :]
-    p = decision.p_values(one, epsilon)[1][:, 0]
+    return np.stack([win, tie, n - win - tie], axis=1)[win + tie <= n].astype(float)
+
+
+def rejecting(counts: np.ndarray, epsilon: float, test: str, reverse: bool = False) -> np.ndarray:
+    """The counts for which one annotator's test has p <= .05."""
+    one, side = counts[:, None, None, :], 1 + reverse
+    p = decision.one_sided(one, epsilon, "exact" if test == "exact" else "t")[side][:, 0]
     if test == "wilcoxon":
         error = decision.t_parts(one)[1][:, 0]
-        p = np.where(error > 1e-12, decision.wilcoxon_p(counts, epsilon)[0], p)
-    return float(probability[p <= LEVEL].sum())
+        p = np.where(error > 1e-12, decision.wilcoxon_p(counts, epsilon)[int(reverse)], p)
+    return counts[p <= LEVEL]
+
+
+def probability(counts: np.ndarray, ties: float, difference: float) -> float:
+    """Of any of these counts."""
+    if not len(counts):
+        return 0.0
+    log = gammaln(counts[0].sum() + 1) - gammaln(counts + 1).sum(axis=1)
+    return float(np.exp(log + xlogy(counts, outcomes(ties, difference)).sum(axis=1)).sum())
+
+
+def exact_level(n: int, ties: float, epsilon: float, test: str) -> float:
+    """P(p <= .05) of one annotator's test at the boundary: the sum over all counts of n items."""
+    return probability(rejecting(all_counts(n), epsilon, test), ties, epsilon)
+
+
+def worst_level(n: int, epsilon: float, test: str, reverse: bool = False) -> float:
+    """The largest P(p <= .05) at the boundary, over 400 shares of ties, closest to each other at the ends."""
+    counts = rejecting(all_counts(n), epsilon, test, reverse)
+    shares = (1 - epsilon) * (1 - np.cos(np.linspace(0, np.pi, 400))) / 2
+    return max(probability(counts, ties, epsilon) for ties in shares)
 
 
 def balanced_level(
@@ -157,6 +179,35 @@ def show(title: str, head: Iterable[object], rows: Iterable[Iterable[object]]) -
         print("| " + " | ".join(row) + " |", flush=True)
 
 
+def exact_tables() -> None:
+    """The exact test beside the others: the worst of all shares of ties, and the power."""
+    many = (10, 15, 20, 29, 30, 50, 100, 200)
+    rows = []
+    for epsilon in (0.1, 0.15, 0.2):
+        for test in ("wilcoxon", "t", "exact"):
+            levels = [worst_level(n, epsilon, test) if test != "wilcoxon" or n < 30 else "—" for n in many]
+            rows.append([f"{epsilon:g}", {"wilcoxon": "Wilcoxon"}.get(test, test), *levels])
+    show("One test, the worst of all shares of ties", ["ε", "test", *(f"n = {n}" for n in many)], rows)
+    show(
+        "The reverse: the judge is taken for worse", ["ε", "test", *(f"n = {n}" for n in many)],
+        [
+            [f"{epsilon:g}", test, *(worst_level(n, epsilon, test, reverse=True) for n in many)]
+            for epsilon in (0.1, 0.15, 0.2)
+            for test in ("t", "exact")
+        ],
+    )  # fmt: skip
+    some = (15, 30, 50, 100)
+    rows = []
+    for epsilon, ties in itertools.product((0.1, 0.2), (0.3, 0.5, 0.7)):
+        found = [
+            [probability(rejecting(all_counts(n), epsilon, test), ties, epsilon - 0.25) for n in some]
+            for test in ("t", "exact")
+        ]
+        rows.append([f"{epsilon:g}", f"{ties:g}", *found[0], *found[1]])
+    head = ["ε", "ties", *(f"{test}, n = {n}" for test in ("t", "exact") for n in some)]
+    show("Power where E[d] = ε − .25", head, rows)
+
+
 def main() -> None:
     grid = [(e, t) for e in (0.1, 0.15, 0.2) for t in (0.0, 0.3, 0.5, 0.7, 1 - e)]
     sizes = (30, 50, 100, 200)
@@ -164,6 +215,7 @@ def main() -> None:
         "One t-test, from 30 items up", ["ε", "ties", *(f"n = {n}" for n in sizes)],
         ([f"{e:g}", f"{t:g}", *(exact_level(n, t, e, "t") for n in sizes)] for e, t in grid),
     )  # fmt: skip
+    exact_tables()
     small = (10, 20, 29)
     show(
         "One test below 30 items: Wilcoxon's signed-rank test and the t-test",
@@ -213,7 +265,7 @@ def main() -> None:
     for epsilon in (0.1, 0.15, 0.2):
         noise = boundary_noise(epsilon, 0.3, 3, np.array(PRIOR), 0.0, "accuracy")
         found = []
-        for test in ("auto", "t"):
+        for test in ("published", "t"):
             plan = assay.plan_alt_test(
                 small, epsilon=epsilon, annotator_noise=0.3, judge_noise=noise, prior=PRIOR, min_items=2, test=test,
                 n_studies=N_SIMULATED, seed=SEED,

@@ -39,6 +39,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
         ({"labels_per_item": 3}, {"min_items": 12}),
         ({"scale": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
         ({"labels_per_item": 3}, {"min_items": 2, "min_humans": 3, "test": "wilcoxon", "threshold": 0.8}),
+        ({"labels_per_item": 3}, {"min_items": 2, "test": "exact"}),
         ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2}),
     ],
 )

@@ -26,7 +26,7 @@ from assay.estimation.statistic import Floats
 from assay.replacement import decision
 from assay.replacement.curves import draw_panels, score_studies
 from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions
+from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions, Test
 from assay.replacement.trivial import MOST
 from assay.reporting import pictures
 from assay.simulation import CATEGORIES, NOISE, Source, simulate
@@ -152,8 +152,8 @@ class AltTestPlan(Result):
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Decided at level {self.alt_test.alpha:g}: as good as {100 * self.alt_test.threshold:g}% of the "
-            f"annotators, and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at most "
-            f"{1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
+            f"annotators, and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at "
+            f"most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
             wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")
@@ -514,14 +514,14 @@ def _outcomes(
         n = counts.sum(axis=(-1, -2))
         tested = n >= max(settings.min_items, 2)
         counts = np.where(tested[..., None, None], counts, 0.0)
-        ranks = tested & (settings.test != "t") & (counts.shape[-2] == 1)
-        if settings.test == "auto":
+        ranks = tested & (settings.test in ("published", "wilcoxon")) & (counts.shape[-2] == 1)
+        if settings.test == "published":
             ranks &= n < decision.SMALL
         weight = studies.quality[:, None, :] * tested
         weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
         p_trivial = decision.best_p(scored.over, 0.0)[0].max(axis=-1)
         for e, epsilon in enumerate(epsilons):
-            p, _ = _p_values(counts, epsilon, ranks)
+            p, _ = _p_values(counts, epsilon, settings.test, ranks)
             winning[e] += (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1).sum(axis=0)
             p, reverse = (np.where(tested, one, np.nan) for one in decision.best_p(counts, epsilon))
             as_good, worse, _, _ = decision.conjunctions(p, reverse, studies.quality[:, None, :], settings.threshold)
@@ -555,9 +555,9 @@ def _outcomes(
     return frame, _notes(settings, sizes, n_annotators, tested_share, ranked)
 
 
-def _p_values(counts: Floats, epsilon: float, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _p_values(counts: Floats, epsilon: float, test: Test, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """One-sided p-values as `decision.decide` has them, for studies at once: (..., annotators) each."""
-    _, p, reverse = decision.p_values(counts, epsilon)
+    _, p, reverse = decision.one_sided(counts, epsilon, test)
     if ranks.any():
         _, error, _ = decision.t_parts(counts)
         use = ranks & (error > 1e-12)
@@ -588,7 +588,7 @@ def _notes(
         shown = listing([size for size, some in zip(sizes, ranked, strict=True) if some])
         notes.append(
             f"with {shown} items there are signed-rank tests (fewer than 30 items of an annotator), which reject far "
-            "too often and hardly see epsilon; with test='t' the error rate is as claimed (docs/type-one-error.md)"
+            "too often and hardly see epsilon; with test='exact' the error rate is as claimed (docs/type-one-error.md)"
         )
     return notes
 

@@ -24,6 +24,7 @@ from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import EPSILON, AltTestSettings
+from assay.statistics.exact import exact_p
 
 # -- published numbers ------------------------------------------------------------------------------
 
@@ -598,6 +599,27 @@ def test_wilcoxon_below_thirty_items_and_said_so():
     assert set(alt_test(labels, "good", epsilon=0.2, min_items=10, test="t").annotators["test"]) <= {"t", "exact"}
 
 
+def test_exact_tests_of_any_number_of_items_and_said_so():
+    labels = random_study(10, n_items=24, missing=0)
+    test = alt_test(labels, "good", epsilon=0.2, min_items=10, test="exact")
+    assert set(test.annotators["test"]) == {"exact score"}
+    assert "exact unconditional tests (Tango's score)" in test.summary()
+    assert "test:exact" in test.signature
+    assert not test.cautions
+    outcomes = test.annotators.select("n_judge_better", "n_tie", "n_human_better").to_numpy().astype(float)
+    np.testing.assert_array_equal(test.annotators["p"], exact_p(outcomes, 0.2)[0])
+    assert alt_test(labels, "good", epsilon=0.2, test="exact").n_annotators == 0
+    many = alt_test(random_study(11, n_items=320, missing=0), "good", epsilon=0.2, test="exact")
+    assert "Tango's score tests (more than 300 items" in many.summary()
+
+
+def test_weights_of_annotators_go_with_exact_tests():
+    labels = random_study(10, n_items=40)
+    quality = dict(zip(labels.humans, (1.0, 2.0, 3.0, 4.0), strict=False))
+    test = alt_test(labels, "good", epsilon=0.2, min_items=10, test="exact", quality=quality)
+    assert set(test.annotators["test"]) == {"exact score"}
+
+
 def test_preferences_are_compared_by_accuracy():
     humans = {
         n: {i: {"a": -1, "b": 1, "t": 0}[v] for i, v in own.items()}
@@ -665,7 +687,9 @@ STUDY = random_study(1)
         ({"epsilon": 0.1, "normalise": "rank", "score": "accuracy"}, DesignError, "normalised labels are rarely equal"),
         ({"epsilon": 0.1, "balance": True, "ties": "best"}, DesignError, "ties must be random, lowest"),
         ({"epsilon": 0.1, "method": "bayes"}, DesignError, "method must be percentile"),
-        ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be auto, t or wilcoxon; got 'wilcox'"),
+        ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be auto, t, wilcoxon or exact; got 'wilcox'"),
+        ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "it goes with neither balance=... nor"),
+        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave test=... out"),
     ],
 )
 def test_what_is_refused_and_how(options, kind, words):

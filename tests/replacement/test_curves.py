@@ -32,7 +32,8 @@ def plain(labels, judge="good"):
 
 @settings(max_examples=25)
 @given(
-    st.integers(0, 10**6), st.sampled_from([{}, {"balance": True}, {"min_items": 10, "test": "wilcoxon"}, {"fdr": 0.3}])
+    st.integers(0, 10**6),
+    st.sampled_from([{}, {"balance": True}, {"min_items": 10, "test": "wilcoxon"}, {"fdr": 0.3}, {"test": "exact"}]),
 )
 def test_omega_at_each_epsilon_is_that_of_a_test_made_there(seed, options):
     labels = random_study(seed, n_items=40)
@@ -60,6 +61,19 @@ def test_omega_never_falls_and_the_smallest_epsilon_is_where_the_judge_first_pas
 
     assert passes(smallest)
     assert smallest == 0 or not passes(max(smallest - 2e-8, 0))
+
+
+def test_the_smallest_epsilon_of_exact_tests():
+    labels = random_study(3, n_items=40)
+    test = alt_test(labels, "good", epsilon=0.1, min_items=20, method="none", test="exact")
+
+    def passes(epsilon):
+        return alt_test(labels, "good", epsilon=epsilon, min_items=20, method="none", test="exact").passed
+
+    assert 0 < test.smallest_epsilon < 1
+    assert passes(test.smallest_epsilon)
+    assert not passes(test.smallest_epsilon - 1e-5)
+    assert test.epsilon_curve().smallest == test.smallest_epsilon
 
 
 def test_at_the_largest_epsilon_everybody_is_beaten_unless_the_judge_always_loses():

@@ -14,6 +14,7 @@ from scipy import stats
 from assay.estimation.multiplicity import adjust_p
 from assay.replacement import decision
 from assay.statistics import wins
+from assay.statistics.exact import exact_p, score
 
 
 def outcomes(wins, ties, losses):
@@ -188,16 +189,32 @@ def test_a_larger_epsilon_never_raises_wilcoxons_p(counts, a, b):
 
 def test_the_test_follows_the_number_of_items():
     counts = counts_of((10, 10, 9), (10, 10, 10), (0, 40, 0), (1, 0, 0))
-    assert decision.decide(counts, 0.1, 0.05, "auto").tests == ("wilcoxon", "t", "exact", "wilcoxon")
+    assert decision.decide(counts, 0.1, 0.05, "published").tests == ("wilcoxon", "t", "exact", "wilcoxon")
     assert decision.decide(counts, 0.1, 0.05, "t").tests[:3] == ("t", "t", "exact")
     assert decision.decide(counts, 0.1, 0.05, "wilcoxon").tests[:3] == ("wilcoxon", "wilcoxon", "exact")
 
 
 def test_a_wilcoxon_test_reports_its_own_p_and_no_t_statistic():
-    found = decision.decide(counts_of((12, 5, 3)), 0.1, 0.05, "auto")
+    found = decision.decide(counts_of((12, 5, 3)), 0.1, 0.05, "published")
     p, reverse = decision.wilcoxon_p(np.array([12.0, 5.0, 3.0]), 0.1)
     assert (found.p[0], found.p_reverse[0]) == (p, reverse)
     assert math.isnan(found.statistic[0])
+
+
+def test_exact_tests_of_all_annotators_and_their_names():
+    counts = counts_of((12, 5, 3), (0, 40, 0), (90, 150, 70), (0, 0, 0))
+    found = decision.decide(counts, 0.1, 0.05, "exact")
+    assert found.tests == ("exact score", "exact score", "score", "exact score")
+    p, reverse = exact_p(counts[:, 0], 0.1)
+    np.testing.assert_array_equal(found.p, p)
+    np.testing.assert_array_equal(found.p_reverse, reverse)
+    np.testing.assert_array_equal(decision.winning_p(counts, 0.1, "exact"), p)
+    assert found.statistic[0] == pytest.approx(score(np.array(12.0), np.array(3.0), 20, 0.1)[0])
+    # All ties: no less than the bound of equal differences, as some outcomes with wins and losses are as strong.
+    assert 0.9**40 < found.p[1] < 1.1 * 0.9**40
+    # Without an item there is no p.
+    assert math.isnan(found.p[3])
+    assert not found.rejected[3]
 
 
 p_lists = st.lists(st.one_of(st.floats(0, 1), st.floats(0, 0.02)), min_size=1, max_size=9)
@@ -217,13 +234,14 @@ def test_rejections_leave_out_what_is_undefined():
     np.testing.assert_array_equal(decision.by_rejects(p, 0.05), [[1, 0, 0], [0, 0, 0], [0, 0, 0]])
 
 
-def test_rates_are_decisions_many_at_a_time():
+@pytest.mark.parametrize("test", ["t", "exact"])
+def test_rates_are_decisions_many_at_a_time(test):
     rng = np.random.default_rng(2)
     counts = rng.multinomial(50, [0.4, 0.35, 0.25], size=(20, 5))[:, :, None, :].astype(float)
     quality = np.array([1, 2, 1, 3, 1.0])
-    wins, losses = decision.rates(counts, 0.1, 0.05, quality)
+    wins, losses = decision.rates(counts, 0.1, 0.05, quality, test=test)
     for b in range(20):
-        found = decision.decide(counts[b], 0.1, 0.05, "t")
+        found = decision.decide(counts[b], 0.1, 0.05, test)
         assert wins[b] == pytest.approx(decision.winning_rate(found.rejected, quality))
         assert losses[b] == pytest.approx(decision.winning_rate(found.rejected_reverse, quality))
     assert 0 < wins.mean() < 1

@@ -188,7 +188,7 @@ def test_pairings_by_hand():
     wanted = []
     for pair in itertools.permutations(["b1", "b2", "b3"], 2):
         combined = np.array([[counts[a] + counts[b]] for a, b in zip(("a1", "a2"), pair, strict=True)])
-        decided = decision.decide(combined, 0.2, 0.05, "auto")
+        decided = decision.decide(combined, 0.2, 0.05, "published")
         wanted.append((decided.rejected.mean(), float(wins.average_advantage(combined))))
     assert found.pairings.height == 6
     np.testing.assert_allclose(sorted(found.pairings.select("estimate", "rho").rows()), sorted(wanted))

@@ -24,7 +24,7 @@ def test_counts_give_the_published_figures(name, judge):
     study, wanted = KEPT[name], KEPT[name]["judges"][judge]
     counts = np.array(wanted["wins_ties_losses"], dtype=float)[:, None, :]
     assert (counts.sum(axis=(1, 2)) >= decision.SMALL).all()
-    found = decision.decide(counts, study["epsilon"], study["fdr"], "auto")
+    found = decision.decide(counts, study["epsilon"], study["fdr"], "published")
     omega = decision.winning_rate(found.rejected, np.ones(len(counts)))
     rho = float(wins.average_advantage(counts))
     assert omega == pytest.approx(wanted["winning_rate"], abs=1e-9)

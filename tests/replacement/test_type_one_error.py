@@ -31,7 +31,7 @@ def level(n: int, ties: float, epsilon: float, test: str = "t", reverse: bool = 
     """P(p <= .05) at the boundary, summed over all counts of n items; p as `decision.decide` takes it."""
     counts = np.array([(w, t, n - w - t) for w in range(n + 1) for t in range(n + 1 - w)], dtype=float)
     one = counts[:, None, None, :]
-    p = decision.p_values(one, epsilon)[2 if reverse else 1][:, 0]
+    p = decision.one_sided(one, epsilon, "exact" if test == "exact" else "t")[2 if reverse else 1][:, 0]
     if test == "wilcoxon":
         flat = decision.t_parts(one)[1][:, 0] <= 1e-12
         p = np.where(flat, p, decision.wilcoxon_p(counts, epsilon)[1 if reverse else 0])
@@ -57,6 +57,14 @@ def test_the_t_test_rejects_too_often_where_the_judge_never_wins(epsilon):
     assert 0.1 < few < 0.2
     assert LEVEL < many < 0.1
     assert level(100, 1 - epsilon, epsilon, reverse=True) < LEVEL
+
+
+@pytest.mark.parametrize("n", [10, 20, 29, 30, 50])
+@pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
+def test_the_exact_test_keeps_its_level_where_the_others_do_not(n, epsilon):
+    for ties in (0.0, 0.3, 0.5, 0.7, 1 - epsilon):
+        assert level(n, ties, epsilon, "exact") <= LEVEL
+        assert level(n, ties, epsilon, "exact", reverse=True) <= LEVEL
 
 
 @pytest.mark.parametrize("n", [10, 20, 29])

@@ -115,14 +115,21 @@ class Settings:
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
         """Settings from keyword options; an unknown one is refused with its nearest."""
         key = (cls, *((name, type(value), value) for name, value in options.items()))
-        if all(kind in _SIMPLE for _, kind, _ in key[1:]) and (made := _MADE.get(key)) is not None:
-            return made  # type: ignore[return-value]
+        simple = all(type(value) in _SIMPLE for value in options.values())
+        if simple and key in _MADE:
+            return _MADE[key]  # type: ignore[return-value]
         known = [f.name for f in dataclasses.fields(cls)]
         where = "the options" if question is None else f"the options of {question}"
         for name in options:
             if name not in known:
                 raise DesignError(unknown("option", name, known, where))
-        return _kept(key, cls(**options))
+        made = cls(**options)
+        if simple:
+            # Nothing can change simple values later, so a thousand tests check theirs once.
+            if len(_MADE) >= 256:
+                _MADE.clear()
+            _MADE[key] = made
+        return made
 
     def __post_init__(self) -> None:
         for name, hint, limits, default in _fields(type(self)):
@@ -209,16 +216,7 @@ def number_in(
 
 _SIMPLE = (str, int, float, bool, type(None))
 _MADE: dict[tuple[Any, ...], Settings] = {}
-"""Settings that were checked before, by class and options, so that a thousand tests check theirs once."""
-
-
-def _kept(key: tuple[Any, ...], made: T) -> T:
-    """The settings, kept where every option is a simple value, which nothing can change later."""
-    if all(kind in _SIMPLE for _, kind, _ in key[1:]):
-        if len(_MADE) >= 256:
-            _MADE.clear()
-        _MADE[key] = made  # type: ignore[assignment]
-    return made
+"""Settings that were checked before, by class and options."""
 
 
 _KNOWN: dict[type, tuple[tuple[str, Any, Limits, Any], ...]] = {}

@@ -123,7 +123,8 @@ class Panel:
     def item_sums(self) -> tuple[Floats, Floats]:
         """For each item, the weight W and the weighted sum T of what is compared with: (items,) each."""
         item, value, weight = self.compared
-        return np.bincount(item, weight, self.n_items), np.bincount(item, weight * value, self.n_items)
+        weights, sums = (np.asarray(np.bincount(item, w, self.n_items), float) for w in (weight, weight * value))
+        return weights, sums
 
     @cached_property
     def agreement(self) -> Floats:

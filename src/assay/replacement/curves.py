@@ -123,13 +123,14 @@ def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None) -> Epsi
 
 def smallest_epsilon(test: Tally) -> float:
     """The smallest epsilon at which the judge passes; NaN where it does not pass at 1."""
-    threshold = test.table.settings.threshold
-    smallest = np.nan
+    s = test.table.settings
+    threshold, smallest = s.threshold, np.nan
     low, high = 0.0, 1.0
     if len(test.tested) and decision.passes(_winning(test, np.array([1.0]))[0], threshold):
-        # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes.
-        for _ in range(3):
-            steps = np.linspace(low, high, 1001)
+        # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes; an exact
+        # test costs more, and is not looked for beyond the sixth digit.
+        for n_steps in (20, *[2] * 16) if s.test == "exact" else (1000,) * 3:
+            steps = np.linspace(low, high, n_steps + 1)
             first = int(np.argmax(decision.passes(_winning(test, steps), threshold)))
             smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
     return float(smallest)
@@ -137,7 +138,7 @@ def smallest_epsilon(test: Tally) -> float:
 
 def _winning(test: Tally, epsilons: Floats) -> Floats:
     """The winning rate at each epsilon: (values,)."""
-    _, p, _ = decision.p_values(test.counts[None], epsilons[:, None], test.clustering)
+    p = decision.winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
     for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
         p[:, j] = decision.wilcoxon_p(test.counts[j, 0], epsilons)[0]
     return np.asarray(decision.by_rejects(p, test.table.settings.fdr) @ (test.quality / test.quality.sum()))
@@ -360,7 +361,7 @@ def _study(
     values = grid[items[:, :, None], panels.members[:, None, :]]
     weight = rule.quality[panels.members]
     counts = score_studies(rule, values, test.judge[items], weight, (size,)).counts[:, 0]
-    _, p, _ = decision.p_values(counts, rule.settings.tolerance)
+    p = decision.winning_p(counts, rule.settings.tolerance, rule.settings.test)
     omega = np.asarray((decision.by_rejects(p, rule.settings.fdr) * weight).sum(axis=1) / weight.sum(axis=1))
     return omega, average_advantage(counts), decision.passes(omega, rule.settings.threshold).astype(float)
 

@@ -21,7 +21,7 @@ from assay.estimation.multiplicity import adjust_p, partial_conjunction
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.settings import Test
 from assay.reporting.pictures import Tone
-from assay.statistics.exact import exact_p
+from assay.statistics.exact import EXACT, exact_below, exact_p, score
 from assay.statistics.wins import LOSS, WIN
 
 Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
@@ -183,6 +183,24 @@ def is_flat(error: Floats) -> NDArray[np.bool_]:
     return np.asarray(error <= 1e-12)
 
 
+def one_sided(
+    counts: Floats, epsilon: float | Floats, test: Test, clustering: Clustering | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Statistic and p-values as `p_values` has them, by t-tests, or by exact ones where they are asked for."""
+    if test != "exact":
+        return p_values(counts, epsilon, clustering)
+    whole = counts[..., 0, :]
+    statistic, _ = score(whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), np.asarray(epsilon, dtype=float))
+    return statistic, *exact_p(whole, epsilon)
+
+
+def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: Clustering | None = None) -> Floats:
+    """The first p of `one_sided`, by which the judge wins; an exact one of the reverse is spared."""
+    if test != "exact":
+        return p_values(counts, epsilon, clustering)[1]
+    return exact_below(counts[..., 0, :], epsilon)
+
+
 def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
     """The two one-sided p-values of the signed-rank test of d − epsilon: counts (..., 3), (...) each.
 
@@ -229,13 +247,16 @@ class Decision:
 
 def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None) -> Decision:
     """Test every annotator at one epsilon and correct across them (Benjamini-Yekutieli, C.5)."""
-    parts = t_parts(counts)
     n = counts.sum(axis=(-1, -2))
+    if test == "exact":
+        names = tuple("exact score" if k <= EXACT else "score" for k in n.tolist())
+        return correct(*one_sided(counts, epsilon, test), fdr, names)
+    parts = t_parts(counts)
     statistic, p, reverse = _p_values(parts, n, epsilon, clustering)
     flat = is_flat(parts[1]) & ~np.isnan(p)
     ranked = np.zeros(len(p), dtype=bool)
     if counts.shape[-2] == 1 and clustering is None:
-        ranked = ~flat & ((test == "wilcoxon") | ((test == "auto") & (n < SMALL)))
+        ranked = ~flat & ((test == "wilcoxon") | ((test == "published") & (n < SMALL)))
     if ranked.any():
         p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
         statistic[ranked] = np.nan
@@ -265,10 +286,15 @@ def passes(winning: float | Floats, threshold: float) -> Any:
 
 
 def rates(
-    counts: Floats, epsilon: float | Floats, fdr: float, quality: Floats, clustering: Clustering | None = None
+    counts: Floats,
+    epsilon: float | Floats,
+    fdr: float,
+    quality: Floats,
+    clustering: Clustering | None = None,
+    test: Test = "t",
 ) -> tuple[Floats, Floats]:
-    """omega and its reverse by t-tests, over leading axes: (..., annotators, classes, 3) -> (...,) each."""
-    _, p, reverse = p_values(counts, epsilon, clustering)
+    """omega and its reverse, by t-tests or exact ones: (..., annotators, classes, 3) -> (...,) each."""
+    _, p, reverse = one_sided(counts, epsilon, test, clustering)
     weight = quality / quality.sum()
     return by_rejects(p, fdr) @ weight, by_rejects(reverse, fdr) @ weight
 

@@ -138,6 +138,8 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         "t": "one-sided paired t-tests",
         "wilcoxon": "one-sided Wilcoxon signed-rank tests (annotators with fewer than 30 items)",
         "exact": "an exact bound (annotators whose differences are all equal)",
+        "exact score": "one-sided exact unconditional tests of wins, ties and losses, ordered by Tango's (1998) score",
+        "score": "one-sided score tests of wins, ties and losses (Tango 1998; annotators with more than 300 items)",
     }
     score = {
         "accuracy": "exact agreement (accuracy)",

@@ -13,7 +13,7 @@ from assay.estimation.options import LEAST_RESAMPLES, Intervals, Method, Setting
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
 Ties = Literal["random", "lowest", "highest", "share"]
-Test = Literal["auto", "t", "wilcoxon"]
+Test = Literal["published", "t", "wilcoxon", "exact"]
 Correction = Literal["across", "within"]
 ScoreName = Literal["accuracy", "neg_rmse", "similarity"]
 
@@ -64,7 +64,7 @@ class AltTestSettings(Settings):
     threshold: float = option(0.5, "Share of annotators that the judge must be as good as.", above=0, high=1)
     min_items: int = option(30, "Annotators with fewer comparable items are left out.", low=0)
     min_humans: int = option(2, "Items with fewer human labels are left out.", low=1)
-    test: Test = option("auto", "auto: Wilcoxon below 30 items.")
+    test: Test = option("published", "What omega is made of; published: t, Wilcoxon below 30 items.")
     normalise: Normalise | None = option(None, "Put each annotator on a scale of its own.")
     balance: bool = option(False, "Weigh items so that every label counts the same.")
     ties: Ties = option("random", "Label of a tied majority under --balance.")
@@ -90,6 +90,11 @@ class AltTestSettings(Settings):
             raise DesignError(
                 "the alt-test has no default for epsilon, what the judge's low cost is worth: say who the annotators "
                 "are with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=..."
+            )
+        if self.test == "exact" and (self.balance or self.clusters is not None):
+            raise DesignError(
+                "test='exact' takes items as independent and of equal weight, so it goes with neither balance=... nor "
+                "clusters=...; they have t-tests of their own: leave test=... out"
             )
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(

@@ -90,7 +90,8 @@ class AdvantageProbability:
     @property
     def transforms(self) -> tuple[Literal["share", "none"], ...]:
         """Scale of the interval of each value: shares, and a difference of shares."""
-        return (*("share",) * (1 + self.n_annotators), "none")
+        share: tuple[Literal["share", "none"], ...] = ("share",)
+        return share * (1 + self.n_annotators) + ("none",)
 
     def value(self, sums: Floats) -> Floats:
         """(..., annotators · classes · 3) -> (..., 1 + annotators + 1)."""

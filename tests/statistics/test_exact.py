@@ -1,0 +1,255 @@
+"""The exact test of differences that are −1, 0 or 1: by hand, against slow roads, published values, and its promise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import multinomial, norm
+
+from assay.replacement import decision
+from assay.statistics import exact
+from assay.statistics.exact import ESTIMATED, EXACT, GAMMA, exact_p, score
+
+EPSILONS = (0.0, 0.1, 0.15, 0.2)
+"""And their mirror images, which the reverse hypothesis has."""
+
+
+def every(n: int) -> np.ndarray:
+    """Wins, ties and losses of every outcome of n differences: (outcomes, 3)."""
+    return np.array([(w, n - w - l, l) for w in range(n + 1) for l in range(n + 1 - w)], dtype=float)  # noqa: E741
+
+
+def chances(psi: float, epsilon: float) -> np.ndarray:
+    """P(win), P(tie), P(loss) with a mean difference of epsilon and so many differences that are not 0."""
+    return np.array([(psi - epsilon) / 2, 1 - psi, (psi + epsilon) / 2]).clip(0)
+
+
+def probabilities(counts: np.ndarray, psi: np.ndarray, epsilon: float) -> np.ndarray:
+    """Of each outcome, at each discordance: (values, outcomes)."""
+    n = int(counts[0].sum())
+    return np.array([multinomial.pmf(counts, n, chances(value, epsilon)) for value in psi])
+
+
+def discordances(epsilon: float, n_values: int) -> np.ndarray:
+    """From |epsilon| to 1, closer to each other at the ends."""
+    least = abs(epsilon)
+    return least + (1 - least) * (1 - np.cos(np.linspace(0, np.pi, n_values))) / 2
+
+
+some_counts = st.tuples(*[st.integers(0, 40)] * 3).filter(lambda c: sum(c) >= 1)
+some_epsilons = st.sampled_from([-0.5, -0.2, -0.1, 0.0, 0.05, 0.1, 0.15, 0.2, 0.5])
+
+
+# -- the score --------------------------------------------------------------------------------------
+
+
+@given(some_counts, some_epsilons)
+def test_the_score_has_the_likeliest_discordance_of_a_slow_search(counts, epsilon):
+    w, t, l = counts  # noqa: E741
+    z, psi = score(np.array(w), np.array(l), w + t + l, epsilon)
+
+    def loss(value):
+        return -float(xlogy((w, t, l), chances(value, epsilon)).sum())
+
+    best = minimize_scalar(loss, bounds=(abs(epsilon), 1), method="bounded", options={"xatol": 1e-10})
+    least = min(best.fun, loss(abs(epsilon)), loss(1.0))
+    assert loss(float(psi)) == pytest.approx(least, rel=1e-9, abs=1e-9)
+    variance = (w + t + l) * (float(psi) - epsilon**2)
+    if variance > 1e-12:
+        assert z == pytest.approx((l - w - (w + t + l) * epsilon) / math.sqrt(variance), abs=1e-9)
+
+
+def test_without_epsilon_the_score_is_that_of_mcnemar():
+    z, psi = score(np.array([9, 0]), np.array([3, 0]), 20, 0.0)
+    assert psi.tolist() == [12 / 20, 0]
+    assert z.tolist() == [pytest.approx(-6 / math.sqrt(12)), 0]
+
+
+# Complete response before and after a therapy (Cavo et al. 2012): 161 patients, 6 and 16 of them discordant.
+# The R package contingencytables 3 (Fagerland, Lydersen & Laake 2017, chapter 8) gives, in its own tests,
+# "Tango asymptotic score CI: estimate = -0.0621 (95% CI -0.1240 to -0.0054)",
+# "The McNemar exact unconditional test: P = 0.034053" (both sides, Berger and Boos' gamma 1e-4) and, for a tenth of
+# the patients (14, 0 and 1 of them discordant), "P = 0.542071".
+def test_tangos_interval_of_published_data():
+    def off(delta, z):
+        return float(score(np.array(16), np.array(6), 161, delta)[0]) - z
+
+    ends = [brentq(off, -0.9, 0.9, args=(z,)) for z in (norm.ppf(0.975), norm.ppf(0.025))]
+    assert [round(end, 4) for end in ends] == [-0.1240, -0.0054]
+
+
+def test_the_p_value_of_published_data():
+    # Without epsilon both sides are alike. The confidence set has another gamma here, and is rounded outward.
+    p, _ = exact_p(np.array([16.0, 139, 6]), 0.0)
+    assert 2 * (p - GAMMA) + 1e-4 == pytest.approx(0.034053, abs=1e-5)
+    outcomes = exact._Outcomes(14, 0.0)
+    by_score = outcomes.largest(outcomes.z)[exact._place(np.array(1), np.array(0))]
+    assert 2 * by_score + 1e-4 == pytest.approx(0.542071, rel=3e-4)
+
+
+# -- by hand ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "epsilon", "p", "reverse"),
+    [
+        # One item. A win under E[d] = ε has P(−1) = (ψ − ε)/2, at most (1 − ε)/2; a win or a tie 1 − (ψ + ε)/2, at
+        # most 1 − ε where ψ = ε.
+        ((1, 0, 0), 0.2, 0.4, 1),
+        ((0, 1, 0), 0.2, 0.8, 1),
+        ((0, 0, 1), 0.2, 1, 0.6),
+        ((1, 0, 0), 0.0, 0.5, 1),
+        # n wins, n losses: no other outcome is as strong, or none is weaker.
+        ((5, 0, 0), 0.2, 0.4**5, 1),
+        ((0, 0, 5), 0.2, 1, 0.6**5),
+        ((0, 0, 0), 0.2, math.nan, math.nan),
+    ],
+)
+def test_p_values_by_hand(counts, epsilon, p, reverse):
+    found = exact_p(np.array(counts, dtype=float), epsilon)
+    assert found[0] == pytest.approx(p, rel=1e-9, nan_ok=True)
+    assert found[1] == pytest.approx(reverse, rel=1e-9, nan_ok=True)
+
+
+def test_two_items_by_hand():
+    # ε = 0, one win and one tie. As strong: two wins, or one win and one tie. P = a² + 2 a (1 − 2a) = 2a − 3a² with
+    # a = ψ/2, the largest at a = 1/3: 1/3.
+    p, _ = exact_p(np.array([1.0, 1, 0]), 0.0)
+    assert p == pytest.approx(1 / 3, rel=2e-4)
+    assert p >= 1 / 3 * (1 - 1e-12)
+
+
+def test_at_the_ends_of_epsilon():
+    counts = np.array([[0.0, 7, 0], [0, 0, 7], [7, 0, 0]])
+    p, reverse = exact_p(counts, 1.0)
+    np.testing.assert_allclose(p, [0, 1, 0], atol=1e-200)
+    np.testing.assert_allclose(reverse, [1, 1, 1])
+
+
+# -- laws -------------------------------------------------------------------------------------------
+
+
+@given(some_counts, some_epsilons)
+def test_swapping_judge_and_annotator_swaps_the_directions(counts, epsilon):
+    p, reverse = exact_p(np.array(counts, dtype=float), epsilon)
+    assert exact_p(np.array(counts[::-1], dtype=float), -epsilon) == (reverse, p)
+
+
+@pytest.mark.parametrize("n", [1, 4, 17, ESTIMATED, ESTIMATED + 1, 90])
+@pytest.mark.parametrize("epsilon", [0.0, 0.15, -0.15])
+def test_more_wins_and_fewer_losses_never_raise_p(n, epsilon):
+    counts = every(n)
+    grid = np.full((n + 1, n + 1), np.nan)
+    grid[counts[:, 0].astype(int), counts[:, 2].astype(int)] = exact_p(counts, epsilon)[0]
+    for steps in (np.diff(grid, axis=1), -np.diff(grid, axis=0)):
+        assert (steps[~np.isnan(steps)] >= -1e-12).all()
+
+
+def test_p_broadcasts_over_leading_axes_and_epsilons():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(rng.choice([0, 1, 12, 25, 60, 400], (6, 2)), [0.3, 0.5, 0.2]).astype(float)
+    together = exact_p(counts[None], np.array([0.0, 0.1, 0.2])[:, None, None])
+    assert together[0].shape == (3, 6, 2)
+    for e, epsilon in enumerate((0.0, 0.1, 0.2)):
+        for i, j in np.ndindex(6, 2):
+            for side, one in zip(together, exact_p(counts[i, j], epsilon), strict=True):
+                np.testing.assert_equal(side[e, i, j], one)
+
+
+# -- promises ---------------------------------------------------------------------------------------
+
+
+def worst_level(n: int, epsilon: float, n_values: int, level: float = 0.05) -> float:
+    """The largest P(p <= level) where E[d] is epsilon, over the discordances."""
+    counts = every(n)
+    rejected = counts[exact_p(counts, epsilon)[0] <= level]
+    if not len(rejected):
+        return 0.0
+    return float(probabilities(rejected, discordances(epsilon, n_values), epsilon).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("n", [5, 6, 8, 11, 15, 20, 29, 30, 44, 50, 51, 60])
+def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most(n):
+    worst = [worst_level(n, sign * epsilon, 60) for epsilon in EPSILONS for sign in (1, -1)]
+    assert max(worst) <= 0.05
+    # And no test that never rejects.
+    assert n < 15 or min(worst) > 0.035
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(5, 61))
+def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most_over_a_fine_grid(n):
+    for epsilon in EPSILONS:
+        for sign in (1, -1):
+            for level in (0.01, 0.05):
+                assert worst_level(n, sign * epsilon, 1200, level) <= level
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 150, 200, EXACT])
+def test_the_level_is_kept_by_many_items(n):
+    for epsilon in (0.0, 0.1, 0.2, -0.15):
+        assert worst_level(n, epsilon, 400) <= 0.05
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(7, 0.15), (20, 0.2), (44, 0.1), (25, 0.0), (30, -0.2)])
+def test_p_is_never_less_than_the_largest_probability_of_outcomes_as_strong(n, epsilon):
+    # What an exact p-value is, by the slow road: a grid so fine that nothing between its values matters.
+    counts = every(n)
+    p = exact_p(counts, epsilon)[0]
+    order = np.argsort(p, kind="stable")
+    sums = np.cumsum(probabilities(counts[order], discordances(epsilon, 2500), epsilon), axis=1)
+    last = np.searchsorted(p[order], p[order], side="right") - 1
+    wanted = sums[:, last].max(axis=0)
+    assert (p[order] >= wanted * (1 - 1e-9)).all()
+    below = wanted < 0.9
+    assert (p[order][below] <= wanted[below] * (1 + 3e-4)).all()
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(30, 0.1), (30, -0.1), (80, 0.15), (80, -0.15)])
+def test_the_boundary_is_the_worst_of_the_hypothesis(n, epsilon):
+    # True means beyond epsilon, and discordances below |epsilon|, which the boundary cannot have.
+    counts = every(n)
+    rejected = counts[exact_p(counts, epsilon)[0] <= 0.05]
+    rng = np.random.default_rng(n)
+    for _ in range(60):
+        delta = rng.uniform(epsilon, 1)
+        psi = rng.uniform(abs(delta), 1) if rng.random() < 0.7 else abs(delta)
+        assert multinomial.pmf(rejected, n, chances(psi, delta)).sum() <= 0.05
+
+
+def test_power_at_30_items_is_that_of_the_t_test():
+    counts = every(30)
+    one = counts[:, None, None, :]
+    for epsilon, ties, delta in ((0.1, 0.5, -0.15), (0.15, 0.5, -0.1), (0.2, 0.5, -0.05), (0.2, 0.3, -0.1)):
+        weight = multinomial.pmf(counts, 30, chances(1 - ties, delta))
+        powers = [
+            weight[p <= 0.05].sum() for p in (exact_p(counts, epsilon)[0], decision.p_values(one, epsilon)[1][:, 0])
+        ]
+        assert powers[0] > 0.3
+        assert powers[0] > powers[1] - 0.02
+
+
+def test_with_many_items_p_is_near_the_score_test_and_the_t_test():
+    counts = np.array([[60.0, 190, 50], [90, 150, 60], [45, 200, 55]])
+    by_score = norm.cdf(score(counts[:, 0], counts[:, 2], 300, 0.1)[0])
+    p = exact_p(counts, 0.1)[0]
+    np.testing.assert_allclose(p, by_score, rtol=0.2, atol=2e-6)
+    np.testing.assert_allclose(p, decision.p_values(counts[:, None, :], 0.1)[1], rtol=0.35, atol=2e-6)
+    # One item more, and it is the score test.
+    more = counts + np.array([0, 1, 0])
+    np.testing.assert_allclose(exact_p(more, 0.1)[0], norm.cdf(score(more[:, 0], more[:, 2], 301, 0.1)[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [EXACT + 1, 400])
+def test_the_level_of_the_score_test_beyond_is_as_said(n):
+    worst = [worst_level(n, epsilon, 400) for epsilon in (0.0, 0.05, 0.1, 0.15, 0.2)]
+    assert 0.05 < max(worst) < 0.054
+    assert 0.05 < max(worst_level(n, -epsilon, 400) for epsilon in (0.05, 0.1, 0.2)) < 0.0605
