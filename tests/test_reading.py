@@ -391,7 +391,7 @@ def test_people_judges_and_items_in_a_folder(tmp_path):
     assert (labels.humans, labels.judges) == (("ann",), ("gpt",))
     assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"], "text": ["A", "5"], "tags": ['["x"]', None]}
     assert read(alt_test_folder(tmp_path / "y")).judges == ()
-    assert read(alt_test_folder(tmp_path / "x"), judges=["ann"]).judges == ("ann",)
+    assert read(tmp_path / "x", judges=["ann", "gpt"]).judges == ("ann", "gpt")
 
 
 @pytest.mark.parametrize(
@@ -469,4 +469,4 @@ def test_the_users_own_names_work_in_every_layout(tmp_path):
     labels = read(wide, item="id", layout="wide", judges=["gpt"])
     assert labels.where(id="a").n_items == 1
     long = pl.DataFrame({"id": ["a", "b"], "worker": ["ann", "gpt"], "stars": [4, 2]})
-    assert read(long, item="id", annotator="worker", label="stars").where(worker="ann").n_items == 1
+    assert read(long, item="id", annotator="worker", label="stars", judges=["gpt"]).where(worker="ann").n_items == 1

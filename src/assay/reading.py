@@ -16,6 +16,7 @@ from assay.data.columns import to_polars
 from assay.data.formats import Rows, tables
 from assay.data.formats.joining import joined
 from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
+from assay.data.names import Spelling
 from assay.data.scales import Scale, parse_scale
 from assay.errors import DesignError, unknown
 from assay.estimation.options import one_of
@@ -34,6 +35,8 @@ def read(
     repeat: str | None = None,
     kind: str | None = None,
     judges: Iterable[str] | None = None,
+    humans: Iterable[str] | None = None,
+    spelling: Spelling = "refuse",
     scale: Scale | str | Mapping[str, Scale | str] | None = None,
     layout: Layout = "long",
     columns: Sequence[str] | None = None,
@@ -57,8 +60,12 @@ def read(
         Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
         holds your item id; without it the platform's own id counts. Several item columns name an item
         together (lesson and segment); several label columns are one criterion each.
-    judges : list of str
-        The annotators that are models.
+    judges, humans : list of str
+        The annotators that are models, and those that are people. Whoever is in neither counts as a person; a name that
+        looks like a model's (``gpt-4o``, ``llama``) is refused until one of them says what it is.
+    spelling : {"refuse", "merge", "apart"}
+        What becomes of names that differ only in case or inner spaces (``Ann``, ``ann``): refused until you say that
+        they are one (``merge``) or different (``apart``). Spaces around names are taken off, which is said.
     scale : Scale or str, or a mapping of criterion to either
         What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
         Without it the scale is inferred from the labels, and ``labels.reading`` says so.
@@ -115,6 +122,8 @@ def read(
         layout=layout,
         columns=columns,
         judges=judges,
+        humans=humans,
+        spelling=spelling,
         items=None if items is None else _beside(items),
         annotators=None if annotators is None else _beside(annotators),
         repeat=repeat,

@@ -77,7 +77,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return found
 
 
-READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--scale", "1-5")
+READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5")
 
 
 def test_only_what_was_typed_is_passed(run: Run, table: str, called: dict[str, Any]) -> None:

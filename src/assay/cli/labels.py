@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.options import Names, as_typed
+from assay.data.names import Spelling
 from assay.errors import AssayError
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ class LabelOptions:
     ] = None
     criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
     repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
-    judges: Annotated[Names, Parameter(help="Annotators that are models, separated by commas.")] = None
+    judges: Annotated[
+        Names, Parameter(help="Annotators that are models, all of them, separated by commas; the others are people.")
+    ] = None
+    humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
+    spelling: Annotated[
+        Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")
+    ] = "refuse"
     scale: Annotated[
         list[str] | None,
         Parameter(
@@ -60,20 +67,10 @@ class LabelOptions:
         list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
     ] = None
 
-    def read(self, source: str, extra_judges: Sequence[str] = ()) -> Annotations:
-        """The table, with a note on standard error for all that reading left out or assumed.
-
-        Parameters
-        ----------
-        source : str
-            A file, folder or study.
-        extra_judges : sequence of str
-            Judges that another option names; they count where the table names none.
-        """
+    def read(self, source: str) -> Annotations:
+        """The table, with a note on standard error for all that reading left out or assumed."""
         try:
-            labels = self._table(source, self.judges)
-            if self.judges is None and extra_judges and not labels.judges:
-                labels = self._table(source, extra_judges)
+            labels = self._table(source)
             for condition in self.where or ():
                 labels = _narrowed(labels, condition)
         except AssayError as error:
@@ -82,12 +79,13 @@ class LabelOptions:
         tell(labels)
         return labels
 
-    def _table(self, source: str, judges: Sequence[str] | None) -> Annotations:
+    def _table(self, source: str) -> Annotations:
         from assay.reading import read
 
         return read(
             source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
-            criterion=self.criterion, repeat=self.repeat, judges=judges, scale=_scale(self.scale),
+            criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans, spelling=self.spelling,
+            scale=_scale(self.scale),
             layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
             **self._reader_options(source),

@@ -19,12 +19,10 @@ class Rows:
     Attributes
     ----------
     labels : polars.DataFrame
-        One row a label, under the file's own column names. A column ``_row`` says where each row came
+        One row a label, under the file's own column names; ``kind`` where the format says who is a judge. A column ``_row`` says where each row came
         from (a line number, or words such as ``ann: q17``); it is used in messages only.
     items, annotators : polars.DataFrame or None
         One row an item (column ``item``) or an annotator (column ``annotator``).
-    judges : tuple of str or None
-        The annotators that the format itself marks as models; None where it does not say.
     reading : Reading
         What was read, excluded and assumed so far.
     scales : mapping of criterion to Scale, or None
@@ -37,7 +35,6 @@ class Rows:
     labels: pl.DataFrame
     items: pl.DataFrame | None = None
     annotators: pl.DataFrame | None = None
-    judges: tuple[str, ...] | None = None
     reading: Reading = field(default_factory=Reading)
     scales: Mapping[str | None, Scale] | None = None
     untyped: bool = False

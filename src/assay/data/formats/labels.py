@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,7 +66,6 @@ def annotations_of(
     scale: Scale | Mapping[str, Scale] | None = None,
     layout: Layout = "long",
     columns: Sequence[str] | None = None,
-    judges: Iterable[str] | None = None,
     items: Any = None,
     annotators: Any = None,
     **further: Any,
@@ -91,7 +90,6 @@ def annotations_of(
         label=label,
         criterion=criterion,
         scale=scale,
-        judges=rows.judges if judges is None else judges,
         items=rows.items if items is None else items,
         annotators=rows.annotators if annotators is None else annotators,
         reading=rows.reading,
