@@ -24,7 +24,11 @@ def frame_of(*rows, columns=("item", "annotator", "label")):
 
 def labels_of(*rows, columns=("item", "annotator", "label"), **options):
     frame = frame_of(*rows, columns=columns)
-    if "annotator" in columns and "gpt" in frame["annotator"].to_list() and not {"judges", "annotators", "kind"} & {*options, *columns}:
+    if (
+        "annotator" in columns
+        and "gpt" in frame["annotator"].to_list()
+        and not {"judges", "annotators", "kind"} & {*options, *columns}
+    ):
         options["humans"] = [name for name in frame["annotator"].drop_nulls().unique() if name.strip()]
     return Annotations.from_frame(frame, **options)
 
@@ -55,7 +59,9 @@ def test_six_labels_by_hand():
 
 def test_columns_of_other_names():
     frame = frame_of(*SMALL, columns=("id", "worker", "stars"))
-    labels = Annotations.from_frame(frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5), judges=["gpt"])
+    labels = Annotations.from_frame(
+        frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5), judges=["gpt"]
+    )
     assert labels.labels.columns == ["item", "annotator", "label"]
     assert labels.reading.notes == ()
     assert frame.columns == ["id", "worker", "stars"]
@@ -114,7 +120,9 @@ def test_who_is_a_judge():
     # judges=... goes before a column, but takes nobody out of it in silence.
     assert labels_of(*rows, columns=columns, judges=["ann", "gpt"]).judges == ("ann", "gpt")
     assert labels_of(*rows, columns=columns, judges=["ann"], humans=["gpt"]).judges == ("ann",)
-    with pytest.raises(DataError, match=r"says that gpt is a judge, .* add it with judges=\['ann', 'gpt'\], or say that"):
+    with pytest.raises(
+        DataError, match=r"says that gpt is a judge, .* add it with judges=\['ann', 'gpt'\], or say that"
+    ):
         labels_of(*rows, columns=columns, judges=["ann"])
     people = pl.DataFrame({"annotator": ["gpt"], "kind": ["judge"], "family": ["gpt-4"]})
     labels = labels_of(*SMALL, annotators=people)
@@ -186,7 +194,12 @@ def test_who_is_a_judge():
             {"scale": {"depth": Ordinal(1, 5)}},
             "criterion 'x' is not in scale=...; it has depth",
         ),
-        (SMALL, None, {"judges": ["gpt"], "items": pl.DataFrame({"item": ["a", "a"]})}, "the table of items names 'a' twice"),
+        (
+            SMALL,
+            None,
+            {"judges": ["gpt"], "items": pl.DataFrame({"item": ["a", "a"]})},
+            "the table of items names 'a' twice",
+        ),
         (SMALL, None, {"items": pl.DataFrame({"name": ["a"]})}, "column 'item' is not in the table of items"),
         (
             SMALL,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.cli.options import Names, as_typed
+from assay.cli.options import Names, as_typed, typed_value
 from assay.data.names import Spelling
 from assay.errors import AssayError
 
@@ -39,9 +39,9 @@ class LabelOptions:
         Names, Parameter(help="Annotators that are models, all of them, separated by commas; the others are people.")
     ] = None
     humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
-    spelling: Annotated[
-        Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")
-    ] = "refuse"
+    spelling: Annotated[Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")] = (
+        "refuse"
+    )
     scale: Annotated[
         list[str] | None,
         Parameter(
@@ -101,6 +101,42 @@ class LabelOptions:
             raise DataError(f"there is no file or folder '{source}'")
         return format_of(Path(source), self.format).options_from(self.option)
 
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Tested:
+    """Which of the judges are tested."""
+
+    only: Annotated[
+        Names, Parameter(help="Test these of the judges only, separated by commas.", show_default="all of the table")
+    ] = None
+    judge: Annotated[Names, Parameter(help="The earlier name of --only.", show=False)] = None
+
+    def names(self) -> list[str] | None:
+        """Who was chosen; None where nobody was, and all judges are meant."""
+        if self.only is not None and self.judge is not None:
+            raise AssayError("--only and --judge are one option under two names; give --only")
+        return self.only if self.only is not None else self.judge
+
+    def among(self, labels: Annotations) -> list[str]:
+        """The judges to test.
+
+        Raises
+        ------
+        AssayError
+            Where the table names no judges: who is tested does not say who the other judges are.
+        """
+        chosen = self.names()
+        if chosen and not labels.judges:
+            raise AssayError(
+                f"nothing says who is a judge. Name all judges with --judges {typed_value(','.join(chosen))}, and with "
+                "--only those of them to test"
+            )
+        return list(labels.judges) if chosen is None else chosen
+
+
+ALL_JUDGES = Tested()
+"""Every judge of the table."""
 
 NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)} | {"annotators": "--annotator-table"}
 """Every option of `assay.read` as it is typed."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -234,8 +235,13 @@ def _plain(value: str) -> str:
     if value[:1] == "{":
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
-        return ",".join(part.strip(" '") for part in value[1:-1].split(","))
-    return "..." if value.startswith("assay.") else value.strip("'")
+        value = ",".join(part.strip(" '\"") for part in value[1:-1].split(","))
+    return "..." if value.startswith("assay.") else typed_value(value.strip("'"))
+
+
+def typed_value(value: str) -> str:
+    """A value as a shell takes it: in quotes where there are spaces or signs that mean something to it."""
+    return value if re.fullmatch(r"[\w.,:/@%+=()…-]+", value) and "(" not in value else shlex.quote(value)
 
 
 def _of_readers() -> set[str]:

@@ -273,9 +273,7 @@ def _cast(part: pl.DataFrame, scale: Scale, criterion: str | None, source: str) 
     return scale.cast(part["label"]).alias("label")
 
 
-def item_frame(
-    names: pl.Series, about: pl.DataFrame | None, how: Spelling, source: str
-) -> tuple[pl.DataFrame, int]:
+def item_frame(names: pl.Series, about: pl.DataFrame | None, how: Spelling, source: str) -> tuple[pl.DataFrame, int]:
     """One row an item that has a label, in sorted order; and how many known items have none."""
     frame = pl.DataFrame({"item": names})
     if about is None:

@@ -21,7 +21,7 @@ FEW = 12
 class KindUnknown(DataError):
     """Nothing says whether annotators with a model's name are people or models."""
 
-    def __init__(self, message: str, names: Sequence[str]) -> None:
+    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.names = tuple(names)
 
@@ -67,15 +67,19 @@ def annotator_frame(
         said = _said_beside(frame, only_words=only_words)
     if kinds is not None:
         said |= _said_of_labels(who, kinds, source, only_words=only_words)
-    found, notes = _settled(names, said, chosen["judge"], chosen["human"], source)
+    found, notes = settled(names, said, chosen["judge"], chosen["human"], source)
     rest = [c for c in frame.columns if c not in ("annotator", "kind")]
     return frame.with_columns(kind=pl.Series(found, dtype=pl.String)).select("annotator", "kind", *rest), notes
 
 
 def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
     """The annotators that the user names, as the labels spell them."""
-    wanted = without_spaces(pl.Series([given] if isinstance(given, str) else [str(one) for one in given], dtype=pl.String))
-    spelled = dict(zip(alike(pl.Series(names, dtype=pl.String)).to_list(), names, strict=True)) if how == "merge" else {}
+    wanted = without_spaces(
+        pl.Series([given] if isinstance(given, str) else [str(one) for one in given], dtype=pl.String)
+    )
+    spelled = (
+        dict(zip(alike(pl.Series(names, dtype=pl.String)).to_list(), names, strict=True)) if how == "merge" else {}
+    )
     found = []
     for name in wanted:
         one = name if name in names else spelled.get(alike(pl.Series([name]))[0])
@@ -85,7 +89,7 @@ def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling,
     return tuple(found)
 
 
-def _settled(
+def settled(
     names: Sequence[str],
     said: Mapping[str, str],
     judges: Sequence[str] | None,

@@ -155,7 +155,7 @@ _FAMILIES = (
     r"language[-_ ]?model"
 )
 _MODEL = re.compile(
-    rf"(?<![a-z])({_FAMILIES})(?![a-z]{{3}})"
+    rf"(?<![a-z0-9])({_FAMILIES})(?!(?!pro|flash|guard|vl|j\b|neo|turbo|coder)[a-z])"
     r"|(?<![a-z])claude([-_. :/]*(\d|v\d|opus|sonnet|haiku|instant|code|judge)|$)"
     r"|(?<![a-z])(opus|sonnet|haiku)[-_. ]?\d"
     r"|^o[134]([-_ ](mini|preview|pro|high|low).*)?$"

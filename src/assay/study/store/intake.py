@@ -95,7 +95,7 @@ def _labels_of_people(study: Study) -> Annotations | None:
         labels = read_labels(path, scales if len(scales) > 1 else next(iter(scales.values())))
     except KindUnknown as error:
         raise StudyError(
-            f"{path}: {listing(error.names)} looks like a model; say of every annotator in a column 'kind' whether it is "
+            f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it is "
             "human or judge"
         ) from None
     except AssayError as error:
