@@ -84,9 +84,9 @@ class LabelOptions:
 
         return read(
             source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
-            criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans, spelling=self.spelling,
-            scale=_scale(self.scale),
-            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
+            criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
+            spelling=self.spelling, scale=_scale(self.scale), layout="wide" if self.wide else "long",
+            columns=self.columns, conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
             **self._reader_options(source),
         )  # fmt: skip

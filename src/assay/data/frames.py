@@ -20,6 +20,10 @@ KEY = ("item", "annotator", "criterion", "repeat")
 """The columns whose combination names one answer (with the declared conditions)."""
 
 
+BLANK = "blank, as sheets end in"
+"""Why a row without anything in it does not count."""
+
+
 def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> dict[str, str]:
     """The column of each role: those of item, annotator and label have to be there, others count where they are."""
     found = {}
@@ -52,6 +56,28 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
     if "_row" not in table.columns:
         table = table.with_columns(_row=pl.int_range(1, table.height + 1, dtype=pl.UInt32))
     return table
+
+
+def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
+    columns = [c for c in table.columns if c != "_row"]
+    rows = np.arange(table.height)
+    for name in columns:
+        column = table[name][rows]
+        rows = rows[_blank(column).to_numpy()]
+        if not len(rows):
+            return table, 0
+    there = np.ones(table.height, dtype=bool)
+    there[rows] = False
+    return (table.filter(pl.Series(there)), len(rows)) if columns else (table, 0)
+
+
+def _blank(column: pl.Series) -> pl.Series:
+    """Where a cell holds nothing: null, NaN, or text of spaces."""
+    blank = column.is_null()
+    if column.dtype == pl.String:
+        return blank | (column.str.strip_chars() == "").fill_null(True)
+    return blank | column.is_nan().fill_null(True) if column.dtype.is_float() else blank
 
 
 def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, Coded], list[str]]:
@@ -97,12 +123,7 @@ def in_one_spelling(
 
 def labelled(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, dict[str, Coded]]:
     """The rows that have a label."""
-    label = table["label"]
-    blank = label.is_null()
-    if label.dtype == pl.String:
-        blank = blank | (label.str.strip_chars() == "")
-    elif label.dtype.is_float():
-        blank = blank | label.is_nan()
+    blank = _blank(table["label"])
     if not blank.any():
         return table, ids
     keep = (~blank).to_numpy()

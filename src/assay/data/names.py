@@ -108,8 +108,8 @@ def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[C
 def refusal(role: str, shown: str, source: str) -> str:
     """Words for names that differ only in spelling, with the option that decides."""
     return (
-        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Say with spelling='merge' that they are one, "
-        "or with spelling='apart' that they are different"
+        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Say with spelling='merge' that they are "
+        "one, or with spelling='apart' that they are different"
     )
 
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
-from assay.data.scales import Label
+from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
+from assay.similarity.lexical import LexicalSimilarity
 from assay.statistics.wins import count_wins
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
@@ -285,11 +286,23 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
             "free text is compared by a similarity: give similarity=..., a function of two labels or a table of "
             "label pairs (assay.similarity.lexical.character_similarity is one that needs nothing else)"
         )
+    if chosen == "similarity" and isinstance(settings.similarity, LexicalSimilarity) and not _of_texts(scale):
+        raise DesignError(
+            f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
+            "similarity=... out, or give a table of label pairs with a number each"
+        )
     if settings.normalise is not None and not scale.ordered:
         raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
         raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
     return make_score(chosen, settings.similarity)
+
+
+def _of_texts(scale: Scale) -> bool:
+    """Whether every label is a text."""
+    if scale.numeric or scale.kind == "preference":
+        return False
+    return all(isinstance(category, str) for category in scale.categories or ())
 
 
 def _normalised(answers: Answers, how: Normalise) -> Answers:

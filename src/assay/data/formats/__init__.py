@@ -19,7 +19,8 @@ class Rows:
     Attributes
     ----------
     labels : polars.DataFrame
-        One row a label, under the file's own column names; ``kind`` where the format says who is a judge. A column ``_row`` says where each row came
+        One row a label, under the file's own column names; ``kind`` where the format says who is a judge.
+        A column ``_row`` says where each row came
         from (a line number, or words such as ``ann: q17``); it is used in messages only.
     items, annotators : polars.DataFrame or None
         One row an item (column ``item``) or an annotator (column ``annotator``).
