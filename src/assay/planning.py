@@ -459,7 +459,9 @@ class _Pilot(_World):
         table = AltTestTable.of(pilot, settings)
         if judge is None:
             if len(pilot.judges) != 1:
-                raise DesignError(f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one")
+                raise DesignError(
+                    f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one with judge=..."
+                )
             judge = pilot.judges[0]
         if most > len(table.humans):
             raise DesignError(

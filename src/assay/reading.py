@@ -159,7 +159,7 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
         from assay.study.store.table import stored_annotations
 
         sync_study(opened, study)
-        return stored_annotations(opened)
+        return stored_annotations(opened, study.folder)
 
 
 def _paths(source: Any) -> list[Path]:

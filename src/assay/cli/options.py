@@ -187,7 +187,7 @@ def range_words(limits: Limits) -> str:
 
 _VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
-_KEYWORD = re.compile(rf"(?<![\w('-])(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
+_KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
 _CALL = re.compile(r"assay\.(\w+)\(([^()]*)\)")
 _WHERE = re.compile(rf"labels\.where\((\w+)=({_VALUE})\)")
 

@@ -41,6 +41,12 @@ def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> 
             raise DataError(unknown("column", chosen, table.columns, source))
         if chosen is not None or role in table.columns:
             found[role] = chosen or role
+    for role, name in found.items():
+        other = next((one for one, its in found.items() if its == name and one != role), None)
+        if other is not None:
+            raise DataError(
+                f"column '{name}' cannot hold both the {role} and the {other}; name another with {other}=..."
+            )
     if table.height == 0:
         raise DataError(f"{source} has no rows")
     return found

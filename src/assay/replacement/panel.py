@@ -217,7 +217,9 @@ class AltTestTable:
         """The position of a judge among the annotators; refused where it is none."""
         if judge not in self.ratings.judges:
             if judge in self.ratings.humans:
-                raise DataError(f"'{judge}' is among the people; name the judges with judges=['{judge}', ...]")
+                raise DataError(
+                    f"'{judge}' is among the people; name all judges with judges={[*self.ratings.judges, judge]}"
+                )
             raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
         return self.ratings.annotators.index(judge)
 
@@ -283,8 +285,9 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
         raise DesignError(f"score 'neg_rmse' needs numbers; the labels are {scale.describe()}: take 'accuracy'")
     if chosen == "similarity" and settings.similarity is None:
         raise DesignError(
-            "free text is compared by a similarity: give similarity=..., a function of two labels or a table of "
-            "label pairs (assay.similarity.lexical.character_similarity is one that needs nothing else)"
+            "free text is compared by a similarity: give similarity=..., which is characters or words at the command "
+            "line, assay.similarity.lexical.character_similarity or a function of two labels in Python, and in both a "
+            "table of label pairs"
         )
     if chosen == "similarity" and isinstance(settings.similarity, LexicalSimilarity) and not _of_texts(scale):
         raise DesignError(

@@ -204,7 +204,7 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         if info.compress_type != ZSTANDARD:
             raise DataError(f"{path}: '{name}' is compressed in a way that is not read here") from None
         text = _unpack(path, info)
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise DataError(f"{path}: '{name}' is damaged ({error})") from None
     try:
         found: dict[str, Any] = json.loads(text)

@@ -195,7 +195,7 @@ def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wa
         more = f" and {odd.sum() - 5} more" if odd.sum() > 5 else ""
         raise DataError(
             f"{source}: labels are a mixture of numbers and text; {counted(int(odd.sum()), 'row')} of text "
-            f"({rows}{more}). Mend them, or say what the labels are with a scale (nominal, if they are categories)"
+            f"({rows}{more}). Mend them, or say what the labels are with scale=... (nominal, if they are categories)"
         )
     whole = number.cast(pl.Int64, strict=False)
     return whole if bool((number.is_null() | (number == whole).fill_null(False)).all()) else number
