@@ -15,6 +15,7 @@ import assay
 from assay.cli import app as cli
 
 Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.xdist_group("advice")  # one process, so that each command is run once
 
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
 TEST = ("--epsilon", ".1", "--n-resamples", "40")
@@ -34,7 +35,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--only": "llama"}),
     "spelling": (("agreement", "spelling.csv", *TEST[2:]), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
-    "epsilon twice": (("alt-test", "plain.csv", *TEST, "--annotators", "crowd"), {"--epsilon": ".1"}),
+    "epsilon twice": (("alt-test", "plain.csv", *TEST, "--annotators", "crowd"), {}),
     "columns of a long table": (("agreement", "plain.csv", "--columns", "ann_1"), {}),
     "a long table read as a wide one": (("agreement", "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
     "comments": (("agreement", "comments.csv", "--wide", *TEST[2:]), {}),
@@ -47,7 +48,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "off the scale": (("agreement", "plain.csv", "--scale", "1-3", *TEST[2:]), {"--scale": "1-5"}),
     "free text": (("alt-test", "texts.csv", "--judges", "m1", "--scale", "text", *TEST), {"--similarity": "words"}),
     "agreement on free text": (("agreement", "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
-    "a similarity on numbers": (("alt-test", "plain.csv", *TEST, "--similarity", "words"), {"--similarity": "pairs.csv"}),
+    "a similarity on numbers": (("alt-test", "plain.csv", *TEST, "--similarity", "words"),
+        {"--similarity": "pairs.csv"}),
     "given twice": (("agreement", "heat.csv", *TEST[2:]), {}),
     "several conditions": (("agreement", "heat.csv", "--conditions", "heat", *TEST[2:]), {"--where": "heat=0.5"}),
     "criteria": (("plan", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
@@ -59,11 +61,20 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judge to write": (("export", "m.csv", "out.json", "--to", "label-studio"), {"--judges": "m1,m2"}),
     "another format": (("agreement", "odd.json"), {"--format": "table"}),
     "correction": (("alt-test", "plain.csv", *TEST, "--correction", "within"), {"--by": "half"}),
-    "a judge without a pilot": (("plan", "--only", "x", "--n-items", "30", "--n-studies", "20"), {"--judge-noise": ".2"}),
+    "a judge without a pilot": (("plan", "--only", "x", "--n-items", "30", "--n-studies", "20"),
+        {"--judge-noise": ".2"}),
     "a pilot is small": (("plan", "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
                           "--n-studies", "20"), {"--annotator-noise": ".2"}),
     "normalised": (("alt-test", "plain.csv", *TEST, "--normalise", "rank", "--score", "accuracy"), {}),
     "clusters unknown": (("alt-test", "clusters.csv", "--judges", "m1", *TEST, "--clusters", "doc"), {}),
+    "normalised without a pilot": (("plan", "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
+        "--quality": "", "--pilot": "plain.csv"}),
+    "what was varied": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
+        "heat", *TEST[2:]), {
+        "--condition": "heat", "--where": "heat=0.5"}),
+    "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
+        "--condition", "heat", *TEST[2:]), {
+        "--baseline": "0.5"}),
     "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip
 
@@ -90,6 +101,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     m.with_columns(doc=pl.when(half == 1).then(pl.lit("d1"))).write_csv(folder / "clusters.csv")
     heat = [m.with_columns(heat=pl.lit(h)) for h in (0.5, 1.0)]
     pl.concat(heat).write_csv(folder / "heat.csv")
+    pl.concat([h.with_columns(range=pl.lit(r)) for h in heat for r in ("0-5", "0-10")]).write_csv(folder / "ranges.csv")
     pl.concat([m.with_columns(repeat=pl.lit(r)) for r in (1, 2)]).write_csv(folder / "repeats.csv")
     pl.concat([m.with_columns(criterion=pl.lit(c)) for c in ("clear", "true")]).write_csv(folder / "criteria.csv")
     items = m.select("item").unique(maintain_order=True)
@@ -129,18 +141,35 @@ def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]
     return (*given, option, *([] if flag else [value]))
 
 
+REFUSED: dict[str, str] = {}
+"""What the commands said so far, by case."""
+
+
+def refused(run: Run, case: str) -> str:
+    """What a command that is refused says; each is run once."""
+    if case not in REFUSED:
+        code, _, err = run(*CASES[case][0])
+        assert code == 2, err
+        REFUSED[case] = err.splitlines()[-1]
+    return REFUSED[case]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)
     words, filled = CASES[case]
-    code, _, err = run(*words)
-    message = err.splitlines()[-1]
-    assert code == 2, message
+    message = refused(run, case)
     found = advice(words, message, filled)
     assert found, f"no advice: {message}"
+    so_far = words
     for option, value in found:
+        if not value and option not in words:
+            continue  # the message speaks of it, and it was not given
         again = followed(words, option, value)
+        so_far = followed(so_far, option, value)
         code, _, err = run(*again)
+        if err.splitlines()[-1:] == [message]:  # it may need what was advised before it
+            code, _, err = run(*so_far)
         assert code != 2 or err.splitlines()[-1] != message, f"{shlex.join(again)} meets the same: {message}"
         assert "mistake of assay" not in err
     assert not re.search(r"\b(?!users|config)[a-z_]+=(\.\.\.|\[|'|\{)", re.sub(r"--(where|option) \S+", "", message)), (
@@ -168,29 +197,33 @@ def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: py
 
 ROOMS = ("cli", "concordance", "data", "planning", "reading", "replacement", "verdict")
 ONLY_PYTHON = {
-    "bias", "cache", "where", "who", "missing", "annotators", "prior", "ranges", "sets", "pilot", "judge",
+    "bias", "cache", "who", "missing", "annotators", "prior", "ranges", "sets", "judge", "min_items",
 }  # fmt: skip
 """Options that a message of Python alone advises, or that a command line has under another name."""
 
 
-def keywords() -> set[str]:
-    """Every option of `assay.read` or of a command that an error advises as ``name=value``."""
+def keywords() -> dict[str, str]:
+    """Every option of `assay.read` or of a command that an error advises as ``name=value``, and where it is."""
     house = Path(assay.__file__).parent
     options = {name for command in cli.all_commands() for name in cli.typed_options(command)}
-    found = set()
+    found = {}
     for path in house.rglob("*.py"):
         if path.relative_to(house).parts[0].removesuffix(".py") in ROOMS:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Raise):
-                    text = ast.unparse(node)
-                    found |= set(re.findall(r"(?<![\w.])([a-z][a-z_]*)=(?:\.\.\.|\\?['\[{])", text))
-    return found & options
+                    texts = [
+                        c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                    ]
+                    text = re.sub(r"labels\.where\([^)]*\)", "where=...", "".join(texts))
+                    for name in re.findall(r"(?<![\w.])([a-z][a-z_]*)=(?:\.\.\.|['\[{])", text):
+                        found.setdefault(name, f"{path.name}:{node.lineno}")
+    return {name: place for name, place in found.items() if name in options}
 
 
 def test_every_option_that_an_error_advises_is_tried(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(sheets)
     tried = set()
-    for words, filled in CASES.values():
-        message = run(*words)[2].splitlines()[-1]
+    for case, (words, filled) in CASES.items():
+        message = refused(run, case)
         tried |= {option.removeprefix("--").replace("-", "_") for option, _ in advice(words, message, filled)}
-    assert keywords() - ONLY_PYTHON - tried == set()
+    assert {name: place for name, place in keywords().items() if name not in ONLY_PYTHON | tried} == {}

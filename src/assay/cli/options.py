@@ -209,6 +209,7 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     >>> as_typed("name the judges with judges=['gpt', ...]", {"judges": "--judges"})
     'name the judges with --judges gpt,...'
     """
+    message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)

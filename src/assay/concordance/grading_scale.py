@@ -599,7 +599,8 @@ def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple
         ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*", name)
         if ends is None:
             raise DataError(
-                f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with ranges={{'{name}': (lowest, highest)}}"
+                f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with "
+                f"ranges={{'{name}': (lowest, highest)}}"
             )
         low, high = float(ends[1]), float(ends[2])
     if not low < high:

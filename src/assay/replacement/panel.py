@@ -152,7 +152,7 @@ class AltTestTable:
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
-                "assay.alt_test_by(labels, judge, by='criterion'), or choose one with labels.where(criterion=...)"
+                "assay.alt_test_by, as the command alt-test does, or choose one with labels.where(criterion=...)"
             )
         labels = labels.resolve_repeats(settings.repeats)
         humans = labels.humans

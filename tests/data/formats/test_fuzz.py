@@ -144,7 +144,8 @@ SOUND: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 7, 2**70, -1.5, 1e308, float("nan"), float("inf"), "", " ", "x", "NaN", "1", "1,5",
-    "2030-99-99", "é\u0301", "\u200b", "\ud7ff", "a" * 300, [], {}, [None], [[]], [1, "x"], {"": None}, {"a": [1]}, ["a"],
+    "2030-99-99", "é\u0301", "\u200b", "\ud7ff", "a" * 300, [], {}, [None], [[]], [1, "x"], {"": None}, {"a": [1]},
+    ["a"],
     "gpt-4o", "Ann", "ann ", {"id": 1}, [{"id": 1}], "[", "{}", '{"a": 1}', "null", "human", "judge",
 )  # fmt: skip
 

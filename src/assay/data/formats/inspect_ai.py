@@ -100,7 +100,7 @@ def read_inspect(
 
 
 def _is_rule(scorer: str, score: Mapping[str, Any], graders: Mapping[str | None, str], named: Collection[str]) -> bool:
-    """Whether a score is a rule's: of a scorer known to ask no model, by a log that names no model, and not asked for."""
+    """Whether a score is a rule's: its scorer is known to ask no model, the log names none, and nobody asked for it."""
     name = scorer.rpartition("/")[2]
     asked_for = any(one in (scorer, name) or one.startswith(f"{scorer}.") for one in named)
     return name in RULES and not asked_for and _judge(scorer, score, graders) == scorer
