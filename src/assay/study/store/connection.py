@@ -46,7 +46,7 @@ class Store:
     _durable: sa.Engine = field(init=False, repr=False)
     _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     within: threading.local = field(init=False, repr=False, default_factory=threading.local)
-    """What this thread is in the middle of: a transaction that holds all it does (`together`), a change of the study."""
+    """What this thread is in the midst of: a transaction for all it does (`together`), a change of the study."""
     _rest: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
     """What else is let go of with the database."""
 

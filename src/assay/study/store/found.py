@@ -65,7 +65,7 @@ def found_again(
         rows.append(row)
     if moved:
         a = tables.assignments
-        put = {"question": sa.bindparam("now"), "recipe": sa.bindparam("made")}
+        put: dict[str, Any] = {"question": sa.bindparam("now"), "recipe": sa.bindparam("made")}
         db.execute(sa.update(a).where(a.c.id == sa.bindparam("number")).values(put), moved)
     if alike:
         db.execute(insert(db, tables.same_requests).on_conflict_do_nothing(), alike)

@@ -23,7 +23,6 @@ from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, content_numbers
 from assay.study.store.questions import current_questions
 
-
 CONTENT = "content_version"
 """The column that numbers the contents of an item, where labels were given on a later one than the first."""
 
