@@ -217,6 +217,20 @@ def test_words_for_a_store_that_can_not_be_used(tmp_path):
         Store.open(tmp_path)
 
 
+def test_an_estimate_writes_nothing_to_either_database(url, study):
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    from assay.judging.run import estimate_study
+
+    def everything():
+        with Store.open(url) as store, store.reading() as db:
+            return {table.name: [tuple(row) for row in db.execute(sa.select(table))] for table in TABLES}
+
+    before = everything()
+    assert estimate_study(study, store=url).judges[0].calls == 8
+    assert everything() == before
+    assert before["questions"] == []
+
+
 def test_a_whole_run_of_judging_on_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.judging.run import judge_study

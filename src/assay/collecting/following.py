@@ -76,10 +76,10 @@ class Serving:
     def edited(self) -> str:
         """Words for a folder that says something else than the store; empty where both say the same."""
         try:
-            study = load_study(self.folder)
-            seen = (self._of, *(_stamp(path) for path in (self.folder / STUDY_FILE, *study.files())))
+            files = (self.folder / STUDY_FILE, *self.held.design.study.files())
+            seen = (self._of, *(_stamp(path) for path in files))
             if seen != self._seen:
-                self._edited = "" if digest_of_study(study) == self._of else NOT_TAKEN_IN
+                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of else NOT_TAKEN_IN
                 self._seen = seen
             return self._edited
         except (AssayError, OSError):  # in the midst of being edited

@@ -143,8 +143,8 @@ questions.jsonl every version of every question
   name          what it is called in labels.csv: its criterion
   version       1 is the first
   current       whether it is asked now
-  made_at       since when it reads so
-  definition    as in study.yaml: text, scale, guidelines, meanings, keys, optional; "options": the columns to
+  made_at       since when there is this version
+  definition    as in study.yaml, in its last wording ("reads" in forms.jsonl has those before it): text, scale, guidelines, meanings, keys, optional; "options": the columns to
                 choose between; "show": the columns shown beside them. Where "show" is null, all columns are
                 shown, but the options, the column that names the document, and the names of a triplet's items.
 
@@ -152,7 +152,8 @@ forms.jsonl     what people read beside the items, whenever it changed
   id            as in tasks.jsonl
   digest        of all its words
   made_at       since when
-  definition    "instructions"; "consent"; "questions": id, name and version of those asked;
+  definition    "instructions"; "consent"; "questions": id, name and version of those asked,
+                and how they read ("reads", as in study.yaml, without what stands at its default);
                 "hidden": columns never shown; "images": columns that hold images; "together": whether all items of
                 a document stood on one page
 

@@ -11,8 +11,9 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
+from assay.data.frames import CONTENT
 from assay.data.scales import Interval, Nominal, Scale, parse_scale
-from assay.errors import StudyError, counted, listing
+from assay.errors import StudyError, listing
 from assay.study.digests import canonical
 from assay.study.ensembles import with_ensembles
 from assay.study.schema import Question, scale_of
@@ -22,9 +23,6 @@ from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, content_numbers
 from assay.study.store.questions import current_questions
-
-CONTENT = "content_version"
-"""The column that numbers the contents of an item, where labels were given on a later one than the first."""
 
 
 def stored_annotations(store: Store, notes: Sequence[str] = ()) -> Annotations:
@@ -48,7 +46,7 @@ def stored_annotations(store: Store, notes: Sequence[str] = ()) -> Annotations:
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     frame, further = with_ensembles(_frame(rows, conditions), conditions, annotators)
-    said = (*notes, *further, *_on_several_contents(rows))
+    said = (*notes, *further)
     reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=said)
     return Annotations.from_frame(
         frame,
@@ -111,18 +109,6 @@ def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
     own |= condition | {"_about": about} | about
     return own
-
-
-def _on_several_contents(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Words for items whose labels were given on several contents."""
-    contents: dict[tuple[str, str], set[int]] = {}
-    for row in rows:
-        contents.setdefault((row["item"], row["criterion"]), set()).add(row[CONTENT])
-    varied = list(dict.fromkeys(item for (item, _), numbers in contents.items() if len(numbers) > 1))
-    if not varied:
-        return []
-    have = f"{counted(len(varied), 'item')} {'has' if len(varied) == 1 else 'have'}"
-    return [f"{have} labels given on several contents, as the column {CONTENT} says: {listing(varied)}"]
 
 
 def _counted_items(db: sa.Connection) -> list[dict[str, Any]]:
