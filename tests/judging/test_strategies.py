@@ -9,7 +9,7 @@ import re
 import pytest
 from chat_server import ChatServer, Say, item_of
 
-from assay.errors import StudyError
+from assay.errors import ChangedStudyError, StudyError
 from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
 from assay.judging.run import judge_study
@@ -165,11 +165,13 @@ def test_a_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does
     with ChatServer() as server:
         judge_study(make_study(2, server.url))
         changed = make_study(2, server.url, judge={"temperature": 0.5})
-        assert judge_study(changed).answered == 2
+        with pytest.raises(ChangedStudyError, match="2 answers to 'quality'"):
+            judge_study(changed)
+        assert judge_study(changed, changed="new-version").answered == 2
         assert judge_study(make_study(2, server.url)).answered == 0, "the first answers are found again"
         question = [{"name": "quality", "text": "How very good is it?", "scale": "1-5"}]
         reworded = make_study(2, server.url, questions=question)
-        assert judge_study(reworded).answered == 2
+        assert judge_study(reworded, changed="new-version").answered == 2
         assert server.count == 6
     table = study_labels(reworded)
     assert len(table) == 2

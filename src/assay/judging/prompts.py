@@ -90,8 +90,9 @@ def messages_for(
     system : str, optional
         What `instructions` gives, where it is known already.
     """
-    mark = _mark(item)
     system = system or instructions(judge, question, scale, template, item)
+    shown = {*question.shown_columns(item.fields, hidden), *order}
+    mark = _mark(item.name, {k: v for k, v in item.fields.items() if k in shown}, system)
     messages: list[Message] = [{"role": "system", "content": system + "\n\n" + _UNTRUSTED.format(mark=mark)}]
     for one in demonstrations:
         content = _presented(one.item, question, order, mark, images, folder, hidden)
@@ -161,9 +162,9 @@ def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[st
     return kind_of(scale).words.get(shown, shown)
 
 
-def _mark(item: Item) -> str:
-    """A line that the item's text cannot contain: it depends on all of the text."""
-    return f"=== item {hashlib.sha256(canonical([item.name, item.fields]).encode()).hexdigest()[:16]} ==="
+def _mark(*sent: Any) -> str:
+    """A line that the item's text cannot contain: it depends on all of the text that is sent, and on nothing else."""
+    return f"=== item {hashlib.sha256(canonical(sent).encode()).hexdigest()[:16]} ==="
 
 
 def _presented(

@@ -69,10 +69,15 @@ class Question(Part):
     optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
 
+    @field_validator("text", "guidelines", mode="before")
+    @classmethod
+    def _ends_do_not_matter(cls, text: Any) -> Any:
+        return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
+
     @field_validator("meanings", "keys", mode="before")
     @classmethod
     def _labels_are_text(cls, by_label: Any) -> Any:
-        return {str(k): str(v) for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
+        return {str(k): str(v).strip() for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
 
     @field_validator("scale")
     @classmethod
@@ -107,6 +112,30 @@ class Question(Part):
         """The columns that are shown beside the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS)]
+
+    def as_put(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
+        """What people see of it and which answers are possible: questions that agree in this are one version.
+
+        Its keys, and whether it may be left open, are not part of it. What is empty is left out, so that a key that a
+        later assay knows changes nothing where it is not used.
+
+        Parameters
+        ----------
+        columns : list of str
+            Those of the items, which are shown where the question does not say what is.
+        hidden : list of str
+            Columns that are never shown.
+        """
+        shown = {
+            "text": self.text,
+            "guidelines": self.guidelines,
+            "scale": scale_of(self.scale).spec,
+            "meanings": {label: meaning for label, meaning in self.meanings.items() if meaning},
+            "show": self.shown_columns(columns, hidden),
+            "options": list(self.options),
+            "fixed": self.orders == "fixed" and bool(self.options),
+        }
+        return {name: value for name, value in shown.items() if value}
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
