@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -288,10 +289,8 @@ def test_ties_are_drawn_by_seed():
 # -- providers of other formats ---------------------------------------------------------------------
 
 
-def ask(model, **request):
-    import asyncio
-
-    provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x"}), timeout=5, model=model)
+def ask(model, *, key=None, **request):
+    provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x", "key": key}), timeout=5, model=model)
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     return asyncio.run(provider.complete(Request("x", messages, **request)))
 
@@ -315,7 +314,7 @@ def test_pydantic_ai_brings_text_tokens_and_settings():
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, "retry"), (529, "retry"), (401, "fatal"), (400, "rejected")])
-def test_pydantic_ai_errors_are_ours(status, kind):
+def test_pydantic_ai_errors_are_ours(status, kind, monkeypatch):
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.exceptions import ModelHTTPError
     from pydantic_ai.models.function import FunctionModel
@@ -323,16 +322,76 @@ def test_pydantic_ai_errors_are_ours(status, kind):
     def model(messages, info):
         raise ModelHTTPError(status, "x", {"message": "no, sk-abcdef123"}, headers={"retry-after": "3"})
 
+    monkeypatch.setenv("TEST_KEY", "sk-abcdef123")
     with pytest.raises(CallFailed) as caught:
-        ask(FunctionModel(model))
+        ask(FunctionModel(model), key="TEST_KEY")
     assert (caught.value.kind, caught.value.wait) == (kind, 3 if kind == "retry" else None)
     assert "sk-abc" not in str(caught.value)
 
 
-def test_secrets_are_not_readable():
-    assert without_secrets("Incorrect API key provided: sk-proj-ab**yz.") == "Incorrect API key provided: ***"
-    assert without_secrets("key=k1", "k1") == "key=***"
-    assert without_secrets("a task-oriented, risk-free text") == "a task-oriented, risk-free text"
+def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
+    key = "sk-proj-abcdefghwxyz"
+    assert without_secrets(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
+    assert without_secrets("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
+    assert without_secrets("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
+    assert without_secrets("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
+    plain = (
+        "a key-value store with an api-first design, sk-learn, sk-live-12345678, AIzaSyExampleOnly, "
+        "Bearer of bad news, pk-test ** bold ** and sk-abc***xyz ... wxyz"
+    )
+    for used in (None, "", key, "none", "EMPTY", "ollama"):
+        assert without_secrets(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
+
+
+def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_study, monkeypatch):
+    secret = "sk-very-secret-0123456789"
+    monkeypatch.setenv("TEST_KEY", secret)
+    text = "a key-value store with an api-first design; Bearer of the token"
+    question = [{"name": "summary", "text": "Sum it up.", "scale": "text"}]
+    say = Say(f"{text} {secret}", reasoning=f"My key-words: {secret}")
+    with ChatServer(lambda n, body, server: say) as server:
+        study = make_study(1, server.url, judge={"key": "TEST_KEY"}, questions=question)
+        judge_study(study)
+    with open_store(study) as store:
+        (row,) = history(store).to_dicts()
+    assert json.loads(row["label"]) == row["reply"] == f"{text} ***"
+    assert row["reasoning"] == "My key-words: ***"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "openai"])
+def test_a_key_that_a_library_finds_by_itself_is_masked_too(monkeypatch, provider):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.exceptions import UserError
+
+    secret = "found-in-the-environment-123"
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", secret)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    judge = Judge.model_validate({"name": "m", "model": "some-model", "provider": provider})
+    asked = PydanticAI(judge, timeout=5)
+
+    async def broken(*_, **__):
+        raise UserError(f"a key-value problem with {secret}")
+
+    monkeypatch.setattr("pydantic_ai.direct.model_request", broken)
+    with pytest.raises(CallFailed) as caught:
+        asyncio.run(asked.complete(Request("some-model", [{"role": "user", "content": "u"}])))
+    assert str(caught.value) == "a key-value problem with ***"
+
+
+def test_thoughts_that_a_library_brings_hold_no_key(monkeypatch):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart
+    from pydantic_ai.models.function import FunctionModel
+
+    monkeypatch.setenv("TEST_KEY", "sk-very-secret-0123456789")
+
+    def model(messages, info):
+        return ModelResponse(parts=[ThinkingPart("sk-very-secret-0123456789, api-first"), TextPart("4")])
+
+    judge = Judge.model_validate({"name": "m", "model": "x", "key": "TEST_KEY"})
+    asked = PydanticAI(judge, timeout=5, model=FunctionModel(model))
+    completion = asyncio.run(asked.complete(Request("x", [{"role": "user", "content": "u"}])))
+    assert completion.reasoning == "***, api-first"
 
 
 def test_retry_after_is_a_number_or_a_date():
