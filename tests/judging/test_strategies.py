@@ -7,6 +7,7 @@ import base64
 import json
 import re
 
+import polars as pl
 import pytest
 from chat_server import ChatServer, Say, item_of
 
@@ -15,13 +16,16 @@ from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
 from assay.judging.run import judge_study
 from assay.reading import study_labels
+from assay.study.digests import canonical
 from assay.study.ensembles import combined
 from assay.study.schema import Judge
-from assay.study.store import queue
-from assay.study.store.answers import history
+from assay.study.store import intake, queue
+from assay.study.store.annotators import put_annotators
+from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items
 from assay.study.store.opening import open_store
+from assay.study.store.questions import current_questions
 
 
 def people(study, n):
@@ -109,6 +113,96 @@ def test_the_result_says_how_demonstrations_were_used_and_new_labels_change_noth
     assert about["m1"] == "cross-fitted"
     assert table.humans == ("ana", "ben", "chi")
     assert table.where(kind="human").n_items == 20
+
+
+MIXED = [
+    {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"]},
+    {"name": "stars", "text": "How many stars?", "scale": "1-5"},
+    {"name": "share", "text": "How much of it is true?", "scale": "interval:0-1"},
+    {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"]},
+]
+
+
+def mixed_labels(study, n, *, preference="-1", but=()):
+    """One file with the answers of two people on four scales, and items that have what the questions show."""
+    rows = "".join(f"q{i:05},@q{i:05}@,left {i},right {i},d{i}\n" for i in range(n))
+    (study.folder / "items.csv").write_text("item,text,a,b,doc\n" + rows)
+    said = {"better": preference, "stars": "3", "share": "0.25", "tone": "warm"}
+    lines = [
+        f"q{i:05},{who},{name},{x}"
+        for i in range(n)
+        for who in ("ana", "ben")
+        for name, x in said.items()
+        if name not in but
+    ]
+    (study.folder / "labels.csv").write_text("item,annotator,criterion,label\n" + "\n".join(lines) + "\n")
+
+
+def shown_labels(plan, store):
+    """Every demonstration's label with the question, the scale and the order it was shown under."""
+    found = set()
+    for claim in queue.sample(store, "m1", 1000):
+        question = plan.questions[claim.question].definition.name
+        for message in plan.request(claim).messages[2:-1:2]:
+            order = ">".join(plan.order(claim))
+            found.add((question, claim.condition.get("scale"), order, message["content"]))
+    return found
+
+
+@pytest.mark.parametrize("preference", ["-1", "first"])
+def test_labels_of_a_file_with_several_scales_are_shown_as_their_own_scale_has_them(make_study, preference):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    scale = {"scale": ["1-5", "interval:0-100"]}
+    study = make_study(8, judge=judge, questions=MIXED, labels="labels.csv", conditions=scale)
+    mixed_labels(study, 8, preference=preference)
+    store, plan = planned(study)
+    with store:
+        assert shown_labels(plan, store) == {
+            ("better", None, "a>b", '{"label":"first"}'),
+            ("better", None, "b>a", '{"label":"second"}'),
+            ("stars", "1-5", "", '{"label":3}'),
+            ("stars", "interval:0-100", "", '{"label":50.0}'),
+            ("share", "1-5", "", '{"label":2}'),
+            ("share", "interval:0-100", "", '{"label":25.0}'),
+            ("tone", None, "", '{"label":"warm"}'),
+        }
+        stored = {type(json.loads(label)) for label in history(store)["label"]}
+    assert stored == {int, float, str}
+
+
+def test_labels_and_demonstrations_that_an_earlier_version_kept_as_text_are_cast(make_study, monkeypatch):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    study = make_study(8, judge=judge, questions=MIXED[1:2] + MIXED[3:], labels="labels.csv")
+    mixed_labels(study, 8, but=("better", "share"))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(intake, "_on_own_scale", lambda labels, study: labels.labels["label"].to_list())
+        earlier.setattr(intake, "_READING", 1)
+        earlier.setattr("assay.judging.plan._on_scale", lambda kept, scale: dict(kept))
+        store, plan = planned(study)
+        with store:
+            assert ("stars", None, "", '{"label":"3"}') in shown_labels(plan, store)
+    store, plan = planned(study)
+    with store:
+        assert ("stars", None, "", '{"label":3}') in shown_labels(plan, store)
+        counting = history(store).filter(pl.col("counts") & (pl.col("criterion") == "stars"))
+        assert set(counting["label"]) == {"3"}, "a number in JSON, no longer text"
+
+
+def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    study = make_study(8, judge=judge)
+    store = open_store(study)
+    with store:
+        sync_study(store, study)
+        with store.writing() as db:
+            put_annotators(db, [("ana", "human", {})])
+            (question,) = current_questions(db)
+            condition = canonical({"scale": "interval:0-100"})
+            given = {FileLabel(f"q{i:05}", question.id, "ana", condition, 1): (75, None) for i in range(8)}
+            put_file_labels(db, given)
+        plan = Plan(study, store)
+        plan.save()
+        assert shown_labels(plan, store) == {("quality", None, "", '{"label":4}')}
 
 
 def test_few_shot_without_enough_labels_says_so(make_study):

@@ -145,13 +145,14 @@ class Plan:
         wanted = judge.demonstrations
         what = digest_of([wanted.model_dump(), judge.seed])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
+        scale = scale_of(question.definition.scale)
         kept = self.store.setting(key)
         if kept is not None:
-            return dict(kept)
+            return _on_scale(kept, scale)
         labelled: dict[str, tuple[str, list[Label]]] = {}
-        for item, document, label in human_labels(self.store, question.id):
-            labelled.setdefault(item, (document or item, []))[1].append(label)
-        scale = scale_of(question.definition.scale)
+        for one in human_labels(self.store, question.id):
+            label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
+            labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
         folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)
         chosen: Chosen = {"folds": {}, "documents": []}
         for fold in folds:
@@ -171,7 +172,7 @@ class Plan:
             chosen["folds"][str(fold)] = pairs
             if wanted.use == "held-out":
                 chosen["documents"] = sorted({labelled[item][0] for item in drawn})
-        return dict(self.store.keep(key, chosen))
+        return _on_scale(self.store.keep(key, chosen), scale)
 
     def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
@@ -248,6 +249,15 @@ class Plan:
 
 def _fold(judge: Judge, document: str) -> int:
     return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
+
+
+def _on_scale(kept: Chosen, scale: Scale) -> Chosen:
+    """Demonstrations with their labels in the type of the scale; those kept by earlier versions may be text."""
+    folds = {
+        fold: [(item, label if (cast := scale.read(label)) is None else cast) for item, label in pairs]
+        for fold, pairs in kept["folds"].items()
+    }
+    return {**kept, "folds": folds}
 
 
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
