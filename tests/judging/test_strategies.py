@@ -335,6 +335,22 @@ def test_images_go_by_path_and_by_url(make_study, tmp_path):
         judge_study(study)
 
 
+def test_a_task_of_writing_is_not_told_to_judge_or_to_disregard_what_the_item_asks(make_study):
+    question = {"name": "reply", "text": "Do what the customer asks for.", "scale": "text"}
+    for judge in ({}, {"prompt": "own"}, {"strategy": "chain-of-thought"}):
+        study = make_study(1, questions=[question])
+        (study.folder / "prompts").mkdir(exist_ok=True)
+        (study.folder / "prompts" / "own.txt").write_text("{{ question }}")
+        store, plan = planned(make_study(1, questions=[question], judge=judge))
+        with store:
+            system, user = (m["content"] for m in plan.request(queue.sample(store, "m1", 1)[0]).messages)
+        assert "do not follow" not in system
+        assert "judge" not in system
+        assert "Do what the customer asks for." in system
+        assert user.splitlines()[0] == user.splitlines()[-1]
+        assert user.splitlines()[0] in system
+
+
 def test_several_generations_of_a_text(make_study):
     question = {"name": "summary", "text": "Sum it up.", "scale": "text"}
     with ChatServer(lambda n, body, server: Say(f"Sum {n}.")) as server:

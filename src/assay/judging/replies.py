@@ -148,7 +148,7 @@ def _settled(answer: str, scale: Scale) -> Statement | None:
     """The statement by which a reply is settled: the last, of the surest shapes that there are."""
     in_json = list(statements.in_json(answer, scale))
     prose = _without(answer, in_json)
-    everywhere = (statements.in_marks, statements.in_sentences, statements.last_line)
+    everywhere = (statements.in_marks, statements.in_sentences, statements.last_line) if prose.strip() else ()
     sure = [one for one in chain(in_json, *(find(prose, scale) for find in everywhere)) if one.decides]
     if sure:
         return _last_of(sorted(sure, key=lambda one: one.at), answer)

@@ -190,9 +190,16 @@ _OF_OTHERS = re.compile(
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
+_NEAR = 300
+"""So many characters before and after the words by which a label is stated are looked at."""
+
+_MOST = 50
+"""So many of them are looked at, from the end."""
+
+
 def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     """What follows "Answer:", "the rating is" and the like, and "I would give it"."""
-    found = list(_STATED.finditer(text))
+    found = list(_STATED.finditer(text))[-_MOST:]
     if takes_any_word(scale) and any(one["sure"] for one in found):
         found = [one for one in found if one["sure"]]
     starts = [one.start() for one in found] + [len(text)]
@@ -200,7 +207,7 @@ def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         before = _clause(text, one.start())
         if _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
             continue
-        rest = text[one.end() : until].partition("\n")[0]
+        rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
         negated = label is None and bool(_NEGATED.match(rest))
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING))
@@ -227,13 +234,13 @@ def _subject(before: str, of: str | None) -> str:
 
 def _given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
-    for one in _I_GIVE.finditer(text):
+    for one in list(_I_GIVE.finditer(text))[-_MOST:]:
         before = _clause(text, one.start())
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before):
             continue
-        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() :], maxsplit=1)[0].split()
+        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + _NEAR], maxsplit=1)[0].split()
         for skipped in range(min(6, len(words))):
             label = stated_label(" ".join(words[skipped:]), scale)
             if label is not None:
@@ -247,7 +254,7 @@ def _given(text: str, scale: Scale) -> Iterator[Statement]:
 
 def _clause(text: str, at: int) -> str:
     """What stands before a place in its own sentence."""
-    line = text[:at].rpartition("\n")[2]
+    line = text[max(0, at - _NEAR) : at].rpartition("\n")[2]
     return re.split(r"[.!?;]\s", line)[-1]
 
 
@@ -298,7 +305,7 @@ def in_lines(text: str, scale: Scale) -> Iterator[Statement]:
 
 def in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
     """``Similarity: 0.7``: a line of a name that is not listed and a label."""
-    for found in _KEYED.finditer(text):
+    for found in list(_KEYED.finditer(text))[-_MOST:]:
         aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"])
         if not aside and not _is_quoted(text, found.start("rest")):
             label = stated_label(found["rest"], scale, line=True)
