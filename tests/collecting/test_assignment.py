@@ -312,6 +312,33 @@ def test_a_share_comes_again_with_others_between(site):
     assert sorted(repeats.filter(repeats["repeat"] == 2)["item"]) == sorted(again)
 
 
+CROSSED = """
+questions:
+  - name: stars
+    text: How good?
+    scale: 1-5
+    guidelines: Judge the whole visit.
+    meanings: {1: very bad, 5: excellent}
+    by_scale:
+      "0-3": {guidelines: Use the full range 0 to 3., meanings: {0: useless}}
+conditions: {scale: ["1-5", "0-3"]}
+"""
+
+
+def test_each_session_has_the_anchors_and_guidelines_of_its_scale(site):
+    made = site(questions=CROSSED, items=1)
+    read = {}
+    for _ in range(2):
+        (task,) = made.tasks("ana", made.hold("ana").pages)
+        form = task.questions[0]
+        read[len(form.choices)] = (form.guidelines, {c.text: c.meaning for c in form.choices if c.meaning})
+        made.answer("ana", task, 2)
+    assert read == {
+        5: ("Judge the whole visit.", {"1": "very bad", "5": "excellent"}),
+        4: ("Judge the whole visit.\nUse the full range 0 to 3.", {"0": "useless"}),
+    }
+
+
 def test_a_session_for_each_scale_the_next_one_closed_until_its_time(site, clock):
     scales = "conditions: {scale: ['interval:0-5', 'interval:0-10', 'interval:0-100']}\n"
     made = site("days_apart: 7", questions=STARS + scales, items=3)

@@ -244,6 +244,71 @@ def test_conditions_are_crossed_and_each_is_a_column(make_study):
     assert table.scale.spec == "interval:0-100"
 
 
+CROSSED = {
+    "name": "quality",
+    "text": "How good is it?",
+    "scale": "1-5",
+    "guidelines": "Judge the whole text.",
+    "meanings": {1: "very bad", 5: "excellent"},
+    "by_scale": {
+        "ordinal:1-5": {"guidelines": "Use the full range 1 to 5."},
+        "interval:0-100": {"guidelines": "Use the full range 0 to 100.", "meanings": {0: "very bad", 100: "excellent"}},
+        "interval:0-10": {"meanings": {}},
+    },
+}
+
+
+def test_each_crossed_scale_has_its_own_anchors_and_guidelines_in_the_prompt(make_study):
+    scales = ["1-5", "interval:0-10", "interval:0-100"]
+    store, plan = planned(make_study(1, questions=[CROSSED], conditions={"scale": scales}))
+    with store:
+        claims = queue.sample(store, "m1", 10)
+        told = {claim.condition["scale"]: plan.request(claim).messages[0]["content"] for claim in claims}
+    assert "Judge the whole text.\nUse the full range 1 to 5.\n" in told["1-5"]
+    assert "1: very bad\n5: excellent" in told["1-5"]
+    assert "Judge the whole text.\nUse the full range 0 to 100.\n" in told["interval:0-100"]
+    assert "0: very bad\n100: excellent" in told["interval:0-100"]
+    assert "to 5" not in told["interval:0-100"]
+    assert "very bad" not in told["interval:0-10"]
+    assert "Judge the whole text.\nThe label must be a number from 0 to 10." in told["interval:0-10"]
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "message"),
+    [
+        ({"by_scale": {}}, "meanings", "belong to the scale '1-5', and conditions.scale asks 'interval:0-100' too"),
+        ({"by_scale": {"interval:0-100": {"guidelines": "x"}}}, "meanings", "belong to the scale '1-5'"),
+        ({"meanings": {}, "guidelines": "Use the full range 1 to 5."}, "guidelines", "names 1, a label of the scale"),
+        ({"meanings": {}, "text": "From one to 5?"}, "text", "names 5, a label of the scale '1-5'"),
+        ({"by_scale": CROSSED["by_scale"] | {"0-3": {}}}, "by_scale.0-3", "neither the question's scale nor one of"),
+        ({"by_scale": {"interval:0-100": {"meanings": {"101": "x"}}}}, "meanings.101", "a number from 0 to 100"),
+        ({"by_scale": {"0 to 5": {}}}, "by_scale", "is not a scale"),
+        ({"meanings": {"9": "x"}}, "meanings.9", "is not in the scale"),
+        ({"scale": "interval:0-5", "meanings": {"9": "x"}}, "meanings.9", "a label must be a number from 0 to 5"),
+    ],
+)
+def test_what_would_contradict_a_crossed_scale_is_refused_with_its_place(make_study, change, where, message):
+    with pytest.raises(StudyError) as caught:
+        make_study(1, questions=[CROSSED | change], conditions={"scale": ["interval:0-10", "interval:0-100"]})
+    assert f"{where}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_numbers_that_are_no_labels_and_scales_that_are_not_replaced_are_left_alone(make_study):
+    plain = {"name": "quality", "text": "How good?", "scale": "1-5", "guidelines": "Read 20 words, 100% of 1st lines."}
+    make_study(1, questions=[plain], conditions={"scale": ["interval:0-100"]})
+    make_study(1, questions=[CROSSED | {"by_scale": {}, "text": "1 to 5?"}], conditions={"scale": ["ordinal:1-5"]})
+    make_study(1, questions=[CROSSED | {"by_scale": {}, "text": "1 to 5?"}])
+
+
+def test_a_prompt_file_that_names_a_scale_is_refused_where_scales_are_crossed(make_study):
+    (make_study(1).folder / "prompts").mkdir()
+    (make_study(1).folder / "prompts" / "strict.txt").write_text("{{ question }} From 0 to 100: {{ format }}")
+    make_study(1, judge={"prompt": "strict"})
+    with pytest.raises(StudyError, match=r"prompts/strict.txt names a scale itself; write \{\{ scale \}\} there"):
+        make_study(1, judge={"prompt": "strict"}, conditions={"scale": ["interval:0-10", "interval:0-100"]})
+
+
 def test_prompts_of_ones_own_are_a_condition(make_study):
     with ChatServer() as server:
         study = make_study(1, server.url)

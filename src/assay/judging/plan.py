@@ -17,7 +17,7 @@ from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
 from assay.study.items import Item
-from assay.study.schema import Judge, scale_of
+from assay.study.schema import Judge, Question, scale_of
 from assay.study.store import queue
 from assay.study.store.answers import human_labels
 from assay.study.store.connection import Store
@@ -39,6 +39,8 @@ class _Way:
 
     judge: Judge
     question: AskedQuestion
+    asked: Question
+    """The question with what belongs to the scale."""
     scale: Scale
     schema: dict[str, Any] | None
     template: str | None
@@ -208,8 +210,9 @@ class Plan:
             schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
         template = self._template_of(judge.prompt)
         nothing = Item("", None, {})
-        known = None if names_item(template) else instructions(judge, question.definition, scale, template, nothing)
-        return _Way(judge, question, scale, schema, template, known)
+        asked = question.definition.on(scale)
+        known = None if names_item(template) else instructions(judge, asked, scale, template, nothing)
+        return _Way(judge, question, asked, scale, schema, template, known)
 
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
@@ -223,7 +226,7 @@ class Plan:
         part = self.study.config.items
         messages = messages_for(
             judge,
-            question.definition,
+            way.asked,
             scale,
             claim.item,
             order=self.order(claim),
