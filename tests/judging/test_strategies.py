@@ -6,6 +6,8 @@ import asyncio
 import base64
 import json
 import re
+from collections import Counter
+from itertools import combinations
 
 import polars as pl
 import pytest
@@ -14,7 +16,7 @@ from chat_server import ChatServer, Say, item_of
 from assay.errors import StudyError
 from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
-from assay.judging.run import judge_study
+from assay.judging.run import estimate_study, judge_study
 from assay.reading import study_labels
 from assay.study.digests import canonical
 from assay.study.ensembles import combined
@@ -25,7 +27,10 @@ from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items
 from assay.study.store.opening import open_store
+from assay.study.store.people import add_person
 from assay.study.store.questions import current_questions
+from assay.study.store.tasks import triplets_drawn
+from assay.study.store.triplets import TripletDrawer
 
 
 def people(study, n):
@@ -383,6 +388,56 @@ def test_odd_one_out_is_shuffled_and_the_position_kept(make_study):
     assert set(labels["position"]) == {1, 2, 3}
     where = [order.split(">").index("c") + 1 for order in labels["order"]]
     assert where == labels["position"].to_list()
+
+
+DRAWN = {"name": "odd", "text": "Which differs?", "scale": "odd-one-out", "options": ["text"], "show": []}
+
+
+def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
+    people = {"pairs": 2, "seed": 3}
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(8, server.url, questions=[DRAWN], people=people)  # two documents of four items
+        done = judge_study(study)
+        assert done.answered == server.count == 8, "all four triplets of each document"
+        assert judge_study(study).answered == 0
+        study = make_study(12, server.url, questions=[DRAWN], people=people)
+        assert judge_study(study).answered == 4, "those of the new document"
+    table = study_labels(study)
+    triplets = [name.split(" | ") for name in table.items["item"] if " | " in name]
+    seen = Counter(pair for triplet in triplets for pair in combinations(triplet, 2))
+    assert len(seen) == 3 * 6
+    assert min(seen.values()) >= 2
+
+
+def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
+    study = make_study(5, questions=[DRAWN], items={"file": "items.csv"})
+    store, _ = planned(study)
+    with store, store.reading() as db:
+        at_once = triplets_drawn(db, 0)
+    (study.folder / "study.db").unlink()
+    with open_store(study) as store:
+        sync_study(store, study)
+        drawer = TripletDrawer(store, "text", wanted=study.config.people.pairs, seed=study.config.people.seed)
+        with store.exclusive() as db:
+            while drawer.draw(db) is not None:
+                pass
+            assert triplets_drawn(db, 0) == at_once
+    assert len(at_once) == 10
+
+
+def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study):
+    study = make_study(4, questions=[DRAWN])
+    with open_store(study) as store:
+        sync_study(store, study)
+        add_person(store, "ana", {})
+    with pytest.raises(StudyError, match="nobody has begun yet; judges are asked the triplets that people were given"):
+        estimate_study(study)
+    (study.folder / "study.db").unlink()
+    with pytest.raises(StudyError, match="no triplet can be drawn"):
+        judge_study(make_study(2, questions=[DRAWN]))
+    many = make_study(200, questions=[DRAWN], items={"file": "items.csv"})
+    with pytest.raises(StudyError, match=r"about 19900 triplets would be drawn, .* 6000 at most; name items.document"):
+        judge_study(many)
 
 
 def test_images_go_by_path_and_by_url(make_study, tmp_path):

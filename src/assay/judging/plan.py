@@ -25,6 +25,7 @@ from assay.study.store.intake import SYNCED
 from assay.study.store.items import DRAWN, Role, items, items_named
 from assay.study.store.questions import AskedQuestion, questions
 from assay.study.store.queue import Assignment, Claim
+from assay.study.store.triplets import TripletDrawer
 
 _RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
 """What makes two answers of a judge different answers; where it runs and what it costs do not."""
@@ -55,8 +56,8 @@ class Plan:
         self.study, self.store = study, store
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in questions(store)}
-        drawn = any(question.definition.drawn_from for question in self.questions.values())
-        self._role: Role = "triplet" if drawn else "item"
+        self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
+        self._role: Role = "triplet" if self._column else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -69,7 +70,10 @@ class Plan:
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def save(self) -> None:
-        """Write the assignments to the store; nothing where they stand there already."""
+        """Write the assignments to the store, nothing where they stand there already; draw triplets before."""
+        if self._column is not None and self.judges:
+            people = self.study.config.people
+            TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
         digest = digest_of(
             [
                 self.store.setting(SYNCED),
