@@ -81,7 +81,8 @@ class Design:
         scale = json.loads(condition).get("scale")
         found = []
         for number, definition in questions_by_id(self.store, json.loads(ids)).items():
-            found.append(Asked(number, definition, parse_scale(scale) if scale else scale_of(definition.scale)))
+            own = parse_scale(scale) if scale else scale_of(definition.scale)
+            found.append(Asked(number, definition.on(own), own))
         return tuple(found)
 
     def _keep_form(self) -> int:

@@ -26,7 +26,7 @@ from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
 from assay.study.items import Item
-from assay.study.schema import Judge, scale_of
+from assay.study.schema import Judge, Question, scale_of
 from assay.study.store import queue
 from assay.study.store.answers import human_labels
 from assay.study.store.changes import Change, Changed, deciding
@@ -36,6 +36,7 @@ from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import DRAWN, Role, items, items_named
 from assay.study.store.questions import AskedQuestion, questions
 from assay.study.store.queue import Claim
+from assay.study.store.triplets import TripletDrawer
 
 _EARLIER = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
 """What assay 0.1 named a judge's answers by, so that those of its time are found again."""
@@ -50,6 +51,8 @@ class _Way:
 
     judge: Judge
     question: AskedQuestion
+    asked: Question
+    """The question with what belongs to the scale."""
     scale: Scale
     schema: dict[str, Any] | None
     template: str | None
@@ -64,8 +67,8 @@ class Plan:
         self.study, self.store = study, store
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in questions(store)}
-        drawn = any(question.definition.drawn_from for question in self.questions.values())
-        self._role: Role = "triplet" if drawn else "item"
+        self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
+        self._role: Role = "triplet" if self._column else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -78,13 +81,16 @@ class Plan:
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def save(self, changed: Changed | None = None) -> None:
-        """Write the assignments to the store; nothing where they stand there already.
+        """Write the assignments to the store, nothing where they stand there already; draw triplets before.
 
         Raises
         ------
         ChangedStudyError
             See `assay.study.store.queue.plan`.
         """
+        if self._column is not None and self.judges:
+            people = self.study.config.people
+            TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
         first = list(itertools.islice(items(self.store, self._role), 1))
         made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
@@ -169,13 +175,14 @@ class Plan:
         wanted = judge.demonstrations
         what = digest_of([wanted.model_dump(), judge.seed])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
+        scale = scale_of(question.definition.scale)
         kept = self.store.setting(key)
         if kept is not None:
-            return dict(kept)
+            return _on_scale(kept, scale)
         labelled: dict[str, tuple[str, list[Label]]] = {}
-        for item, document, label in human_labels(self.store, question.id):
-            labelled.setdefault(item, (document or item, []))[1].append(label)
-        scale = scale_of(question.definition.scale)
+        for one in human_labels(self.store, question.id):
+            label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
+            labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
         folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)
         chosen: Chosen = {"folds": {}, "documents": []}
         for fold in folds:
@@ -195,7 +202,7 @@ class Plan:
             chosen["folds"][str(fold)] = pairs
             if wanted.use == "held-out":
                 chosen["documents"] = sorted({labelled[item][0] for item in drawn})
-        return dict(self.store.keep(key, chosen))
+        return _on_scale(self.store.keep(key, chosen), scale)
 
     def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
@@ -231,8 +238,9 @@ class Plan:
             schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
         template = self._template_of(judge.prompt)
         nothing = Item("", None, {})
-        known = None if names_item(template) else instructions(judge, question.definition, scale, template, nothing)
-        return _Way(judge, question, scale, schema, template, known)
+        asked = question.definition.on(scale)
+        known = None if names_item(template) else instructions(judge, asked, scale, template, nothing)
+        return _Way(judge, question, asked, scale, schema, template, known)
 
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
@@ -258,7 +266,7 @@ class Plan:
         part = self.study.config.items
         return messages_for(
             way.judge,
-            way.question.definition,
+            way.asked,
             way.scale,
             item,
             order=order,
@@ -293,6 +301,15 @@ def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple
 
 def _fold(judge: Judge, document: str) -> int:
     return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
+
+
+def _on_scale(kept: Chosen, scale: Scale) -> Chosen:
+    """Demonstrations with their labels in the type of the scale; those kept by earlier versions may be text."""
+    folds = {
+        fold: [(item, label if (cast := scale.read(label)) is None else cast) for item, label in pairs]
+        for fold, pairs in kept["folds"].items()
+    }
+    return {**kept, "folds": folds}
 
 
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:

@@ -133,15 +133,24 @@ def typical_output(store: Store, judge: str) -> float | None:
     return float(mean) if number >= 20 else None
 
 
-def human_labels(store: Store, question: int) -> list[tuple[str, str | None, Label]]:
-    """(item, its document, label) for every label that a person gave and that counts."""
+class HumanLabel(NamedTuple):
+    """A label that a person gave: to which item, of which document, and on which scale where that was varied."""
+
+    item: str
+    document: str | None
+    label: Label
+    scale: str | None
+
+
+def human_labels(store: Store, question: int) -> list[HumanLabel]:
+    """Every label that a person gave to a question and that counts, in the order of the items."""
     a, i, s, n = tables.assignments, tables.items, tables.answers, tables.annotators
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item).join(n, n.c.annotator == a.c.annotator)
-    query = sa.select(i.c.item, i.c.document, s.c.label).select_from(joined)
+    query = sa.select(i.c.item, i.c.document, s.c.label, a.c.condition).select_from(joined)
     query = query.where(s.c.status == "valid", a.c.active, i.c.active, a.c.question == question, n.c.kind == "human")
     with store.reading() as db:
         rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
-    return [(row.item, row.document, row.label) for row in rows]
+    return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]
 
 
 def history(store: Store) -> pl.DataFrame:

@@ -7,10 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
 from assay.data.formats.labels import read_labels
+from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.digests import canonical
@@ -29,6 +31,9 @@ SYNCED = "taken in"
 
 WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 """Settings: how many labels of the file are of items that the study does not have; columns not taken from it."""
+
+_READING = 2
+"""How the folder is read; a new number takes every study in anew."""
 
 OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
 """Columns of the file of labels that say which label it is; others are kept with the answer."""
@@ -74,7 +79,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
 def digest_of_study(study: Study) -> str:
     """Of everything that `sync_study` reads."""
     config = study.config
-    whole = hashlib.sha256(canonical(config.model_dump(mode="json", exclude_defaults=True)).encode())
+    whole = hashlib.sha256(canonical([_READING, config.model_dump(mode="json", exclude_defaults=True)]).encode())
     for path in study.files():
         if path.is_file():
             with path.open("rb") as file:
@@ -171,6 +176,7 @@ def _file_labels(
     varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
     conditions = {c: labels.column(c).to_list() for c in varied}
     beside = {c: labels.column(c).to_list() for c in kept}
+    own = _on_own_scale(labels, study)
     wanted: dict[FileLabel, tuple[Any, Any]] = {}
     without_item = 0
     for number, row in enumerate(labels.labels.iter_rows(named=True)):
@@ -181,8 +187,25 @@ def _file_labels(
         condition = canonical(_there(conditions, number))
         key = FileLabel(row["item"], question, row["annotator"], condition, int(row.get("repeat") or 1))
         about = _there(beside, number)
-        wanted[key] = (row["label"], {"about": json.loads(canonical(about))} if about else None)
+        wanted[key] = (own[number], {"about": json.loads(canonical(about))} if about else None)
     return wanted, without_item
+
+
+def _on_own_scale(labels: Annotations, study: Study) -> list[Label]:
+    """Each label in the type of its question's scale; one column of the table has one type for all of them."""
+    frame = labels.labels.with_row_index("_place")
+    if not labels.criteria:
+        frame = frame.with_columns(criterion=pl.lit(study.question_names[0]))
+    own: dict[int, Label] = {}
+    for question in study.config.questions:
+        part = frame.filter(pl.col("criterion") == question.name)
+        cast = scale_of(question.scale).cast(part["label"])
+        own |= zip(part["_place"], map(_plain, cast), strict=True)
+    return [own[number] for number in range(frame.height)]
+
+
+def _plain(label: Label) -> Label:
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def _there(columns: Mapping[str, Sequence[Any]], row: int) -> dict[str, Any]:

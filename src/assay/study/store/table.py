@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.frames import CONTENT
-from assay.data.scales import Interval, Nominal, Scale, parse_scale
+from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing
 from assay.study.digests import canonical
 from assay.study.ensembles import with_ensembles
@@ -144,7 +144,7 @@ def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
     labels = [row["label"] for row in rows]
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("item", "annotator", "criterion")}
     if any(isinstance(label, str) for label in labels):
-        columns["label"] = [label if isinstance(label, str) else f"{label:g}" for label in labels]
+        columns["label"] = [label if isinstance(label, str) else plain_number(label) for label in labels]
     else:
         columns["label"] = pl.Series(labels, strict=False)
     if any(row["repeat"] > 1 for row in rows):
