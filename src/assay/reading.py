@@ -16,8 +16,9 @@ from assay.data.columns import to_polars
 from assay.data.formats import Rows, tables
 from assay.data.formats.joining import joined
 from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
+from assay.data.names import Spelling
 from assay.data.scales import Scale, parse_scale
-from assay.errors import DesignError, unknown
+from assay.errors import ChangedStudyError, DesignError, unknown
 from assay.estimation.options import one_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def read(
     repeat: str | None = None,
     kind: str | None = None,
     judges: Iterable[str] | None = None,
+    humans: Iterable[str] | None = None,
+    spelling: Spelling = "refuse",
     scale: Scale | str | Mapping[str, Scale | str] | None = None,
     layout: Layout = "long",
     columns: Sequence[str] | None = None,
@@ -57,8 +60,12 @@ def read(
         Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
         holds your item id; without it the platform's own id counts. Several item columns name an item
         together (lesson and segment); several label columns are one criterion each.
-    judges : list of str
-        The annotators that are models.
+    judges, humans : list of str
+        The annotators that are models, and those that are people. Whoever is in neither counts as a person; a name that
+        looks like a model's (``gpt-4o``, ``llama``) is refused until one of them says what it is.
+    spelling : {"refuse", "merge", "apart"}
+        What becomes of names that differ only in case or inner spaces (``Ann``, ``ann``): refused until you say that
+        they are one (``merge``) or different (``apart``). Spaces around names are taken off, which is said.
     scale : Scale or str, or a mapping of criterion to either
         What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
         Without it the scale is inferred from the labels, and ``labels.reading`` says so.
@@ -92,6 +99,9 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
+    item, annotator, label, criterion, repeat, kind = (
+        _text(name) for name in (item, annotator, label, criterion, repeat, kind)
+    )
     own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
     one_of("layout", layout, typing.get_args(Layout))
     paths = _paths(source)
@@ -113,13 +123,15 @@ def read(
         criterion=criterion,
         scale=_scales(scale),
         layout=layout,
-        columns=columns,
+        columns=None if columns is None else [_text(name) for name in columns],
         judges=judges,
+        humans=humans,
+        spelling=spelling,
         items=None if items is None else _beside(items),
         annotators=None if annotators is None else _beside(annotators),
         repeat=repeat,
         kind=kind,
-        conditions=conditions,
+        conditions=[_text(name) for name in ([conditions] if isinstance(conditions, str) else conditions)],
         split_item=split_item,
     )
     return made.also_called(own_name)
@@ -135,19 +147,29 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
 
+    Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
+    that of the study before the change, and ``reading`` says so.
+
     Raises
     ------
     StudyError
         While there is no answer with a label.
     """
-    from assay.study.store.opening import open_store
+    from assay.study.store.opening import open_to_read
 
-    with open_store(study, store) as opened:
+    with open_to_read(study, store) as opened:
         from assay.study.store.intake import sync_study
         from assay.study.store.table import stored_annotations
 
-        sync_study(opened, study)
-        return stored_annotations(opened)
+        notes = []
+        try:
+            sync_study(opened, study)
+        except ChangedStudyError as error:
+            notes.append(
+                f"the study's folder has changed, and this is the study before the change: {error.what} (assay judge, "
+                "assay serve and assay invite ask what the change means)"
+            )
+        return stored_annotations(opened, notes, study.folder)
 
 
 def _paths(source: Any) -> list[Path]:
@@ -155,6 +177,13 @@ def _paths(source: Any) -> list[Path]:
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
         return [existing(one) for one in source]
     return [existing(source)] if isinstance(source, str | os.PathLike) else []
+
+
+def _text(name: Any) -> Any:
+    """The name of a column as text; pandas names columns by numbers too."""
+    if isinstance(name, list | tuple):
+        return [_text(one) for one in name]
+    return str(name) if isinstance(name, int) else name
 
 
 def _rows_of_frame(source: Any, label: str | None) -> Rows:

@@ -23,7 +23,14 @@ def frame_of(*rows, columns=("item", "annotator", "label")):
 
 
 def labels_of(*rows, columns=("item", "annotator", "label"), **options):
-    return Annotations.from_frame(frame_of(*rows, columns=columns), **options)
+    frame = frame_of(*rows, columns=columns)
+    if (
+        "annotator" in columns
+        and "gpt" in frame["annotator"].to_list()
+        and not {"judges", "annotators", "kind"} & {*options, *columns}
+    ):
+        options["humans"] = [name for name in frame["annotator"].drop_nulls().unique() if name.strip()]
+    return Annotations.from_frame(frame, **options)
 
 
 SMALL = (("a", "ann", 1), ("a", "bob", 2), ("b", "ann", 3), ("b", "gpt", 3))
@@ -52,7 +59,9 @@ def test_six_labels_by_hand():
 
 def test_columns_of_other_names():
     frame = frame_of(*SMALL, columns=("id", "worker", "stars"))
-    labels = Annotations.from_frame(frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5))
+    labels = Annotations.from_frame(
+        frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5), judges=["gpt"]
+    )
     assert labels.labels.columns == ["item", "annotator", "label"]
     assert labels.reading.notes == ()
     assert frame.columns == ["id", "worker", "stars"]
@@ -108,8 +117,13 @@ def test_who_is_a_judge():
     rows = [("a", "ann", 1, "human"), ("a", "gpt", 2, "Judge")]
     columns = ("item", "annotator", "label", "kind")
     assert labels_of(*rows, columns=columns).judges == ("gpt",)
-    # judges=... overrides a column.
-    assert labels_of(*rows, columns=columns, judges=["ann"]).judges == ("ann",)
+    # judges=... goes before a column, but takes nobody out of it in silence.
+    assert labels_of(*rows, columns=columns, judges=["ann", "gpt"]).judges == ("ann", "gpt")
+    assert labels_of(*rows, columns=columns, judges=["ann"], humans=["gpt"]).judges == ("ann",)
+    with pytest.raises(
+        DataError, match=r"says that gpt is a judge, .* add it with judges=\['ann', 'gpt'\], or say that"
+    ):
+        labels_of(*rows, columns=columns, judges=["ann"])
     people = pl.DataFrame({"annotator": ["gpt"], "kind": ["judge"], "family": ["gpt-4"]})
     labels = labels_of(*SMALL, annotators=people)
     assert labels.judges == ("gpt",)
@@ -125,7 +139,7 @@ def test_who_is_a_judge():
         (SMALL, None, {"label": "lable"}, "column 'lable' is not in a table in memory; did you mean 'label'?"),
         (SMALL, None, {"label": "lable"}, "(it should hold the label; name another with label=...)"),
         (SMALL, None, {"criterion": "aspect"}, "column 'aspect' is not in a table in memory"),
-        (SMALL, None, {"conditions": ["heat"]}, "condition 'heat' is not in a table in memory"),
+        (SMALL, None, {"conditions": ["heat"], "judges": ["gpt"]}, "condition 'heat' is not in a table in memory"),
         (SMALL, None, {"judges": ["gtp"]}, "judge 'gtp' is not in a table in memory; did you mean 'gpt'?"),
         ((), None, {}, "a table in memory has no rows"),
         (((None, "ann", 1), ("a", "ann", 1)), None, {}, "1 row without item (row 1); fill or remove them"),
@@ -180,7 +194,12 @@ def test_who_is_a_judge():
             {"scale": {"depth": Ordinal(1, 5)}},
             "criterion 'x' is not in scale=...; it has depth",
         ),
-        (SMALL, None, {"items": pl.DataFrame({"item": ["a", "a"]})}, "the table of items names 'a' twice"),
+        (
+            SMALL,
+            None,
+            {"judges": ["gpt"], "items": pl.DataFrame({"item": ["a", "a"]})},
+            "the table of items names 'a' twice",
+        ),
         (SMALL, None, {"items": pl.DataFrame({"name": ["a"]})}, "column 'item' is not in the table of items"),
         (
             SMALL,

@@ -24,6 +24,8 @@ COLUMNS = ["item", "annotator", "criterion", "label"]
 
 
 def table(rows, columns=COLUMNS, scale=TEN, **options):
+    if "judges" not in options:
+        options["humans"] = {row[list(columns).index("annotator")] for row in rows}
     frame = pl.DataFrame([tuple(r) for r in rows], schema=columns, orient="row", strict=False)
     return Annotations.from_frame(frame, scale=scale, **options)
 
@@ -48,7 +50,7 @@ SMALL = [("a", "ann", 1), ("a", "gpt", 2), ("b", "ann", 2)]
 
 @pytest.mark.parametrize(
     "options",
-    [{"judges": ["gpt"]}, {"judges": ["ann"]}, {"scale": Ordinal(0, 9)}, {"scale": Interval(0, 10)}],
+    [{"judges": ["gpt"]}, {"judges": ["ann", "gpt"]}, {"scale": Ordinal(0, 9)}, {"scale": Interval(0, 10)}],
 )
 def test_scale_and_kind_count(options):
     plain = table(SMALL, columns=["item", "annotator", "label"])

@@ -42,7 +42,7 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
         Command(
             "alt-test",
             "assay.cli.questions:alt_test",
-            "assay alt-test labels.csv --judges gpt-4o --annotators crowd",
+            "assay alt-test labels.csv --judges gpt-4o,llama --only gpt-4o --annotators crowd",
         ),
         Command(
             "agreement",
@@ -161,7 +161,12 @@ def _as_typed(message: str, given: Sequence[str]) -> str:
 
     known = {row.name for rows in COMMANDS.values() for row in rows}
     command = next((word for word in given if word in known), None)
-    return as_typed(message, {**NAMES, **typed_options(command)} if command else NAMES)
+    if command is None:
+        return as_typed(message, NAMES)
+    typed = typed_options(command)
+    # Of the options that say how labels are read, a command has all or none.
+    known_names = NAMES if "split_item" in typed else {}
+    return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
 
 
 def _any_letters() -> None:

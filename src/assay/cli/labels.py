@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.cli.options import Names, as_typed
+from assay.cli.options import Names, as_typed, typed_value
+from assay.data.names import Spelling
 from assay.errors import AssayError
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ class LabelOptions:
     ] = None
     criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
     repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
-    judges: Annotated[Names, Parameter(help="Annotators that are models, separated by commas.")] = None
+    judges: Annotated[
+        Names, Parameter(help="Annotators that are models, all of them, separated by commas; the others are people.")
+    ] = None
+    humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
+    spelling: Annotated[Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")] = (
+        "refuse"
+    )
     scale: Annotated[
         list[str] | None,
         Parameter(
@@ -60,20 +67,10 @@ class LabelOptions:
         list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
     ] = None
 
-    def read(self, source: str, extra_judges: Sequence[str] = ()) -> Annotations:
-        """The table, with a note on standard error for all that reading left out or assumed.
-
-        Parameters
-        ----------
-        source : str
-            A file, folder or study.
-        extra_judges : sequence of str
-            Judges that another option names; they count where the table names none.
-        """
+    def read(self, source: str) -> Annotations:
+        """The table, with a note on standard error for all that reading left out or assumed."""
         try:
-            labels = self._table(source, self.judges)
-            if self.judges is None and extra_judges and not labels.judges:
-                labels = self._table(source, extra_judges)
+            labels = self._table(source)
             for condition in self.where or ():
                 labels = _narrowed(labels, condition)
         except AssayError as error:
@@ -82,13 +79,14 @@ class LabelOptions:
         tell(labels)
         return labels
 
-    def _table(self, source: str, judges: Sequence[str] | None) -> Annotations:
+    def _table(self, source: str) -> Annotations:
         from assay.reading import read
 
         return read(
             source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
-            criterion=self.criterion, repeat=self.repeat, judges=judges, scale=_scale(self.scale),
-            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
+            criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
+            spelling=self.spelling, scale=_scale(self.scale), layout="wide" if self.wide else "long",
+            columns=self.columns, conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
             **self._reader_options(source),
         )  # fmt: skip
@@ -103,6 +101,42 @@ class LabelOptions:
             raise DataError(f"there is no file or folder '{source}'")
         return format_of(Path(source), self.format).options_from(self.option)
 
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Tested:
+    """Which of the judges are tested."""
+
+    only: Annotated[
+        Names, Parameter(help="Test these of the judges only, separated by commas.", show_default="all of the table")
+    ] = None
+    judge: Annotated[Names, Parameter(help="The earlier name of --only.", show=False)] = None
+
+    def names(self) -> list[str] | None:
+        """Who was chosen; None where nobody was, and all judges are meant."""
+        if self.only is not None and self.judge is not None:
+            raise AssayError("--only and --judge are one option under two names; give --only")
+        return self.only if self.only is not None else self.judge
+
+    def among(self, labels: Annotations) -> list[str]:
+        """The judges to test.
+
+        Raises
+        ------
+        AssayError
+            Where the table names no judges: who is tested does not say who the other judges are.
+        """
+        chosen = self.names()
+        if chosen and not labels.judges:
+            raise AssayError(
+                f"nothing says who is a judge. Name all judges with --judges {typed_value(','.join(chosen))}, and with "
+                "--only those of them to test"
+            )
+        return list(labels.judges) if chosen is None else chosen
+
+
+ALL_JUDGES = Tested()
+"""Every judge of the table."""
 
 NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)} | {"annotators": "--annotator-table"}
 """Every option of `assay.read` as it is typed."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -186,7 +187,7 @@ def range_words(limits: Limits) -> str:
 
 _VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
-_KEYWORD = re.compile(rf"(?<![\w('-])(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
+_KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
 _CALL = re.compile(r"assay\.(\w+)\(([^()]*)\)")
 _WHERE = re.compile(rf"labels\.where\((\w+)=({_VALUE})\)")
 
@@ -208,6 +209,7 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     >>> as_typed("name the judges with judges=['gpt', ...]", {"judges": "--judges"})
     'name the judges with --judges gpt,...'
     """
+    message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)
@@ -234,8 +236,13 @@ def _plain(value: str) -> str:
     if value[:1] == "{":
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
-        return ",".join(part.strip(" '") for part in value[1:-1].split(","))
-    return "..." if value.startswith("assay.") else value.strip("'")
+        value = ",".join(part.strip(" '\"") for part in value[1:-1].split(","))
+    return "..." if value.startswith("assay.") else typed_value(value.strip("'"))
+
+
+def typed_value(value: str) -> str:
+    """A value as a shell takes it: in quotes where there are spaces or signs that mean something to it."""
+    return value if re.fullmatch(r"[\w.,:/@%+=()…-]+", value) and "(" not in value else shlex.quote(value)
 
 
 def _of_readers() -> set[str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.cli.labels import PLAIN, LabelOptions, similarity
-from assay.cli.options import NOTHING, Given, Names, takes
+from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
+from assay.cli.options import NOTHING, Given, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
-from assay.errors import DesignError
+from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
@@ -74,7 +74,7 @@ def report(
     source: str,
     *,
     out: _HTML = Path("report.html"),
-    judge: Names = None,
+    tested: Tested = ALL_JUDGES,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
     output: Output = FOR_PEOPLE,
@@ -87,16 +87,15 @@ def report(
         A file, a folder with human_annotations.json and llm_annotations.json, or a study folder.
     out
         Where the page is written.
-    judge
-        The judges to report on, separated by commas; all of the table when not given.
     """
     from assay.verdict.report import report as make
 
     target(out)
     given = options.options()
-    table = labels.read(source, judge or ())
+    table = labels.read(source)
+    tested.among(table)
     with progress_bar("Testing") as progress:
-        found = make(table, judges=judge, progress=progress, **given)
+        found = make(table, judges=tested.names(), progress=progress, **given)
         path = found.save(out)
     output.words(found)
     note(f"written to {path}")
@@ -106,7 +105,7 @@ def report(
 def alt_test(
     source: str,
     *,
-    judge: Names = None,
+    tested: Tested = ALL_JUDGES,
     fail_under: float | None = None,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
@@ -118,16 +117,14 @@ def alt_test(
     ----------
     source
         A file, or a folder with human_annotations.json and llm_annotations.json.
-    judge
-        The judges to test, separated by commas; all of the table when not given.
     fail_under
         Exit with 1 where a winning rate is below this, 0 to 1.
     """
     given = options.options()
     if fail_under is not None:
         number_in("fail_under", fail_under, low=0, high=1)
-    table = labels.read(source, judge or ())
-    judges = judge or list(table.judges)
+    table = labels.read(source)
+    judges = tested.among(table)
     with progress_bar("Testing"):
         found, drop = _tested(table, judges, given)
     output.show(*found, drop=drop)
@@ -225,13 +222,14 @@ def scales(
     PlanSettings,
     AltTestSettings,
     group=_PLAN,
-    without=tuple(FOREIGN),
+    without=(*FOREIGN, "judge"),
     named={"scale": "--categories"},
     read={"similarity": similarity, "scale": lambda text: int(text) if text.isdecimal() else text},
 )
 def plan(
     *,
     pilot: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    tested: Tested = ALL_JUDGES,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
     output: Output = FOR_PEOPLE,
@@ -246,9 +244,14 @@ def plan(
     from assay.planning import plan_alt_test
 
     given = options.options()
+    names = tested.names()
     if pilot is not None:
-        judge = given.get("judge")
-        given["pilot"] = labels.read(pilot, [judge] if judge else ())
+        given["pilot"] = labels.read(pilot)
+        names = names and tested.among(given["pilot"])
+    if names:
+        if len(names) > 1:
+            raise AssayError(f"a plan is made for one judge of the pilot; --only names {len(names)}")
+        given["judge"] = names[0]
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     output.show(found)

@@ -109,7 +109,9 @@ def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, A
     rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
     frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
-    one = krippendorff_alpha(Annotations.from_frame(frame, scale=scale), level=level)  # type: ignore[arg-type]
+    # Items and people have been told apart by the study already.
+    table = Annotations.from_frame(frame, humans=set(rows["annotator"]), spelling="apart", scale=scale)
+    one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]
     estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
     words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
     return {"title": one.title, "estimate": estimate, "low": low, "high": high, "reason": words}

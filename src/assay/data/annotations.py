@@ -21,6 +21,8 @@ from assay.data.fingerprint import LabelHashes, digits, hashes
 from assay.data.frames import KEY as KEY
 from assay.data.frames import Coded
 from assay.data.frames import natural as natural
+from assay.data.kinds import annotator_frame
+from assay.data.names import Spelling
 from assay.data.scales import Interval, Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of
@@ -139,6 +141,8 @@ class Annotations:
         repeat: str | None = None,
         kind: str | None = None,
         judges: Iterable[str] | None = None,
+        humans: Iterable[str] | None = None,
+        spelling: Spelling = "refuse",
         scale: Scale | Mapping[str, Scale] | None = None,
         conditions: Iterable[str] = (),
         items: Any = None,
@@ -156,7 +160,14 @@ class Annotations:
             Names of the columns. ``criterion``, ``repeat`` and ``kind`` are used when columns of
             those names are there, unless told otherwise. ``kind`` holds ``human`` or ``judge``.
         judges : list of str
-            The annotators that are models. Without it and without a ``kind`` column everybody is a person.
+            The annotators that are models: all of them, because whoever is not named counts as a person. Somebody whose
+            name looks like a model's, or whom ``kind`` calls a judge, is refused until named here or in ``humans``.
+        humans : list of str
+            The annotators that are people. Alone, it names all of them, and the others are judges where their names
+            look like it. Beside ``judges``, it need only name people whose names look like a model's.
+        spelling : {"refuse", "merge", "apart"}
+            What becomes of items, annotators or criteria whose names differ only in case or inner spaces (``Ann``,
+            ``ann``). Spaces around names are taken off in any case, and `reading` says where.
         scale : Scale or mapping of criterion to Scale
             What a label may be. Inferred when not given, and `reading` says what was inferred.
         conditions : list of str
@@ -175,21 +186,27 @@ class Annotations:
         ------
         DataError
             For a missing column, a missing id, labels of mixed type or off the scale, an answer given
-            twice, a judge who is not there: with rows and the remedy.
+            twice, a judge who is not there or is not named as one, names that differ only in spelling: with
+            rows and the remedy.
         """
         table = to_polars(frame, strict=label)
         reading = reading or Reading(rows=table.height)
         source = reading.source
+        table, n_blank = frames.without_blank_rows(table)
+        reading = reading.without(frames.BLANK, n_blank)
         given = {"item": item, "annotator": annotator, "label": label}
         given_too = {"criterion": criterion, "repeat": repeat, "kind": kind}
         wanted = frames.roles(table, {**given, **given_too}, source)
-        table, ids = frames.with_ids(frames.under_roles(table, wanted), source)
+        table, ids, notes = frames.with_ids(frames.under_roles(table, wanted), source)
         about_items = None if items is None else frames.with_id(to_polars(items), "item", item)
         if split_item is not None:
             table, about_items = frames.split_items(table, about_items, split_item)
             ids["item"] = Coded(*coded(table["item"]))
         if "criterion" in table.columns:
-            table = frames.with_criteria(table, ids)
+            table, said = frames.with_criteria(table, ids)
+            notes += said
+        table, said = frames.in_one_spelling(table, ids, spelling, source)
+        notes += said
         if "repeat" in table.columns:
             table = frames.whole_repeats(table, source)
         n_rows = table.height
@@ -198,16 +215,20 @@ class Annotations:
         if table.height == 0:
             raise DataError(f"{source}: no row has a label in column '{label}'")
         criteria = natural(ids["criterion"].names.to_list()) if "criterion" in ids else (None,)
-        table, scales, notes = frames.on_scale(table, criteria, scale, source)
-        people = frames.annotator_frame(
+        table, scales, said = frames.on_scale(table, criteria, scale, source)
+        notes += said
+        people, said = annotator_frame(
             ids["annotator"],
             table["kind"] if "kind" in table.columns else None,
-            judges,
+            {"judge": judges, "human": humans},
             None if annotators is None else to_polars(annotators),
+            spelling,
             source,
         )
+        notes += said
         ids["annotator"] = ids["annotator"].reordered(people["annotator"].to_list())
-        item_frame, forgotten = frames.item_frame(ids["item"].names, about_items)
+        notes += frames.several_contents(table)
+        item_frame, forgotten = frames.item_frame(ids["item"].names, about_items, spelling, source)
         if forgotten:
             notes.append(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
         # A split item id is the item no more, so its column's name means nothing.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from assay.data import stored
 from assay.data.annotations import Annotations, Answers, Reading
 from assay.data.fingerprint import digits
+from assay.data.kinds import settled
+from assay.data.names import Coded, Spelling, one_spelling
 from assay.data.scales import Label, Scale, parse_scale
 from assay.data.stored import MOST_VALUES, Contents, Folder, Source
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import number_in
+from assay.estimation.options import number_in, one_of
 
 LABELS_PER_CHUNK = 4_000_000
 """Labels that are in memory at a time, at most about, for each worker; fewer where names are long."""
@@ -175,6 +177,8 @@ def scan(
     annotator: str = "annotator",
     label: str = "label",
     judges: Sequence[str] = (),
+    humans: Sequence[str] | None = None,
+    spelling: Spelling = "refuse",
     where: Mapping[str, Any] | None = None,
     labels_per_chunk: int = LABELS_PER_CHUNK,
     cache: str | Path | None = None,
@@ -196,8 +200,10 @@ def scan(
         What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``; a nominal scale lists its categories.
     item, annotator, label : str
         The columns.
-    judges : list of str
-        The annotators that are models.
+    judges, humans : list of str
+        The annotators that are models, and people whose names look like a model's; see `assay.read`.
+    spelling : {"refuse", "apart"}
+        Whether annotators whose names differ only in case or inner spaces are refused or kept apart.
     where : mapping, optional
         Column and value of the rows that count: one criterion, one condition, one repeat.
     labels_per_chunk : int
@@ -226,6 +232,8 @@ def scan(
     (4, ('ann',), ('gpt',))
     """
     number_in("labels_per_chunk", labels_per_chunk, low=1, whole=True)
+    if one_of("spelling", spelling, get_args(Spelling)) == "merge":
+        raise DesignError("spelling='merge' needs the whole table in memory; take assay.read, or name people alike")
     source = _source(folder, scale, item, annotator, label, judges, where or {})
     found = stored.survey(source, labels_per_chunk)
     if not found.n_rows:
@@ -246,10 +254,24 @@ def scan(
             raise DataError(unknown("judge", name, everybody, "the folder"))
     reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
     reading = reading.without("no label in it", n_blank)
+    reading = reading.noted(*_checked_names(everybody, judges, humans, spelling, reading.source))
     people = tuple(name for name in everybody if name in source.judges)
     return Chunks(
         everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody
     )
+
+
+def _checked_names(
+    everybody: Sequence[str], judges: Sequence[str], humans: Sequence[str] | None, spelling: Spelling, source: str
+) -> list[str]:
+    """What is to be said of the annotators' names, which are held to what `assay.read` asks of them."""
+    names = Coded(pl.Series("annotator", everybody, dtype=pl.String), np.arange(len(everybody), dtype=np.int32))
+    notes = one_spelling(names, "annotator", spelling, source)[1]
+    kinds, said = settled(everybody, {}, judges or None, humans, source)
+    models = [name for name, kind in zip(everybody, kinds, strict=True) if kind == "judge"]
+    if set(models) != set(judges):
+        raise DesignError(f"a folder in chunks is read knowing the judges; name them with judges={models}")
+    return notes + said
 
 
 def _source(

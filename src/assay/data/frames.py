@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from assay.data.coding import Codes, coded
+from assay.data.coding import coded
+from assay.data.names import Coded as Coded
+from assay.data.names import Spelling, one_spelling, spelled_as, trimmed
 from assay.data.scales import Interval, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing, unknown
+from assay.estimation.options import one_of
 
 KEY = ("item", "annotator", "criterion", "repeat")
 """The columns whose combination names one answer (with the declared conditions)."""
 
 
-class Coded(NamedTuple):
-    """A column of names as numbers."""
-
-    names: pl.Series
-    """The different names, in one order."""
-    codes: Codes
-    """The position of each row's name."""
-
-    def where(self, keep: NDArray[np.bool_]) -> Coded:
-        """Some of the rows, with the names that are left."""
-        codes = self.codes[keep]
-        left = np.zeros(len(self.names), dtype=bool)
-        left[codes] = True
-        if left.all():
-            return Coded(self.names, codes)
-        return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
-
-    def reordered(self, names: Sequence[str]) -> Coded:
-        """The same with the names in another order."""
-        place = {name: i for i, name in enumerate(names)}
-        moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
-        return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
+BLANK = "blank, as sheets end in"
+"""Why a row without anything in it does not count."""
 
 
 def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> dict[str, str]:
@@ -59,6 +41,12 @@ def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> 
             raise DataError(unknown("column", chosen, table.columns, source))
         if chosen is not None or role in table.columns:
             found[role] = chosen or role
+    for role, name in found.items():
+        other = next((one for one, its in found.items() if its == name and one != role), None)
+        if other is not None:
+            raise DataError(
+                f"column '{name}' cannot hold both the {role} and the {other}; name another with {other}=..."
+            )
     if table.height == 0:
         raise DataError(f"{source} has no rows")
     return found
@@ -76,9 +64,32 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
     return table
 
 
-def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, Coded]]:
-    """Items and annotators as text and as numbers; a row without one is refused."""
-    ids = {}
+def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
+    columns = [c for c in table.columns if c != "_row"]
+    rows = np.arange(table.height)
+    for name in columns:
+        column = table[name][rows]
+        rows = rows[_blank(column).to_numpy()]
+        if not len(rows):
+            return table, 0
+    there = np.ones(table.height, dtype=bool)
+    there[rows] = False
+    return (table.filter(pl.Series(there)), len(rows)) if columns else (table, 0)
+
+
+def _blank(column: pl.Series) -> pl.Series:
+    """Where a cell holds nothing: null, NaN, or text of spaces."""
+    blank = column.is_null()
+    if column.dtype == pl.String:
+        return blank | (column.str.strip_chars() == "").fill_null(True)
+    return blank | column.is_nan().fill_null(True) if column.dtype.is_float() else blank
+
+
+def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, Coded], list[str]]:
+    """Items and annotators as text without spaces around it, and as numbers; a row without one is refused."""
+    ids: dict[str, Coded] = {}
+    notes: list[str] = []
     for name in ("item", "annotator"):
         text = _as_text(table[name])
         if not text.null_count():
@@ -89,29 +100,36 @@ def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, 
             raise DataError(
                 f"{source}: {counted(missing.height, 'row')} without {name} ({_rows(missing)}); fill or remove them"
             )
-        table = table.with_columns(text)
-    return table, ids
+        ids[name], said = trimmed(ids[name], name)
+        table = table.with_columns(ids[name].column() if said else text)
+        notes += said
+    return table, ids, notes
 
 
-def with_criteria(table: pl.DataFrame, ids: dict[str, Coded]) -> pl.DataFrame:
-    """The criterion as text, empty where there is none."""
+def with_criteria(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, list[str]]:
+    """The criterion as text without spaces around it, empty where there is none."""
     text = _as_text(table["criterion"]).fill_null("")
-    found = Coded(*coded(text))
-    if (found.names.str.strip_chars() == "").any():
-        text = _as_id(text).fill_null("")
-        found = Coded(*coded(text))
-    ids["criterion"] = found
-    return table.with_columns(text)
+    ids["criterion"], said = trimmed(Coded(*coded(text)), "criterion")
+    return table.with_columns(ids["criterion"].column() if said else text), said
+
+
+def in_one_spelling(
+    table: pl.DataFrame, ids: dict[str, Coded], how: Spelling, source: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Names that differ only in spelling refused, merged or kept apart; see `assay.data.names.one_spelling`."""
+    one_of("spelling", how, get_args(Spelling))
+    notes: list[str] = []
+    for role, found in ids.items():
+        ids[role], said = one_spelling(found, role, how, source)
+        if ids[role] is not found:
+            table = table.with_columns(ids[role].column().alias(role))
+        notes += said
+    return table, notes
 
 
 def labelled(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, dict[str, Coded]]:
     """The rows that have a label."""
-    label = table["label"]
-    blank = label.is_null()
-    if label.dtype == pl.String:
-        blank = blank | (label.str.strip_chars() == "")
-    elif label.dtype.is_float():
-        blank = blank | label.is_nan()
+    blank = _blank(table["label"])
     if not blank.any():
         return table, ids
     keep = (~blank).to_numpy()
@@ -172,7 +190,7 @@ def split_items(
     else:
         groups = ["item", "criterion"]
         expression = rf"(?s)^(?P<item>.+){re.escape(pattern)}(?P<criterion>.+?)$"
-    parts = table["item"].str.extract_groups(expression).struct.unnest()
+    parts = table["item"].str.extract_groups(expression).struct.unnest().with_columns(pl.all().str.strip_chars())
     unmatched = table.filter(parts.select(pl.any_horizontal(pl.all().is_null())).to_series())
     if unmatched.height:
         raise DataError(
@@ -282,58 +300,12 @@ def _cast(part: pl.DataFrame, scale: Scale, criterion: str | None, source: str) 
     return scale.cast(part["label"]).alias("label")
 
 
-def annotator_frame(
-    who: Coded, kinds: pl.Series | None, judges: Iterable[str] | None, about: pl.DataFrame | None, source: str
-) -> pl.DataFrame:
-    """One row an annotator with its kind."""
-    names = natural(who.names.to_list())
-    frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
-    if about is not None:
-        about = with_id(about, "annotator", "annotator")
-        twice = about.filter(about["annotator"].is_duplicated())
-        if twice.height:
-            raise DataError(f"the table of annotators names '{twice['annotator'][0]}' twice")
-        frame = frame.join(about, on="annotator", how="left", maintain_order="left")
-    if judges is not None:
-        wanted = [str(j) for j in ([judges] if isinstance(judges, str) else judges)]
-        for judge in wanted:
-            if judge not in names:
-                raise DataError(unknown("judge", judge, names, source))
-        kind = pl.when(pl.col("annotator").is_in(wanted)).then(pl.lit("judge")).otherwise(pl.lit("human"))
-        return frame.drop("kind", strict=False).with_columns(kind=kind)
-    if kinds is not None:
-        said = _kinds(who, kinds, source)
-        frame = frame.drop("kind", strict=False).join(said, on="annotator", how="left", maintain_order="left")
-    if "kind" not in frame.columns:
-        frame = frame.with_columns(kind=pl.lit("human"))
-    rest = [c for c in frame.columns if c not in ("annotator", "kind")]
-    return frame.with_columns(pl.col("kind").fill_null("human")).select("annotator", "kind", *rest)
-
-
-def _kinds(who: Coded, kinds: pl.Series, source: str) -> pl.DataFrame:
-    """The one kind of each annotator, as a column of the labels says."""
-    words, codes = coded(kinds.cast(pl.String).str.to_lowercase())
-    cells = np.unique(who.codes.astype(np.int64) * len(words) + codes)
-    said = pl.DataFrame(
-        {"annotator": who.names.gather(cells // len(words)), "kind": words.gather(cells % len(words))},
-        schema={"annotator": pl.String, "kind": pl.String},
-    )
-    odd = said.filter(~pl.col("kind").is_in(["human", "judge"]) | pl.col("kind").is_null())
-    if odd.height:
-        raise DataError(
-            f"{source}: column 'kind' must say human or judge; annotator '{odd['annotator'][0]}' has {odd['kind'][0]!r}"
-        )
-    both = said.filter(said["annotator"].is_duplicated())
-    if both.height:
-        raise DataError(f"{source}: annotator '{both['annotator'][0]}' is both human and judge")
-    return said
-
-
-def item_frame(names: pl.Series, about: pl.DataFrame | None) -> tuple[pl.DataFrame, int]:
+def item_frame(names: pl.Series, about: pl.DataFrame | None, how: Spelling, source: str) -> tuple[pl.DataFrame, int]:
     """One row an item that has a label, in sorted order; and how many known items have none."""
     frame = pl.DataFrame({"item": names})
     if about is None:
         return frame, 0
+    about = about.with_columns(spelled_as(about["item"], names, "item", how, source))
     twice = about.filter(about["item"].is_duplicated())
     if twice.height:
         raise DataError(f"the table of items names '{twice['item'][0]}' twice")
@@ -361,3 +333,22 @@ def twice(table: pl.DataFrame, key: list[str]) -> str:
         else "remove the extra rows, or number the answers in a column 'repeat'"
     )
     return f"{counted(groups.height, 'answer')} given more than once ({shown}{more}); {remedy}"
+
+
+# -- contents ---------------------------------------------------------------------------------------
+
+CONTENT = "content_version"
+"""The column that numbers the contents of an item that was changed while it was annotated."""
+
+
+def several_contents(table: pl.DataFrame) -> list[str]:
+    """Words for items whose labels were given on several contents; none where there are no such items."""
+    if CONTENT not in table.columns:
+        return []
+    key = [name for name in ("item", "criterion") if name in table.columns]
+    contents = table.group_by(key, maintain_order=True).agg(pl.col(CONTENT).drop_nulls().n_unique())
+    varied = contents.filter(pl.col(CONTENT) > 1)["item"].unique(maintain_order=True).to_list()
+    if not varied:
+        return []
+    have = f"{counted(len(varied), 'item')} {'has' if len(varied) == 1 else 'have'}"
+    return [f"{have} labels given on several contents, as the column {CONTENT} says: {listing(varied)}"]

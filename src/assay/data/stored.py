@@ -26,6 +26,7 @@ from assay.data.annotations import Answers
 from assay.data.coding import Names, coded, sorting
 from assay.data.fingerprint import LabelHashes
 from assay.data.frames import natural
+from assay.data.names import without_spaces
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, counted, unknown
 
@@ -394,7 +395,7 @@ def store(
     who = in_order([name for name, n in zip(people, number.tolist(), strict=True) if n], source.judges)
     at = {name: i for i, name in enumerate(who)}
     annotator = np.array([at.get(name, -1) for name in people], dtype=np.int32)[annotator]
-    _refuse_blank(source, names, item, who, annotator)
+    _refuse_blank_or_spaced(source, names, item, who, annotator)
     order, cells = sorting(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
     _refuse_twice(cells, names, who)
     item = (cells // max(len(who), 1)).astype(np.int32)
@@ -450,7 +451,7 @@ def _dealt_rows(spans: Sequence[Span]) -> pl.DataFrame:
     return pl.concat([pl.read_ipc(file) for file, _, _ in spans], how="vertical_relaxed")
 
 
-def _refuse_blank(
+def _refuse_blank_or_spaced(
     source: Source, names: pl.Series, item: NDArray[Any], who: Sequence[str], annotator: NDArray[Any]
 ) -> None:
     """Whether a name is blank is asked of each name, not of each row."""
@@ -458,6 +459,13 @@ def _refuse_blank(
     annotators = np.array([not name.strip() for name in who], dtype=bool)
     if items.any() or annotators.any():
         raise _nameless(source, int((items[item] | annotators[annotator]).sum()))
+    for some in (names, pl.Series(list(who), dtype=pl.String)):
+        spaced = some.filter(some != without_spaces(some))
+        if len(spaced):
+            raise DataError(
+                f"spaces around the name {spaced[0]!r} ({counted(len(spaced), 'name')} in a chunk); write the files "
+                "without them, or read the whole table with assay.read, which takes them off"
+            )
 
 
 def _refuse_twice(cells: NDArray[np.int64], names: pl.Series, who: Sequence[str]) -> None:

@@ -260,9 +260,8 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
     if ranked.any():
         p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
         statistic[ranked] = np.nan
-    tests = tuple(
-        "exact" if f else "wilcoxon" if r else "t" for f, r in zip(flat.tolist(), ranked.tolist(), strict=True)
-    )
+    each = zip(flat.tolist(), ranked.tolist(), strict=True)
+    tests = tuple("exact" if f else "wilcoxon" if r else "t" for f, r in each)
     return correct(statistic, p, reverse, fdr, tests)
 
 

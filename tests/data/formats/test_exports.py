@@ -222,7 +222,7 @@ def test_answers_under_several_conditions_are_not_thrown_together(tmp_path, name
     ],
 )
 def test_words_for_what_can_not_be_written(tmp_path, name, form, message):
-    people = labels_of(STARS.drop("kind"))
+    people = labels_of(STARS.drop("kind"), humans=["ann", "gpt"])
     with pytest.raises(DataError, match=message):
         write(people, tmp_path / name, form)
     assert set(WRITERS) == {"table", "hugging-face", "label-studio", "alt-test"}

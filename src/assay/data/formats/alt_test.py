@@ -37,7 +37,8 @@ def read_alt_test(folder: Path) -> Rows:
         if not isinstance(values, dict) or not all(isinstance(v, dict) for v in values.values()):
             raise DataError(f"{path} must hold {{annotator: {{item: label}}}}")
         names.append(set(values))
-        parts.append(by_annotator(values, str(path)))
+        kind = "human" if file == HUMANS else "judge"
+        parts.append(by_annotator(values, str(path)).with_columns(kind=pl.lit(kind)))
     both = names[0] & names[1]
     if both:
         raise DataError(f"{folder}: '{min(both)}' is both among the people and among the judges; rename one of them")
@@ -51,7 +52,7 @@ def read_alt_test(folder: Path) -> Rows:
     items = None
     if (folder / ITEMS).is_file():
         items = records(json_objects(folder / ITEMS), str(folder / ITEMS), strict=False)
-    return Rows(labels, items=items, judges=tuple(sorted(names[1])), reading=Reading(str(folder), labels.height))
+    return Rows(labels, items=items, reading=Reading(str(folder), labels.height))
 
 
 def write_alt_test(labels: Annotations, folder: Path) -> list[str]:

@@ -32,12 +32,10 @@ def joined(parts: Sequence[Rows]) -> Rows:
         tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
         tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
     )
-    judges = [j for p in parts for j in p.judges or ()]
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
     return Rows(
         labels,
         items=items,
-        judges=tuple(dict.fromkeys(judges)) or None,
         reading=reading,
         scales=scales,
         untyped=any(p.untyped for p in parts),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from assay.data.annotations import Annotations
 from assay.data.formats import Rows, alt_test, tables
 from assay.data.formats.offered import settle_scales
 from assay.data.formats.registry import format_of
+from assay.data.frames import BLANK, without_blank_rows
 from assay.data.scales import Preference, Scale
 from assay.errors import DataError
 
@@ -66,7 +68,6 @@ def annotations_of(
     scale: Scale | Mapping[str, Scale] | None = None,
     layout: Layout = "long",
     columns: Sequence[str] | None = None,
-    judges: Iterable[str] | None = None,
     items: Any = None,
     annotators: Any = None,
     **further: Any,
@@ -75,12 +76,15 @@ def annotations_of(
     if rows.scales is not None:
         rows, scale = settle_scales(rows, scale)
         item = "item"
+    there, n_blank = without_blank_rows(rows.labels)
+    if n_blank:
+        rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if not isinstance(item, str):
         rows, item = tables.one_item_of(rows, item), "item"
     if not isinstance(label, str):
         rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
     if layout == "wide":
-        rows = tables.unpivot(rows, item, columns)
+        rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
         item, annotator, label = "item", "annotator", "label"
     elif columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
@@ -91,7 +95,6 @@ def annotations_of(
         label=label,
         criterion=criterion,
         scale=scale,
-        judges=rows.judges if judges is None else judges,
         items=rows.items if items is None else items,
         annotators=rows.annotators if annotators is None else annotators,
         reading=rows.reading,
@@ -104,11 +107,14 @@ def _typed(rows: Rows, scale: Scale | Mapping[str, Scale] | None, leave: Sequenc
     frame = rows.labels
     if not rows.untyped or label not in frame.columns:
         return frame
-    wanted = None if scale is None else _numbers_wanted(scale)
+    wanted = _numbers_wanted(scale)
     typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
     return tables.numbers_where_all_are(frame.with_columns(typed), leave=leave)
 
 
-def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
+def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
+    """Whether labels have to be numbers; None where there is no scale to say it."""
+    if scales is None:
+        return None
     each = [scales] if isinstance(scales, Scale) else list(scales.values())
     return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)

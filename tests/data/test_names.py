@@ -1,0 +1,201 @@
+"""Names: trimmed and said; those that differ only in spelling refused; those of models are no people unsaid."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.names import like_models
+from assay.errors import DataError, DesignError
+
+
+def table(*rows: tuple[object, ...], **more: list[object]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=["item", "annotator", "label"], orient="row").with_columns(
+        **{name: pl.Series(values) for name, values in more.items()}
+    )
+
+
+# -- trimmed ----------------------------------------------------------------------------------------
+
+
+def test_names_are_trimmed_and_it_is_said():
+    frame = table(("q1", "Ann", 1), ("q2 ", "Ann ", 2), ("q1", "GPT ", 1), ("q2", "\u200bGPT\u00a0", 3))
+    labels = assay.read(frame, judges=["GPT"])
+    assert (labels.humans, labels.judges) == (("Ann",), ("GPT",))
+    assert labels.items["item"].to_list() == ["q1", "q2"]
+    assert labels.reading.notes[:2] == (
+        "spaces around names of items taken off in 1 row: 'q2 '",
+        "spaces around names of annotators taken off in 3 rows: 'Ann ', 'GPT ', '\\u200bGPT\\xa0'",
+    )
+    assert frame["annotator"][1] == "Ann "
+    plain = assay.read(table(("q1", "Ann", 1), ("q2", "Ann", 2), ("q1", "GPT", 1), ("q2", "GPT", 3)), judges=["GPT "])
+    assert labels.fingerprint == plain.fingerprint
+
+
+def test_an_answer_given_under_both_names_is_given_twice():
+    with pytest.raises(DataError, match=r"1 answer given more than once .*annotator 'Ann': rows 1, 2"):
+        assay.read(table(("q1", "Ann", 1), ("q1", "Ann ", 2)))
+
+
+def test_attributes_of_trimmed_names_are_found(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("annotator,team\nAnn ,north\nBob,south\n")
+    items = pl.DataFrame({"item": ["q1", " q2"], "topic": ["a", "b"]})
+    frame = table(("q1", "Ann", 1), ("q2", "Bob", 2))
+    labels = assay.read(frame, annotators=path, items=items)
+    assert labels.annotators["team"].to_list() == ["north", "south"]
+    assert labels.items["topic"].to_list() == ["a", "b"]
+
+
+def test_criteria_and_parts_of_items_are_trimmed():
+    frame = table(("q1", "Ann", 1), ("q2", "Ann", 2), criterion=["clear", "clear "])
+    assert assay.read(frame).criteria == ("clear",)
+    assert assay.read(table(("q1 __ clear", "Ann", 1)), split_item="__").items["item"].to_list() == ["q1"]
+
+
+# -- told apart -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pair", [("Ann", "ann"), ("Ann B", "Ann  B"), ("Jos\u00e9", "Jose\u0301"), ("ANN\u00a0b", "ann b")]
+)
+@pytest.mark.parametrize("role", ["item", "annotator", "criterion"])
+def test_names_that_differ_only_in_spelling_are_refused(pair, role):
+    frame = pl.DataFrame({"item": ["q1"] * 3, "annotator": ["x"] * 3, "label": [1, 2, 3], "criterion": ["c", "d", "e"]})
+    frame = frame.with_columns(item=pl.Series(["q1", "q2", "q3"]), annotator=pl.Series(["x", "y", "z"]))
+    frame = frame.with_columns(pl.Series(role, [pair[0], pair[1], pair[1]]))
+    with pytest.raises(DataError, match=r"differ only in case or spaces: .*spelling='merge'.*spelling='apart'"):
+        assay.read(frame)
+    merged, apart = (assay.read(frame, spelling=how) for how in ("merge", "apart"))
+    assert merged.labels[role].unique().to_list() == [pair[1]]  # the more frequent spelling
+    assert set(apart.labels[role]) == set(pair)
+    for labels, words in ((merged, "taken as one"), (apart, "kept apart")):
+        assert any(words in note for note in labels.reading.notes)
+
+
+def test_a_merged_name_is_found_in_every_spelling():
+    frame = table(("q1", "GPT-4o", 1), ("q2", "gpt-4o", 2), ("q1", "Ann", 2))
+    people = pl.DataFrame({"annotator": ["gpt-4O", "ann"], "team": ["a", "b"]})
+    labels = assay.read(frame, judges=["gpt-4o"], annotators=people, spelling="merge")
+    assert (labels.humans, labels.judges) == (("Ann",), ("GPT-4o",))
+    assert labels.annotators["team"].to_list() == ["b", "a"]
+
+
+def test_a_second_table_that_spells_names_otherwise_is_refused():
+    frame = table(("q1", "Ann", 1), ("q2", "Ann", 2))
+    items = pl.DataFrame({"item": ["Q1", "q2"], "topic": ["a", "b"]})
+    with pytest.raises(DataError, match=r"and the table of items: items differ only in case or spaces: 'q1', 'Q1'"):
+        assay.read(frame, items=items)
+    assert assay.read(frame, items=items, spelling="merge").items["topic"].to_list() == ["a", "b"]
+    assert assay.read(frame, items=items, spelling="apart").items["topic"].to_list() == [None, "b"]
+
+
+def test_an_unknown_way_is_refused():
+    with pytest.raises(DesignError, match="spelling must be refuse, merge or apart"):
+        assay.read(table(("q1", "Ann", 1)), spelling="lower")
+
+
+# -- models -----------------------------------------------------------------------------------------
+
+MODELS = (
+    "gpt-4o", "GPT4", "chatgpt", "openai/gpt-4.1-mini", "claude-3-5-sonnet-20241022", "Claude", "gemini_pro",
+    "gemini-1.5-flash", "gemma2-9b-it", "llama", "Llama-3.1-70B-Instruct", "meta-llama/Llama-3-8b", "mistral-large",
+    "mixtral_8x7b", "mistralai/Mixtral-8x7B", "qwen2.5-72b", "deepseek-r1", "command-r-plus", "phi-3-mini", "o1-mini",
+    "o3", "text-davinci-003", "llm", "LLM_judge", "llm judge 2", "model", "model_a", "judge", "judge-model",
+    "together:foo", "vicuna-13b", "prometheus-7b", "grok-2", "kimi-k2", "yi-34b-chat", "my-own-7b-instruct",
+    "anthropic/claude-sonnet-4", "sonnet-4", "gpt", "nova-pro",
+)  # fmt: skip
+PEOPLE = (
+    "ann", "Ann B", "bob_2", "annotator_1", "A2XYZQ7GPT", "judge 1", "Judge 3", "Claudette", "Claude Dupont", "Gemma",
+    "Phil", "Yi", "Mistrala", "Kimi", "o2", "r1", "7b", "rater-1b", "ann@example.org", "worker:17", "AI", "Modelski",
+    "models_team", "Sonnet", "Nova", "Ernie", "Dolly", "expert", "crowd", "user_42", "a1", "m1",
+)  # fmt: skip
+
+
+def test_which_names_look_like_models():
+    assert like_models(MODELS) == list(MODELS)
+    assert like_models(PEOPLE) == []
+    assert like_models(["o1", "o2", "o3"], ["o1", "o2", "o3"]) == []
+
+
+STUDY = table(("q1", "ann", 1), ("q1", "bob", 2), ("q1", "gpt-4o", 2), ("q1", "llama", 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, r"'gpt-4o', 'llama' look like models, .*judges=\['gpt-4o', 'llama'\], or say with "
+             r"humans=\['ann', 'bob', 'gpt-4o', 'llama'\]"),
+        ({"judges": ["gpt-4o"]}, r"'llama' looks like a model.*judges=\['gpt-4o', 'llama'\].*humans=\['llama'\]"),
+        ({"judges": []}, r"look like models"),
+        ({"humans": ["ann"]}, r"humans=\.\.\. does not name bob; name all people there, or the judges with judges="),
+        ({"judges": ["llama"], "humans": ["llama"]}, r"judges=\.\.\. and humans=\.\.\. both name 'llama'"),
+        ({"humans": ["anne"]}, r"human 'anne' is not in a table in memory; did you mean 'ann'"),
+    ],
+)  # fmt: skip
+def test_who_is_a_judge_must_be_said(options, words):
+    with pytest.raises(assay.AssayError, match=words):
+        assay.read(STUDY, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "judges"),
+    [
+        ({"judges": ["gpt-4o", "llama"]}, ("gpt-4o", "llama")),
+        ({"humans": ["ann", "bob"]}, ("gpt-4o", "llama")),
+        ({"judges": ["gpt-4o"], "humans": ["llama"]}, ("gpt-4o",)),
+        ({"humans": ["ann", "bob", "llama", "gpt-4o"]}, ()),
+        ({"annotators": pl.DataFrame({"annotator": ["gpt-4o", "llama"], "kind": ["judge", "human"]})}, ("gpt-4o",)),
+    ],
+)
+def test_ways_to_say_it(options, judges):
+    assert assay.read(STUDY, **options).judges == judges
+
+
+def test_what_is_assumed_is_said():
+    notes = assay.read(STUDY, humans=["ann", "bob"]).reading.notes
+    assert "taken as judges, because humans=... does not name them: gpt-4o, llama" in notes
+    notes = assay.read(STUDY, judges=["gpt-4o"], humans=["llama"]).reading.notes
+    assert "2 annotators named neither as judge nor as human, taken as people: ann, bob" in notes
+
+
+def test_the_remedy_for_many_people_is_a_column():
+    frame = table(*((f"q{i}", f"p{i}", 1) for i in range(20)), ("q1", "Claude", 2))
+    with pytest.raises(DataError, match=r"or say with a column 'kind' \(human or judge\) who is a person"):
+        assay.read(frame)
+    assert assay.read(frame.with_columns(kind=pl.lit("human"))).judges == ()
+
+
+def test_a_table_of_annotators_of_other_kinds_is_refused():
+    people = pl.DataFrame({"annotator": ["ann", "gpt-4o"], "kind": ["expert", "model"]})
+    with pytest.raises(DataError, match="the table of annotators: column 'kind' must say human or judge; 'ann' has"):
+        assay.read(STUDY, annotators=people)
+    assert assay.read(STUDY, annotators=people, judges=["gpt-4o", "llama"]).humans == ("ann", "bob")
+
+
+# -- in chunks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        ([("q1", "ann", 1), ("q1", "llama", 2)], {}, "'llama' looks like a model"),
+        ([("q1", "ann", 1), ("q1", "Ann", 2)], {}, "annotators differ only in case or spaces: 'Ann', 'ann'"),
+        ([("q1", "ann", 1), ("q1", "bob ", 2)], {}, "spaces around the name 'bob '"),
+        ([("q1", "ann", 1), (" q2", "bob", 2)], {}, "spaces around the name ' q2'"),
+    ],
+)
+def test_a_folder_in_chunks_is_held_to_the_same(tmp_path, rows, options, words):
+    pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=words):
+        assay.scan(tmp_path, scale="1-5", **options)
+
+
+def test_a_folder_in_chunks_takes_the_same_words(tmp_path):
+    rows = [("q1", "ann", 1), ("q1", "Ann", 2), ("q1", "llama", 2)]
+    pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_parquet(tmp_path / "a.parquet")
+    chunks = assay.scan(tmp_path, scale="1-5", humans=["llama", "ann", "Ann"], spelling="apart")
+    assert (chunks.humans, chunks.judges) == (("Ann", "ann", "llama"), ())
+    with pytest.raises(DesignError, match="spelling='merge' needs the whole table in memory"):
+        assay.scan(tmp_path, scale="1-5", judges=["llama"], spelling="merge")
