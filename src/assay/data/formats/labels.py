@@ -5,16 +5,15 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
-
-import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.formats import Rows, alt_test, tables
 from assay.data.formats.offered import settle_scales
 from assay.data.formats.registry import format_of
-from assay.data.scales import Preference, Scale
+from assay.data.scales import Scale
 from assay.errors import DataError
 
 Layout = Literal["long", "wide"]
@@ -83,8 +82,9 @@ def annotations_of(
         item, annotator, label = "item", "annotator", "label"
     elif columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    leave = (item, annotator, criterion or "criterion", label, "_row")
     return Annotations.from_frame(
-        _typed(rows, scale, (item, annotator, criterion or "criterion", label, "_row"), label),
+        tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels,
         item=item,
         annotator=annotator,
         label=label,
@@ -92,21 +92,6 @@ def annotations_of(
         scale=scale,
         items=rows.items if items is None else items,
         annotators=rows.annotators if annotators is None else annotators,
-        reading=rows.reading,
+        reading=replace(rows.reading, as_text=rows.untyped, orders=rows.orders),
         **further,
     )
-
-
-def _typed(rows: Rows, scale: Scale | Mapping[str, Scale] | None, leave: Sequence[str], label: str) -> pl.DataFrame:
-    """The rows with numbers as numbers, where the file writes everything as text."""
-    frame = rows.labels
-    if not rows.untyped or label not in frame.columns:
-        return frame
-    wanted = None if scale is None else _numbers_wanted(scale)
-    typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
-    return tables.numbers_where_all_are(frame.with_columns(typed), leave=leave)
-
-
-def _numbers_wanted(scales: Scale | Mapping[str, Scale]) -> bool:
-    each = [scales] if isinstance(scales, Scale) else list(scales.values())
-    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
