@@ -181,7 +181,7 @@ def _paths(source: Any) -> list[Path]:
 
 
 def _rows_of_frame(source: Any, labels: Sequence[str]) -> Rows:
-    frame = to_polars(source, strict=labels)
+    frame = to_polars(source, strict=labels, orders=True)
     return Rows(frame, reading=Reading(rows=frame.height))
 
 

@@ -208,7 +208,7 @@ class Annotations:
             twice, a judge who is not there or is not named as one, names that differ only in spelling: with
             rows and the remedy.
         """
-        table = to_polars(frame, strict=(label,))
+        table = to_polars(frame, strict=(label,), orders=True)
         reading = reading or Reading(rows=table.height)
         source = reading.source
         given = {"item": item, "annotator": annotator, "label": label}
@@ -228,7 +228,7 @@ class Annotations:
             table = frames.whole_repeats(table, source)
         ways = replace(Ways.of(missing, label_spelling, decimal), as_text=reading.as_text, orders=reading.orders)
         table, scales, said, marks = frames.on_scale(table, scale, ways, source)
-        notes += said
+        notes += [*said, *frames.marks_not_found(ways, marks)]
         n_rows, n_marks = table.height, sum(marks.values())
         table, ids = frames.labelled(table, ids)
         reading = reading.without("no label in it", n_rows - table.height - n_marks)

@@ -11,12 +11,14 @@ import polars as pl
 from assay.errors import DataError
 
 
-def to_polars(frame: Any, strict: Collection[str] = (), source: str = "a table in memory") -> pl.DataFrame:
+def to_polars(
+    frame: Any, strict: Collection[str] = (), source: str = "a table in memory", *, orders: bool = False
+) -> pl.DataFrame:
     """Any eager or lazy frame that narwhals knows, as a Polars frame; the original is never changed.
 
-    ``strict`` names the columns of labels: there a mixture of numbers and text is refused, and categories whose order
-    is declared become an Enum; in others both become text. Class labels of Hugging Face's ``datasets`` become their
-    names.
+    ``strict`` names the columns in which a mixture of numbers and text is refused; in others it becomes text. With
+    ``orders``, categories whose order is declared become an Enum, which keeps it; they become text otherwise. Class
+    labels of Hugging Face's ``datasets`` become their names.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -37,8 +39,8 @@ def to_polars(frame: Any, strict: Collection[str] = (), source: str = "a table i
         if not eager.implementation.is_pyarrow():
             return found
         table = eager.to_native()
-        orders = {name: order for name, order in orders_of(table).items() if name in strict}
-        return with_class_names(with_orders(found, orders), classes or class_names(table.schema.metadata))
+        found = with_orders(found, orders_of(table)) if orders else found
+        return with_class_names(found, classes or class_names(table.schema.metadata))
     # Column by column, because pandas columns of objects may hold anything and Arrow may not be installed.
     columns = {}
     for name in eager.columns:
@@ -48,7 +50,7 @@ def to_polars(frame: Any, strict: Collection[str] = (), source: str = "a table i
         else:
             values = [None if gone else v for v, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
             columns[str(name)] = column_of(str(name), values, source, strict=name in strict)
-    ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and n in strict}
+    ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and orders}
     return with_orders(pl.DataFrame(columns), {n: tuple(map(str, dtype.categories)) for n, dtype in ordered.items()})
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from assay.data.coding import coded
 from assay.data.names import Coded as Coded
 from assay.data.names import Spelling, one_spelling, spelled_as, trimmed
+from assay.data.numerals import numbers_of_series
 from assay.data.scales import Scale
 from assay.data.written import Part, Settled, Ways, inferred, refuse_off_scale, settled
 from assay.errors import DataError, counted, listing, unknown
@@ -218,7 +219,10 @@ def on_scale(
         table = table.with_columns(pl.col("label").cast(pl.String))
     dtype = table["label"].dtype
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
-        raise DataError(f"{source}: labels of type {dtype} cannot be read; give one number or text a row")
+        raise DataError(
+            f"{source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets turn what was "
+            "typed as 4/5 into dates)"
+        )
     # Each criterion apart, and back in the order of the rows.
     whole = isinstance(scale, Scale) or "criterion" not in table.columns
     at, found, said, marks = [], {}, _Notes(), Counter[str]()
@@ -236,6 +240,18 @@ def on_scale(
         scales = {None: next(iter(scales.values()))}
     column = cast[0] if len(cast) == 1 and whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
     return table.with_columns(column.alias("label")), scales, said.lines(None in scales), dict(marks)
+
+
+def marks_not_found(ways: Ways, marks: Mapping[str, int]) -> list[str]:
+    """A note on each mark of no answer that no label is."""
+    found = {*marks, *numbers_of_series(pl.Series(list(marks), dtype=pl.String)).drop_nulls().to_list()}
+    wanted = [str(mark).strip() for mark in ways.missing or ()]
+    number = numbers_of_series(pl.Series(wanted, dtype=pl.String)).to_list()
+    return [
+        f"no label is '{mark}', which missing=... names"
+        for mark, value in zip(wanted, number, strict=True)
+        if mark and mark not in found and value not in found
+    ]
 
 
 class _Notes(dict[str, list[str | None]]):

@@ -111,7 +111,7 @@ def settled(part: Part, scale: Scale | None, ways: Ways) -> Settled:
         number = labels.cast(pl.Float64)
         gone = number.is_in([float(m) for m in ways.missing or () if _is_number(m)])
         kept = pl.select(pl.when(~gone).then(labels)).to_series() if gone.any() else labels
-        return Settled(kept, marks=_counts(number.filter(gone).cast(pl.String)))
+        return Settled(kept, marks=_counts(labels.filter(gone).cast(pl.String)))
     part = part._replace(labels=labels)
     labels, marks = _without_marks(labels, ways.missing)
     found = _of_text(part._replace(labels=labels), scale, ways, order)

@@ -92,6 +92,6 @@ def annotations_of(
         scale=scale,
         items=rows.items if items is None else items,
         annotators=rows.annotators if annotators is None else annotators,
-        reading=replace(rows.reading, as_text=rows.untyped, orders=rows.orders),
+        reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
         **further,
     )

@@ -95,6 +95,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
             "name the columns that are annotators"
         )
     other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
+    frame, _ = _as_texts(frame, [item, *other])
     twice = frame.filter(frame[item].is_duplicated())
     if twice.height:
         raise DataError(
@@ -136,7 +137,9 @@ def by_criterion(rows: Rows, columns: Sequence[str]) -> Rows:
     index = [c for c in frame.columns if c not in (*columns, "criterion", "label")]
     frame, orders = _as_texts(frame, columns)
     long = frame.unpivot(list(columns), index=index, variable_name="criterion", value_name="label")
-    return replace(rows, labels=long, reading=replace(rows.reading, rows=long.height), orders=orders)
+    numeric = {frame.schema[name].is_numeric() for name in columns}
+    reading = replace(rows.reading, rows=long.height, as_text=len(numeric) > 1)
+    return replace(rows, labels=long, reading=reading, orders=orders)
 
 
 def _as_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
