@@ -220,8 +220,8 @@ def on_scale(
     dtype = table["label"].dtype
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
         raise DataError(
-            f"{source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets turn what was "
-            "typed as 4/5 into dates)"
+            f"{source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets turn what "
+            "was typed as 4/5 into dates)"
         )
     # Each criterion apart, and back in the order of the rows.
     whole = isinstance(scale, Scale) or "criterion" not in table.columns

@@ -312,6 +312,19 @@ def refuse_off_scale(part: Part, off: pl.Series, scale: Scale, ways: Ways) -> No
     )
 
 
+def valid_as_written(labels: pl.Series, scale: Scale) -> pl.Series:
+    """True for each label that is on the scale in whatever notation it is written, or in doubt; never null."""
+    valid = scale.valid(labels).fill_null(False)
+    if labels.dtype != pl.String or not scale.numeric:
+        return valid
+    distinct = labels.filter(~valid).drop_nulls().unique(maintain_order=True)
+    numbers = numbers_in(without_spaces(distinct), scale, None, ())
+    if numbers is None:
+        return valid
+    on_scale = scale.valid(numbers.values).fill_null(False) | (numbers.doubt is not None)
+    return valid | labels.is_in(distinct.filter(on_scale).implode()).fill_null(False)
+
+
 def inferred(labels: pl.Series, said: Scale | None) -> tuple[Scale, str]:
     """The scale that labels seem to be on, or say they are, and a note that says so."""
     if isinstance(said, Ordinal) and said.names is not None:
