@@ -130,7 +130,7 @@ def test_a_wide_table_with_columns_that_are_no_annotators(tmp_path):
         ("id,ann,gpt\na,1,2\na,2,3\n", {}, "item 'a' has more than one row; a wide table has one row an item"),
         ("name,ann\na,1\n", {}, "column 'id' is not in"),
         ("id,ann\na,1\n", {"columns": ["anne"]}, "column 'anne' is not in"),
-        ("id,ann,why\na,1,good\nb,2,bad\n", {}, "labels are a mixture of numbers and text"),
+        ("id,ann,why\na,1,good\nb,2,bad\n", {}, "name the annotators' columns with columns=['ann']"),
     ],
 )
 def test_what_is_wrong_with_a_wide_table(tmp_path, text, options, words):
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_a_wide_table(tmp_path, text, options, words):
 
 def test_a_wide_frame_of_numbers_and_text_names_the_columns():
     frame = pl.DataFrame({"id": ["a"], "ann": [1], "why": ["good"]})
-    with pytest.raises(DataError, match="columns why hold text and ann hold numbers; name the columns that are annot"):
+    with pytest.raises(DataError, match=r"column 'why' holds text and column 'ann' holds num.*with columns=\['ann'\]"):
         read(frame, item="id", layout="wide")
 
 

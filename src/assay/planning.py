@@ -328,7 +328,10 @@ def _world(settings: PlanSettings, pilot: Annotations | None) -> _World:
     most = max(settings.n_annotators)
     if pilot is None:
         if settings.judge is not None:
-            raise DesignError("judge=... names the judge of a pilot; describe a simulated one with judge_noise=...")
+            raise DesignError(
+                "judge=... names the judge of a pilot, and there is none; leave it out, and describe a simulated judge "
+                "with judge_noise=..."
+            )
         return _Simulated.of(settings, most)
     defaults = PlanSettings()
     for name in ("annotator_noise", "judge_noise", "judge_bias", "scale", "prior", "spread", "labels_per_item"):
@@ -459,7 +462,9 @@ class _Pilot(_World):
         table = AltTestTable.of(pilot, settings)
         if judge is None:
             if len(pilot.judges) != 1:
-                raise DesignError(f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one")
+                raise DesignError(
+                    f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one with judge=..."
+                )
             judge = pilot.judges[0]
         if most > len(table.humans):
             raise DesignError(

@@ -110,6 +110,9 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
+    item, annotator, label, criterion, repeat, kind = (
+        _text(name) for name in (item, annotator, label, criterion, repeat, kind)
+    )
     own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
     one_of("layout", layout, typing.get_args(Layout))
     paths = _paths(source)
@@ -134,7 +137,7 @@ def read(
         label_spelling=label_spelling,
         decimal=decimal,
         layout=layout,
-        columns=columns,
+        columns=None if columns is None else [_text(name) for name in columns],
         judges=judges,
         humans=humans,
         spelling=spelling,
@@ -142,7 +145,7 @@ def read(
         annotators=None if annotators is None else _beside(annotators),
         repeat=repeat,
         kind=kind,
-        conditions=conditions,
+        conditions=[_text(name) for name in ([conditions] if isinstance(conditions, str) else conditions)],
         split_item=split_item,
     )
     return made.also_called(own_name)
@@ -170,7 +173,7 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
         from assay.study.store.table import stored_annotations
 
         sync_study(opened, study)
-        return stored_annotations(opened)
+        return stored_annotations(opened, study.folder)
 
 
 def _paths(source: Any) -> list[Path]:
@@ -178,6 +181,13 @@ def _paths(source: Any) -> list[Path]:
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
         return [existing(one) for one in source]
     return [existing(source)] if isinstance(source, str | os.PathLike) else []
+
+
+def _text(name: Any) -> Any:
+    """The name of a column as text; pandas names columns by numbers too."""
+    if isinstance(name, list | tuple):
+        return [_text(one) for one in name]
+    return str(name) if isinstance(name, int) else name
 
 
 def _rows_of_frame(source: Any, labels: Sequence[str]) -> Rows:

@@ -143,7 +143,7 @@ TYPED = {
         ("take labels.where(kind='human')", "take --where kind=human"),
         ("assay.alt_test_by(labels, judge, by='criterion'), or", "--by criterion, or"),
         ("with scale={'stars': '1-5'}", "with --scale 'stars=1-5'"),
-        ("categories (scale=assay.Ordinal(...))", "categories (scale=assay.Ordinal(...))"),
+        ("categories (scale=assay.Ordinal(...))", "categories (--scale ...)"),
         ("say scale=assay.Ordinal(1, 5)", "say --scale ..."),
         ("with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=...",
          "with --annotators expert (.2), skilled (.15) or crowd (.1), or give --epsilon ..."),

@@ -187,7 +187,7 @@ def range_words(limits: Limits) -> str:
 
 _VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
-_KEYWORD = re.compile(rf"(?<![\w('-])(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
+_KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
 _CALL = re.compile(r"assay\.(\w+)\(([^()]*)\)")
 _WHERE = re.compile(rf"labels\.where\((\w+)=({_VALUE})\)")
 
@@ -209,6 +209,7 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     >>> as_typed("name the judges with judges=['gpt', ...]", {"judges": "--judges"})
     'name the judges with --judges gpt,...'
     """
+    message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)

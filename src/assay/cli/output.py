@@ -103,20 +103,11 @@ def note(line: object) -> None:
 
 
 def target(path: Path | None) -> None:
-    """Refuse, before any work, a place that cannot be written to.
+    """Refuse, before any work, a place that cannot be written to; see `assay.reporting.files.writable`."""
+    from assay.reporting.files import writable
 
-    Raises
-    ------
-    AssayError
-        For a folder, or a place below a file.
-    """
-    if path is None:
-        return
-    if path.is_dir():
-        raise AssayError(f"'{path}' is a folder; name a file in it")
-    for parent in path.parents:
-        if parent.is_file():
-            raise AssayError(f"'{path}' cannot be written, because '{parent}' is a file")
+    if path is not None:
+        writable(path)
 
 
 def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], Any]) -> None:

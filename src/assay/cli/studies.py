@@ -161,7 +161,7 @@ def serve(
     for name, link in people.items():
         print(f"{name} answers at {link}")
     if not people:
-        print("Nobody is invited yet: add people on the lead's page, or with: assay invite")
+        print(f"Nobody is invited yet: add people on the lead's page, or with: assay invite {study} NAME")
     sys.stdout.flush()
     server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=base_url)
 

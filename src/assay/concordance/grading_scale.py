@@ -598,7 +598,10 @@ def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple
     else:
         ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*", name)
         if ends is None:
-            raise DataError(f"'{name}' does not say its range; name it with ranges={{'{name}': (lowest, highest)}}")
+            raise DataError(
+                f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with "
+                f"ranges={{'{name}': (lowest, highest)}}"
+            )
         low, high = float(ends[1]), float(ends[2])
     if not low < high:
         raise DataError(f"the range of scale '{name}' must rise; got {low:g} to {high:g}")

@@ -247,6 +247,11 @@ def agreement(
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
+        if all(scale.kind == "text" for scale in _scales(whole)):
+            raise DesignError(
+                "agreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
+                "which categories they are, or compare texts by a similarity with the alternative annotator test"
+            )
         reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
     table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)

@@ -211,6 +211,8 @@ class Annotations:
         table = to_polars(frame, strict=(label,), orders=True)
         reading = reading or Reading(rows=table.height)
         source = reading.source
+        table, n_blank = frames.without_blank_rows(table)
+        reading = reading.without(frames.BLANK, n_blank)
         given = {"item": item, "annotator": annotator, "label": label}
         given_too = {"criterion": criterion, "repeat": repeat, "kind": kind}
         wanted = frames.roles(table, {**given, **given_too}, source)

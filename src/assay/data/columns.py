@@ -28,7 +28,7 @@ def to_polars(
 
     frame, classes = _of_datasets(frame)
     try:
-        native = nw.from_native(frame)
+        native = nw.from_native(_with_names_of_text(frame))
     except TypeError:
         raise DataError(
             f"cannot read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
@@ -116,6 +116,20 @@ def _of_datasets(frame: Any) -> tuple[Any, dict[str, list[str]]]:
         raise DataError(f"the data set has several parts ({', '.join(frame.num_rows)}); give one: dataset['train']")
     names = {n: list(f.names) for n, f in frame.features.items() if type(f).__name__ == "ClassLabel" and f.names}
     return frame.with_format("arrow")[:], names
+
+
+def _with_names_of_text(frame: Any) -> Any:
+    """A frame whose columns have one name each, a text: 1 becomes "1"."""
+    names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
+    if any(isinstance(name, tuple) for name in names):
+        raise DataError("the table has column names of several levels; give each column one name")
+    texts = [str(name) for name in names]
+    twice = next((name for name in texts if texts.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the table has two columns '{twice}'; rename one of them")
+    if names != texts and hasattr(frame, "set_axis"):
+        return frame.set_axis(texts, axis=1)
+    return frame
 
 
 def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = True) -> pl.Series:

@@ -23,6 +23,10 @@ KEY = ("item", "annotator", "criterion", "repeat")
 """The columns whose combination names one answer (with the declared conditions)."""
 
 
+BLANK = "blank, as sheets end in"
+"""Why a row without anything in it does not count."""
+
+
 def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> dict[str, str]:
     """The column of each role: those of item, annotator and label have to be there, others count where they are."""
     found = {}
@@ -40,6 +44,12 @@ def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> 
             raise DataError(unknown("column", chosen, table.columns, source))
         if chosen is not None or role in table.columns:
             found[role] = chosen or role
+    for role, name in found.items():
+        other = next((one for one, its in found.items() if its == name and one != role), None)
+        if other is not None:
+            raise DataError(
+                f"column '{name}' cannot hold both the {role} and the {other}; name another with {other}=..."
+            )
     if table.height == 0:
         raise DataError(f"{source} has no rows")
     return found
@@ -56,6 +66,28 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
         table = table.with_columns(_row=pl.int_range(1, table.height + 1, dtype=pl.UInt32))
     texts = [n for n, dtype in table.schema.items() if dtype in (pl.Categorical, pl.Enum) and n != "label"]
     return table.with_columns(pl.col(texts).cast(pl.String))
+
+
+def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
+    columns = [c for c in table.columns if c != "_row"]
+    rows = np.arange(table.height)
+    for name in columns:
+        column = table[name][rows]
+        rows = rows[_blank(column).to_numpy()]
+        if not len(rows):
+            return table, 0
+    there = np.ones(table.height, dtype=bool)
+    there[rows] = False
+    return (table.filter(pl.Series(there)), len(rows)) if columns else (table, 0)
+
+
+def _blank(column: pl.Series) -> pl.Series:
+    """Where a cell holds nothing: null, NaN, or text of spaces."""
+    blank = column.is_null()
+    if column.dtype == pl.String:
+        return blank | (column.str.strip_chars() == "").fill_null(True)
+    return blank | column.is_nan().fill_null(True) if column.dtype.is_float() else blank
 
 
 def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, Coded], list[str]]:
@@ -106,13 +138,6 @@ def labelled(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, 
         return table, ids
     keep = (~blank).to_numpy()
     return table.filter(~blank), {name: found.where(keep) for name, found in ids.items()}
-
-
-def _blank(label: pl.Series) -> pl.Series:
-    """Where there is no label."""
-    if label.dtype == pl.String:
-        return label.is_null() | (label.str.strip_chars() == "")
-    return (label.is_null() | label.is_nan()).fill_null(True) if label.dtype.is_float() else label.is_null()
 
 
 def natural(names: Iterable[Any]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ FEW = 12
 """So many names are listed in a remedy; for more, a column is the shorter way."""
 
 
-class KindUnknown(DataError):
+class KindUnknownError(DataError):
     """Nothing says whether annotators with a model's name are people or models."""
 
     def __init__(self, message: str, names: Sequence[str] = ()) -> None:
@@ -110,7 +110,7 @@ def settled(
     open_ = [name for name in names if name not in known]
     models = like_models(open_, names)
     if models:
-        raise KindUnknown(_nothing_says(models, judges, names, source), models)
+        raise KindUnknownError(_nothing_says(models, judges, names, source), models)
     if open_ and humans is not None and judges is None:
         raise DataError(
             f"{source}: humans=... does not name {listing(open_)}; name all people there, or the judges with "

@@ -194,10 +194,12 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
 def _doubtful(texts: pl.Series, read: pl.Series) -> Numbers | None:
     """What looks like numbers or dates and is neither for certain; None for words."""
     there = texts.drop_nulls()
-    if bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read):
-        return _doubted(texts, _of_dates(there) or _of_beginnings(there))
-    if len(there) <= MOST_CATEGORIES and (words := _of_dates(there)):
-        return _doubted(texts, words)
+    # So many different ones are free text, which nothing counts.
+    few = len(there) <= MOST_CATEGORIES
+    begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
+    words = _of_dates(there) if few or begin else None
+    if words or (few and begin):
+        return _doubted(texts, words or _of_beginnings(there))
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
-from assay.data.scales import Label
+from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
+from assay.similarity.lexical import LexicalSimilarity
 from assay.statistics.wins import count_wins
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
@@ -151,7 +152,7 @@ class AltTestTable:
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
-                "assay.alt_test_by(labels, judge, by='criterion'), or choose one with labels.where(criterion=...)"
+                "assay.alt_test_by, as the command alt-test does, or choose one with labels.where(criterion=...)"
             )
         labels = labels.resolve_repeats(settings.repeats)
         humans = labels.humans
@@ -216,7 +217,9 @@ class AltTestTable:
         """The position of a judge among the annotators; refused where it is none."""
         if judge not in self.ratings.judges:
             if judge in self.ratings.humans:
-                raise DataError(f"'{judge}' is among the people; name the judges with judges=['{judge}', ...]")
+                raise DataError(
+                    f"'{judge}' is among the people; name all judges with judges={[*self.ratings.judges, judge]}"
+                )
             raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
         return self.ratings.annotators.index(judge)
 
@@ -283,14 +286,27 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
         raise DesignError(f"score 'neg_rmse' needs numbers; the labels are {scale.describe()}: take 'accuracy'")
     if chosen == "similarity" and settings.similarity is None:
         raise DesignError(
-            "free text is compared by a similarity: give similarity=..., a function of two labels or a table of "
-            "label pairs (assay.similarity.lexical.character_similarity is one that needs nothing else)"
+            "free text is compared by a similarity: give similarity=..., which is characters or words at the command "
+            "line, assay.similarity.lexical.character_similarity or a function of two labels in Python, and in both a "
+            "table of label pairs"
+        )
+    if chosen == "similarity" and isinstance(settings.similarity, LexicalSimilarity) and not _of_texts(scale):
+        raise DesignError(
+            f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
+            "similarity=... out, or give a table of label pairs with a number each"
         )
     if settings.normalise is not None and not scale.ordered:
         raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
         raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
     return make_score(chosen, settings.similarity)
+
+
+def _of_texts(scale: Scale) -> bool:
+    """Whether every label is a text."""
+    if scale.numeric or scale.kind == "preference":
+        return False
+    return all(isinstance(category, str) for category in scale.categories or ())
 
 
 def _normalised(answers: Answers, how: Normalise) -> Answers:

@@ -13,6 +13,7 @@ import polars as pl
 from assay._version import __version__
 from assay.reporting import pictures as figures
 from assay.reporting import tables
+from assay.reporting.files import writable
 from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page; the folder is made where it is missing."""
-        target = Path(path)
+        target = writable(Path(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self.html(), encoding="utf-8")
         return target

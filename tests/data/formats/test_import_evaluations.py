@@ -276,3 +276,27 @@ def test_a_table_without_judges_is_refused(put):
         assay.read(put("t.json", table))
     with pytest.raises(DataError, match="no column 'metric/v1/score'"):
         assay.read(put("u.json", [{"a": 1}]), format="mlflow")
+
+
+def rules_log(**scores):
+    """A log of Inspect AI with these scores on its one sample."""
+    sample = {"id": "q1", "epoch": 1, "input": "?", "scores": {name: {"value": v} for name, v in scores.items()}}
+    return {"version": 2, "status": "success", "eval": {"task_id": "t", "model": "m"}, "samples": [sample]}
+
+
+def test_scorers_that_follow_a_rule_are_no_judges(put):
+    path = put("log.json", rules_log(match="C", includes="I", quality=4))
+    labels = assay.read(path)
+    assert labels.judges == ("quality",)
+    assert [(e.count, e.reason) for e in labels.reading.exclusions] == [(2, "given by a rule, not by a judge")]
+    assert labels.reading.rows == len(labels) + 2
+    assert any("not taken as judges: match, includes" in note for note in labels.reading.notes)
+    assert assay.read(path, criteria=["match"]).judges == ("match",)
+    with pytest.raises(DataError, match=r"holds no answers .*2 rows: given by a rule, not by a judge"):
+        assay.read(put("rules.json", rules_log(match="C", includes="I")))
+
+
+def test_a_rule_that_a_model_gave_is_a_judge(put):
+    log = rules_log(match="C")
+    log["samples"][0]["scores"]["match"]["metadata"] = {"judge_model": "m/rater"}
+    assert assay.read(put("log.json", log)).judges == ("m/rater",)

@@ -19,7 +19,8 @@ class Rows:
     Attributes
     ----------
     labels : polars.DataFrame
-        One row a label, under the file's own column names; ``kind`` where the format says who is a judge. A column ``_row`` says where each row came
+        One row a label, under the file's own column names; ``kind`` where the format says who is a judge.
+        A column ``_row`` says where each row came
         from (a line number, or words such as ``ann: q17``); it is used in messages only.
     items, annotators : polars.DataFrame or None
         One row an item (column ``item``) or an annotator (column ``annotator``).
@@ -45,11 +46,16 @@ class Rows:
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:
     """The table without its repeat column; refused where an annotator answered more than once, as ``place`` cannot."""
-    single = labels.resolve_repeats("error")
+    if labels.has_repeats:
+        raise DesignError(
+            f"{place} holds one answer of an annotator to a question, and the table has repeated ones; choose with "
+            f"labels.where(repeat={labels.values_of('repeat')[0]})"
+        )
+    single = labels.resolve_repeats("first")
     key = [c for c in ("item", "annotator", "criterion") if c in single.labels.columns]
     if single.labels.select(key).is_duplicated().any():
         raise DesignError(
             f"{place} holds one answer of an annotator to a question, and the table has several under different "
-            f"conditions ({listing(labels.conditions)}); choose with labels.where(...)"
+            f"conditions ({listing(labels.conditions)}); choose with labels.where({labels.conditions[0]}=...)"
         )
     return single

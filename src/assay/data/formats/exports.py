@@ -18,6 +18,7 @@ from assay.data.formats.hugging_face import write_hugging_face
 from assay.data.formats.label_studio import write_label_studio
 from assay.data.formats.tables import numbers_where_all_are
 from assay.errors import DataError, counted, listing, unknown
+from assay.reporting.files import writable
 
 TABLES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
@@ -71,7 +72,7 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     """
     if format not in WRITERS:
         raise DataError(unknown("format", format, WRITERS, "the formats that are written"))
-    path = Path(path)
+    path = writable(Path(path), folder=format == "alt-test")
     if format != "alt-test" and not path.parent.is_dir():
         raise DataError(f"there is no folder '{path.parent}' to write into")
     notes = WRITERS[format](labels, path)

@@ -7,7 +7,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,17 @@ import polars as pl
 from assay.data.formats import Rows
 from assay.data.formats.intake import EMPTY, UNSCORED, Answer, Intake, own_id
 from assay.data.formats.tables import load_json
-from assay.errors import DataError, counted
+from assay.errors import DataError, counted, listing
 
 FAILED = "the sample ended in an error"
 ZSTANDARD = 93
 JUDGE_KEYS = ("judge_model", "grader_model", "model")
 """Keys of a score's metadata under which scorers name the model that judged."""
+
+
+BY_RULE = "given by a rule, not by a judge"
+RULES = frozenset(("match", "includes", "pattern", "answer", "exact", "f1", "choice", "math", "equals"))
+"""Inspect's own scorers that compare an output with a target and ask no model."""
 
 
 def read_inspect(
@@ -43,7 +48,8 @@ def read_inspect(
     item : str
         The key of the sample's metadata that holds your item id; the sample's id when not given.
     criteria : list of str
-        The scorers (or ``scorer.aspect``) wanted.
+        The scorers (or ``scorer.aspect``) wanted. Inspect's scorers that follow a rule (``match``, ``includes`` …) are
+        no judges and count only where they are named here.
     judge : str or mapping of scorer to str
         Who judged; taken from the log where it says so (scorer's arguments, roles, the score's metadata), else
         the scorer stands for its model.
@@ -56,6 +62,7 @@ def read_inspect(
     graders = _graders(header)
     given = judge if isinstance(judge, Mapping) else {}
     edited = 0
+    rules: dict[str, None] = {}
     for sample in samples:
         epochs = int((spec.get("config") or {}).get("epochs") or 1)
         where = f"sample {sample.get('id')}, epoch {sample.get('epoch')}"
@@ -71,9 +78,17 @@ def read_inspect(
             changed = any((change or {}).get("provenance") for change in history)
             edited += changed
             own = history[0] if changed else score
+            if _is_rule(scorer, own, graders, {*(criteria or ()), *given}):
+                intake.exclude(BY_RULE)
+                rules.setdefault(scorer)
+                continue
             who = judge if isinstance(judge, str) else given.get(scorer) or _judge(scorer, own, graders)
             base = Answer(name, who, where, kind="judge", repeat=_epoch(sample, epochs))
             _add(intake, scorer, own.get("value"), base, len(history))
+    if rules:
+        intake.note(
+            f"scorers that follow a rule, not taken as judges: {listing(list(rules))} (criteria=[...] names them)"
+        )
     if edited:
         intake.note(f"{counted(edited, 'score')} edited by a person: the judge's own, earlier one counts")
     if header.get("status") != "success":
@@ -82,6 +97,13 @@ def read_inspect(
         seen = {a.criterion: None for a in intake.answers if a.criterion is not None}
         criteria = [c for name in criteria for c in [s for s in seen if s.startswith(f"{name}.")] or [name]]
     return intake.rows(criteria)
+
+
+def _is_rule(scorer: str, score: Mapping[str, Any], graders: Mapping[str | None, str], named: Collection[str]) -> bool:
+    """Whether a score is a rule's: its scorer is known to ask no model, the log names none, and nobody asked for it."""
+    name = scorer.rpartition("/")[2]
+    asked_for = any(one in (scorer, name) or one.startswith(f"{scorer}.") for one in named)
+    return name in RULES and not asked_for and _judge(scorer, score, graders) == scorer
 
 
 def _add(intake: Intake, scorer: str, value: Any, base: Answer, changes: int) -> None:
@@ -182,7 +204,7 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         if info.compress_type != ZSTANDARD:
             raise DataError(f"{path}: '{name}' is compressed in a way that is not read here") from None
         text = _unpack(path, info)
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise DataError(f"{path}: '{name}' is damaged ({error})") from None
     try:
         found: dict[str, Any] = json.loads(text)

@@ -371,7 +371,9 @@ def write_label_studio(labels: Annotations, path: Path, *, field: str = "text") 
         What was not written, and why.
     """
     if not labels.judges:
-        raise DataError("Label Studio predictions are labels of judges; the table has none (judges=[...] names them)")
+        raise DataError(
+            "Label Studio predictions are labels of judges; the table has none; name them with judges=[...]"
+        )
     labels = one_answer_each(labels, "a prediction")
     told = labels.labels.filter(labels.column("kind") == "judge")
     tasks: dict[str, dict[str, Any]] = {}

@@ -13,7 +13,8 @@ from assay.data.annotations import Annotations
 from assay.data.formats import Rows, alt_test, tables
 from assay.data.formats.offered import settle_scales
 from assay.data.formats.registry import format_of
-from assay.data.scales import Scale
+from assay.data.frames import BLANK, without_blank_rows
+from assay.data.scales import Preference, Scale
 from assay.errors import DataError
 
 Layout = Literal["long", "wide"]
@@ -73,12 +74,15 @@ def annotations_of(
     if rows.scales is not None:
         rows, scale = settle_scales(rows, scale)
         item = "item"
+    there, n_blank = without_blank_rows(rows.labels)
+    if n_blank:
+        rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if not isinstance(item, str):
         rows, item = tables.one_item_of(rows, item), "item"
     if not isinstance(label, str):
         rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
     if layout == "wide":
-        rows = tables.unpivot(rows, item, columns)
+        rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
         item, annotator, label = "item", "annotator", "label"
     elif columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
@@ -95,3 +99,11 @@ def annotations_of(
         reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
         **further,
     )
+
+
+def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
+    """Whether labels have to be numbers; None where there is no scale to say it."""
+    if scales is None:
+        return None
+    each = [scales] if isinstance(scales, Scale) else list(scales.values())
+    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,15 @@ import polars as pl
 from assay.data.annotations import Reading
 from assay.data.columns import class_names, column_of, orders_of, with_class_names, with_orders
 from assay.data.formats import Rows
+from assay.data.names import without_spaces
+from assay.data.numerals import numbers_in
+from assay.data.written import MARKS
 from assay.errors import DataError, listing, unknown
 
 SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+
+COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
+"""Names of columns that hold words about an item, not labels."""
 
 SMALL_JSON = 200 * 2**20
 """JSON Lines up to this size are read value by value, so that 1 and "1" stay apart."""
@@ -74,48 +81,105 @@ def _order_lost(frame: pl.DataFrame, path: Path) -> list[str]:
     return [f"the order of column '{n}' is not read without pyarrow; say it with scale='ordinal:...'" for n in lost]
 
 
-def unpivot(rows: Rows, item: str, columns: Sequence[str] | None) -> Rows:
+def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool = True) -> Rows:
     """A wide table (one row an item, one column an annotator) as a long one.
 
     Columns that are not named stay as attributes of the item; without names, every column but the item's
-    holds an annotator's labels.
+    holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
     """
-    frame = rows.labels
+    frame, source = rows.labels, rows.reading.source
     if item not in frame.columns:
-        raise DataError(unknown("column", item, frame.columns, rows.reading.source) + " (it should hold the item)")
+        raise DataError(unknown("column", item, frame.columns, source) + " (it should hold the item)")
+    named = columns is not None
     columns = [c for c in frame.columns if c not in (item, "_row")] if columns is None else list(columns)
     for name in columns:
         if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, rows.reading.source))
-    numbers = [c for c in columns if frame[c].dtype.is_numeric()]
-    texts = [c for c in columns if not frame[c].dtype.is_numeric() and frame[c].null_count() < frame.height]
-    if numbers and texts:
-        raise DataError(
-            f"{rows.reading.source}: columns {listing(texts, 4)} hold text and {listing(numbers, 4)} hold numbers; "
-            "name the columns that are annotators"
-        )
+            raise DataError(unknown("column", name, frame.columns, source))
+    if not columns:
+        raise DataError(f"{source}: beside '{item}' there is no column that could be an annotator's")
+    if check:
+        _refuse_what_is_no_annotator(rows, columns, named=named)
     other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
     frame, _ = _as_texts(frame, [item, *other])
     twice = frame.filter(frame[item].is_duplicated())
     if twice.height:
         raise DataError(
-            f"{rows.reading.source}: item '{twice[item][0]}' has more than one row; "
-            "a wide table has one row an item (for a long table name the columns of annotator and label)"
+            f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row an item, "
+            "a long one has columns of annotator and label and is read without layout='wide'"
         )
     index = [c for c in (item, "_row") if c in frame.columns]
     frame, orders = _as_texts(frame, columns)
     if len(set(orders.values())) > 1:
         raise DataError(
-            f"{rows.reading.source}: columns {listing(list(orders), 4)} declare different orders of their categories; "
+            f"{source}: columns {listing(list(orders), 4)} declare different orders of their categories; "
             "declare one order for all annotators"
         )
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
-    long = frame.unpivot(columns, index=index, variable_name="annotator", value_name="label")
-    items = frame.select(pl.col(item).alias("item"), *other) if other else None
+    long = _unpivoted(frame, columns, index, "annotator")
+    items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
-    reading = Reading(rows.reading.source, long.height)
+    notes = () if named else (f"columns taken as annotators: {listing(columns)}; say so with columns=... if fewer are",)
+    reading = replace(_reading_of(rows, long), notes=(*rows.reading.notes, *notes))
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
+
+
+def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
+    """What was read, counted in the rows of the long table."""
+    return replace(rows.reading, rows=long.height + sum(e.count for e in rows.reading.exclusions))
+
+
+def _unpivoted(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
+    """The columns one below the other, their names in one called ``named``, whatever other columns are called."""
+    long = frame.unpivot(list(columns), index=list(index), variable_name="_name of column", value_name="_label of it")
+    clash = {c: _beside(c) for c in index if c in (named, "label")}
+    return long.rename(clash).rename({"_name of column": named, "_label of it": "label"})
+
+
+def _beside(name: str) -> str:
+    """The name of a column that bears the name of a role and does not play it."""
+    return f"{name} (original)" if name in ("annotator", "criterion", "label") else name
+
+
+def _refuse_what_is_no_annotator(rows: Rows, columns: Sequence[str], *, named: bool) -> None:
+    """Refuse columns of text beside columns of numbers, and without names, a column of comments."""
+    texts = [c for c in columns if _holds(rows, c) == "text"]
+    numbers = [c for c in columns if _holds(rows, c) == "numbers"]
+    source = rows.reading.source
+    if texts and numbers:
+        raise DataError(
+            f"{source}: {_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with "
+            f"columns={numbers if len(numbers) > 1 or len(texts) < 2 else texts}"
+        )
+    comments = [c for c in texts if COMMENTS.fullmatch(c.strip())]
+    rest = [c for c in columns if c not in comments]
+    if comments and rest and not named:
+        raise DataError(
+            f"{source}: {_hold(comments)} no labels by its name; name the annotators' columns with columns={rest}"
+        )
+
+
+def _hold(columns: Sequence[str]) -> str:
+    """``column 'x' holds``, ``columns 'x', 'y' hold``."""
+    names = listing([f"'{c}'" for c in columns], 4)
+    return f"column {names} holds" if len(columns) == 1 else f"columns {names} hold"
+
+
+def _holds(rows: Rows, name: str) -> str:
+    """``numbers`` or ``text``; ``both`` where a text file has some of each, and ``nothing``."""
+    column = rows.labels[name]
+    if column.dtype.is_numeric():
+        return "numbers" if column.null_count() < len(column) else "nothing"
+    if column.null_count() == len(column):
+        return "nothing"
+    if column.dtype != pl.String or not rows.untyped:
+        return "text"
+    cells = without_spaces(column.drop_nulls().unique())
+    cells = cells.filter((cells != "") & ~cells.str.to_lowercase().is_in(MARKS))
+    found = numbers_in(cells, None, None, ()) if len(cells) else None
+    if found is None:
+        return "text" if len(cells) else "nothing"
+    return "both" if found.doubt is not None or found.mixed else "numbers"
 
 
 def one_item_of(rows: Rows, columns: Sequence[str]) -> Rows:
@@ -134,12 +198,14 @@ def by_criterion(rows: Rows, columns: Sequence[str]) -> Rows:
     for name in columns:
         if name not in frame.columns:
             raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should hold labels)")
-    index = [c for c in frame.columns if c not in (*columns, "criterion", "label")]
+    index = [c for c in frame.columns if c not in columns]
     frame, orders = _as_texts(frame, columns)
-    long = frame.unpivot(list(columns), index=index, variable_name="criterion", value_name="label")
-    numeric = {frame.schema[name].is_numeric() for name in columns}
-    reading = replace(rows.reading, rows=long.height, as_text=len(numeric) > 1)
-    return replace(rows, labels=long, reading=reading, orders=orders)
+    # Numbers of one column among the words of another become text, and are read as those of a text file.
+    mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
+    long = _unpivoted(frame, columns, index, "criterion")
+    if "_row" not in long.columns:
+        long = long.with_columns(_row=1 + pl.int_range(pl.len()) % frame.height)
+    return replace(rows, labels=long, reading=replace(_reading_of(rows, long), as_text=mixed), orders=orders)
 
 
 def _as_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
@@ -258,7 +324,18 @@ def delimited(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         header = file.readline().decode("utf-8-sig", errors="replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
-    return guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False))
+    frame = guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False, has_header=False))
+    if not frame.height:
+        return frame
+    names = [(name or "").strip() for name in frame.row(0)]
+    frame = frame[1:]
+    # Columns that a sheet has to its right, without a name and with nothing in them.
+    kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
+    names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path} has two columns '{twice}'; rename one of them")
+    return frame.select(pl.nth(kept)).rename(dict(zip([frame.columns[i] for i in kept], names, strict=True)))
 
 
 def guarded(path: Path, read: Any) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
 from assay.data.formats.labels import read_labels
-from assay.data.kinds import KindUnknown
+from assay.data.kinds import KindUnknownError
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.digests import canonical
@@ -93,10 +93,10 @@ def _labels_of_people(study: Study) -> Annotations | None:
         raise StudyError(f"{path} is a study; study.yaml must name a file of labels")
     try:
         labels = read_labels(path, scales if len(scales) > 1 else next(iter(scales.values())))
-    except KindUnknown as error:
+    except KindUnknownError as error:
         raise StudyError(
-            f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it is "
-            "human or judge"
+            f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it "
+            "is human or judge"
         ) from None
     except AssayError as error:
         raise StudyError(f"{error} (study.yaml names {path.name} as the labels that people gave)") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -24,11 +25,12 @@ from assay.study.store.items import NOT_COUNTED
 from assay.study.store.questions import current_questions
 
 
-def stored_annotations(store: Store) -> Annotations:
+def stored_annotations(store: Store, folder: Path | None = None) -> Annotations:
     """Every answer that counts, as the one table.
 
     The latest answer of each current assignment counts. Missing answers, and answers to earlier
     versions of a question or to a judge since changed, are left out and counted in ``reading``.
+    The study's folder, where it is given, is named in the message for a store without labels.
 
     Raises
     ------
@@ -42,13 +44,14 @@ def stored_annotations(store: Store) -> Annotations:
         items = _counted_items(db)
         excluded_before = _excluded_before(db)
     if not rows:
-        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge")
+        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     frame, notes = with_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=tuple(notes))
     return Annotations.from_frame(
         frame,
         scale=_scales(questions.values(), frame),
+        spelling="apart",  # the study has told them apart
         conditions=[c for c in conditions if c in frame.columns],
         items=_items_frame(items),
         annotators=_annotators_frame(annotators),

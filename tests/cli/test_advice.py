@@ -1,0 +1,229 @@
+"""What an error advises is done: it must help, or at least meet another problem."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import assay
+from assay.cli import app as cli
+
+Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.xdist_group("advice")  # one process, so that each command is run once
+
+OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
+TEST = ("--epsilon", ".1", "--n-resamples", "40")
+KNOWN = ("--judges", "gpt-4o,llama")
+
+CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    # a command line that is refused; what stands for the dots in the options that its error advises
+    "models unnamed": (("alt-test", "own.csv", *OWN, *TEST), {}),
+    "one model unnamed": (("alt-test", "own.csv", *OWN, *TEST, "--judges", "gpt-4o"), {}),
+    "a model by its kind": (("alt-test", "plain.csv", *TEST, "--judges", "gpt-4o"), {}),
+    "people, not all": (("alt-test", "m.csv", *TEST, "--humans", "ann"), {"--judges": "m1,m2"}),
+    "whom to test, of nobody": (("alt-test", "m.csv", *TEST, "--only", "m1"), {}),
+    "a person tested": (("alt-test", "m.csv", *TEST, "--judges", "m1", "--only", "bob"), {}),
+    "no judge": (("report", "m.csv", *TEST, "-o", "page.html"), {"--judges": "m1"}),
+    "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
+    "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
+        "--only": "llama"}),
+    "spelling": (("agreement", "spelling.csv", *TEST[2:]), {}),
+    "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
+    "epsilon twice": (("alt-test", "plain.csv", *TEST, "--annotators", "crowd"), {}),
+    "columns of a long table": (("agreement", "plain.csv", "--columns", "ann_1"), {}),
+    "a long table read as a wide one": (("agreement", "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
+    "comments": (("agreement", "comments.csv", "--wide", *TEST[2:]), {}),
+    "no such item": (("agreement", "own.csv", "--annotator", "worker", "--label", "stars", *KNOWN), {"--item": "id"}),
+    "no such annotator": (("agreement", "own.csv", "--item", "id", "--label", "stars", *KNOWN), {
+        "--annotator": "worker"}),
+    "no such label": (("agreement", "own.csv", "--item", "id", "--annotator", "worker", *KNOWN), {"--label": "stars"}),
+    "one column twice": (("agreement", "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
+    "words among numbers": (("agreement", "mixed.csv", *TEST[2:]), {"--scale": "nominal"}),
+    "off the scale": (("agreement", "plain.csv", "--scale", "1-3", *TEST[2:]), {"--scale": "1-5"}),
+    "free text": (("alt-test", "texts.csv", "--judges", "m1", "--scale", "text", *TEST), {"--similarity": "words"}),
+    "agreement on free text": (("agreement", "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
+    "a similarity on numbers": (("alt-test", "plain.csv", *TEST, "--similarity", "words"),
+        {"--similarity": "pairs.csv"}),
+    "given twice": (("agreement", "heat.csv", *TEST[2:]), {}),
+    "several conditions": (("agreement", "heat.csv", "--conditions", "heat", *TEST[2:]), {"--where": "heat=0.5"}),
+    "criteria": (("plan", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
+        "--where": "criterion=clear"}),
+    "repeats": (("alt-test", "repeats.csv", "--judges", "m1", *TEST), {}),
+    "repeats written": (("export", "repeats.csv", "folder", "--to", "alt-test", "--judges", "m1"), {}),
+    "conditions written": (("export", "heat.csv", "folder", "--to", "alt-test", "--conditions", "heat"), {
+        "--where": "heat=0.5"}),
+    "no judge to write": (("export", "m.csv", "out.json", "--to", "label-studio"), {"--judges": "m1,m2"}),
+    "another format": (("agreement", "odd.json"), {"--format": "table"}),
+    "correction": (("alt-test", "plain.csv", *TEST, "--correction", "within"), {"--by": "half"}),
+    "a judge without a pilot": (("plan", "--only", "x", "--n-items", "30", "--n-studies", "20"),
+        {"--judge-noise": ".2"}),
+    "a pilot is small": (("plan", "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
+                          "--n-studies", "20"), {"--annotator-noise": ".2"}),
+    "normalised": (("alt-test", "plain.csv", *TEST, "--normalise", "rank", "--score", "accuracy"), {}),
+    "clusters unknown": (("alt-test", "clusters.csv", "--judges", "m1", *TEST, "--clusters", "doc"), {}),
+    "normalised without a pilot": (("plan", "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
+        "--quality": "", "--pilot": "plain.csv"}),
+    "what was varied": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
+        "heat", *TEST[2:]), {
+        "--condition": "heat", "--where": "heat=0.5"}),
+    "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
+        "--condition", "heat", *TEST[2:]), {
+        "--baseline": "0.5"}),
+    "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
+}  # fmt: skip
+
+ADVISED = re.compile(r"(--[a-z][a-z-]+)((?: (?!--)(?:'[^']*'|[^\s;()]*[^\s;,.:()]|\.\.\.))?)")
+WITHOUT = re.compile(r"(?:without|leave|leaves) (--[a-z][a-z-]+)")
+
+
+@pytest.fixture(scope="session")
+def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of sheets, each with something about it."""
+    folder = tmp_path_factory.mktemp("sheets")
+    labels = assay.simulate(n_items=40, scale="1-5", judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5)
+    table = labels.labels.join(labels.annotators.select("annotator", "kind"), on="annotator", maintain_order="left")
+    half = pl.col("item").str.slice(-1).is_in(list("02468")).cast(pl.Int8)
+    table.with_columns(half=half, gold=pl.lit(3)).write_csv(folder / "plain.csv")
+    labels.labels.rename({"item": "id", "annotator": "worker", "label": "stars"}).write_csv(folder / "own.csv")
+    m = table.drop("kind").with_columns(annotator=pl.col("annotator").replace(
+        {"ann_1": "ann", "ann_2": "bob", "ann_3": "cho", "gpt-4o": "m1", "llama": "m2"}))  # fmt: skip
+    m.write_csv(folder / "m.csv")
+    m.with_columns(annotator=pl.when(half == 1).then(pl.col("annotator").replace({"ann": "Ann"})).otherwise(
+        "annotator")).write_csv(folder / "spelling.csv")  # fmt: skip
+    m.with_columns(label=pl.when(pl.col("label") == 5).then(pl.lit("five")).otherwise(pl.col("label").cast(
+        pl.String))).write_csv(folder / "mixed.csv")  # fmt: skip
+    m.with_columns(doc=pl.when(half == 1).then(pl.lit("d1"))).write_csv(folder / "clusters.csv")
+    heat = [m.with_columns(heat=pl.lit(h)) for h in (0.5, 1.0)]
+    pl.concat(heat).write_csv(folder / "heat.csv")
+    pl.concat([h.with_columns(range=pl.lit(r)) for h in heat for r in ("0-5", "0-10")]).write_csv(folder / "ranges.csv")
+    pl.concat([m.with_columns(repeat=pl.lit(r)) for r in (1, 2)]).write_csv(folder / "repeats.csv")
+    pl.concat([m.with_columns(criterion=pl.lit(c)) for c in ("clear", "true")]).write_csv(folder / "criteria.csv")
+    items = m.select("item").unique(maintain_order=True)
+    items.with_columns(gold=pl.lit(3)).write_csv(folder / "items.csv")
+    wide = m.pivot("annotator", index="item", values="label")
+    wide.with_columns(Comments=pl.lit("so so")).write_csv(folder / "comments.csv")
+    m.with_columns(label=pl.format("{} {}", "annotator", "item")).write_csv(folder / "texts.csv")
+    pairs = [(a, b, -abs(a - b)) for a in range(1, 6) for b in range(a, 6)]
+    pl.DataFrame(pairs, schema=["a", "b", "s"], orient="row").write_csv(folder / "pairs.csv")
+    (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
+    return folder
+
+
+def advice(words: tuple[str, ...], message: str, filled: dict[str, str]) -> list[tuple[str, ...]]:
+    """The options that a message advises, as they are typed; those to be left out stand alone."""
+    found = [(option, "") for option in WITHOUT.findall(message)]
+    for option, value in ADVISED.findall(WITHOUT.sub("", message)):
+        value = value.strip().strip("'")
+        if option in words and value == "..." and option not in filled:
+            value = ""  # named because it was given
+        if value in ("", "...") or value.endswith("=...") or option in filled:
+            value = filled.get(option, value)
+        found.append((option, value))
+    return found
+
+
+def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]:
+    """A command line with an option put in, put in the place of what it was, or left out where it has no value."""
+    flag = {a.name: a.hint is bool for a in cli.app[words[0]].assemble_argument_collection()}.get(option)
+    assert flag is not None, f"{words[0]} has no option {option}"
+    given = list(words)
+    if option in given:
+        at = given.index(option)
+        del given[at : at + (1 if flag else 2)]
+        if not value:
+            return tuple(given)
+    return (*given, option, *([] if flag else [value]))
+
+
+REFUSED: dict[str, str] = {}
+"""What the commands said so far, by case."""
+
+
+def refused(run: Run, case: str) -> str:
+    """What a command that is refused says; each is run once."""
+    if case not in REFUSED:
+        code, _, err = run(*CASES[case][0])
+        assert code == 2, err
+        REFUSED[case] = err.splitlines()[-1]
+    return REFUSED[case]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.chdir(sheets)
+    words, filled = CASES[case]
+    message = refused(run, case)
+    found = advice(words, message, filled)
+    assert found, f"no advice: {message}"
+    so_far = words
+    for option, value in found:
+        if not value and option not in words:
+            continue  # the message speaks of it, and it was not given
+        again = followed(words, option, value)
+        so_far = followed(so_far, option, value)
+        code, _, err = run(*again)
+        if err.splitlines()[-1:] == [message]:  # it may need what was advised before it
+            code, _, err = run(*so_far)
+        assert code != 2 or err.splitlines()[-1] != message, f"{shlex.join(again)} meets the same: {message}"
+        assert "mistake of assay" not in err
+    assert not re.search(r"\b(?!users|config)[a-z_]+=(\.\.\.|\[|'|\{)", re.sub(r"--(where|option) \S+", "", message)), (
+        message
+    )
+
+
+def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("aiohttp")
+    monkeypatch.chdir(tmp_path)
+    _, _, err = run("judge", "study")
+    command = re.search(r"with: assay (.+)$", err.strip())
+    assert command is not None
+    assert run(*shlex.split(command[1]))[0] == 0
+    text = Path("study/study.yaml").read_text("utf-8")
+    Path("study/study.yaml").write_text(re.sub(r"(?m)^labels:.*$", "", text), "utf-8")
+    code, _, err = run("agreement", "study")
+    assert code == 2
+    command = re.search(r"with: assay (.+)$", err.strip())
+    assert command is not None
+    assert run(*shlex.split(command[1]))[0] == 0
+    assert "holds no label yet" not in run("agreement", "study")[2]
+
+
+ROOMS = ("cli", "concordance", "data", "planning", "reading", "replacement", "verdict")
+ONLY_PYTHON = {
+    "bias", "cache", "who", "missing", "annotators", "prior", "ranges", "sets", "judge", "min_items",
+}  # fmt: skip
+"""Options that a message of Python alone advises, or that a command line has under another name."""
+
+
+def keywords() -> dict[str, str]:
+    """Every option of `assay.read` or of a command that an error advises as ``name=value``, and where it is."""
+    house = Path(assay.__file__).parent
+    options = {name for command in cli.all_commands() for name in cli.typed_options(command)}
+    found = {}
+    for path in house.rglob("*.py"):
+        if path.relative_to(house).parts[0].removesuffix(".py") in ROOMS:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Raise):
+                    texts = [
+                        c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                    ]
+                    text = re.sub(r"labels\.where\([^)]*\)", "where=...", "".join(texts))
+                    for name in re.findall(r"(?<![\w.])([a-z][a-z_]*)=(?:\.\.\.|['\[{])", text):
+                        found.setdefault(name, f"{path.name}:{node.lineno}")
+    return {name: place for name, place in found.items() if name in options}
+
+
+def test_every_option_that_an_error_advises_is_tried(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(sheets)
+    tried = set()
+    for case, (words, filled) in CASES.items():
+        message = refused(run, case)
+        tried |= {option.removeprefix("--").replace("-", "_") for option, _ in advice(words, message, filled)}
+    assert {name: place for name, place in keywords().items() if name not in ONLY_PYTHON | tried} == {}
