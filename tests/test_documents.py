@@ -35,10 +35,13 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     assert names
 
 
-def test_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/agreement.md"])
+def test_a_page_prints_what_it_says(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
-    exec(blocks(ROOT / "README.md", "python")[0], {})
-    assert capsys.readouterr().out == blocks(ROOT / "README.md", "text")[0]
+    exec(blocks(ROOT / name, "python")[0], {})
+    assert capsys.readouterr().out == blocks(ROOT / name, "text")[0]
 
 
 def test_the_first_commands_about_judges_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -180,7 +180,6 @@ def test_codes_with_leading_zeros_are_no_numbers(tmp_path):
         (["0.5", "2"], [0.5, 2], Interval(0.5, 2)),
         (["-1", "1e1", "1"], [-1, 10, 1], Ordinal(-1, 10)),
         (["yes", "no"], ["yes", "no"], Nominal()),
-        (["NA", "yes"], ["NA", "yes"], Nominal()),
     ],
 )
 def test_labels_of_a_text_file_have_the_type_they_look_like(tmp_path, cells, wanted, scale):

@@ -17,7 +17,8 @@ from assay.data.formats import Rows, tables
 from assay.data.formats.joining import joined
 from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
 from assay.data.names import Spelling
-from assay.data.scales import Scale, parse_scale
+from assay.data.numerals import Decimal
+from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import ChangedStudyError, DesignError, unknown
 from assay.estimation.options import one_of
 
@@ -38,6 +39,9 @@ def read(
     humans: Iterable[str] | None = None,
     spelling: Spelling = "refuse",
     scale: Scale | str | Mapping[str, Scale | str] | None = None,
+    missing: Iterable[Label] | None = None,
+    label_spelling: Spelling = "refuse",
+    decimal: Decimal | None = None,
     layout: Layout = "long",
     columns: Sequence[str] | None = None,
     conditions: Iterable[str] = (),
@@ -68,7 +72,14 @@ def read(
         they are one (``merge``) or different (``apart``). Spaces around names are taken off, which is said.
     scale : Scale or str, or a mapping of criterion to either
         What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
-        Without it the scale is inferred from the labels, and ``labels.reading`` says so.
+        Without it the scale is inferred from the labels, and ``labels.reading`` says so. A declared order counts:
+        ordered Categoricals, Polars Enums.
+    missing : list of str or number
+        Labels that are no answer, such as ``["N/A", -99]``, see `Annotations.from_frame`.
+    label_spelling : {"refuse", "merge", "apart"}
+        What becomes of categories that differ only in case or inner spaces: ``Agree``, ``agree``.
+    decimal : {"point", "comma"}
+        What stands before the decimals of numbers in text, where labels such as ``1,234`` do not tell.
     layout : {"long", "wide"}
         One row a label, or one row an item with a column for each annotator.
     columns : list of str
@@ -116,12 +127,15 @@ def read(
     own_item = None if item == "item" or not isinstance(item, str) else item
     parts = [rows_of(path, own_item, format, options) for path in paths]
     made = annotations_of(
-        joined(parts) if parts else _rows_of_frame(source, label if isinstance(label, str) else None),
+        joined(parts) if parts else _rows_of_frame(source, [label] if isinstance(label, str) else label),
         item=item,
         annotator=annotator,
         label=label,
         criterion=criterion,
         scale=_scales(scale),
+        missing=missing,
+        label_spelling=label_spelling,
+        decimal=decimal,
         layout=layout,
         columns=None if columns is None else [_text(name) for name in columns],
         judges=judges,
@@ -186,8 +200,8 @@ def _text(name: Any) -> Any:
     return str(name) if isinstance(name, int) else name
 
 
-def _rows_of_frame(source: Any, label: str | None) -> Rows:
-    frame = to_polars(source, strict=label)
+def _rows_of_frame(source: Any, labels: Sequence[str]) -> Rows:
+    frame = to_polars(source, strict=labels, orders=True)
     return Rows(frame, reading=Reading(rows=frame.height))
 
 

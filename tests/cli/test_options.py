@@ -172,3 +172,27 @@ def test_an_error_of_reading_is_about_reading(run: Run, table: str) -> None:
 def test_a_setting_that_cannot_be_typed_is_not_offered():
     assert not {"--ranges", "--sets", "--prior"} & {name for c, _, _ in QUESTIONS for name in arguments(c)}
     assert isinstance(hints_of(GradingScaleSettings)["ranges"][1], Limits)
+
+
+def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
+    path = tmp_path / "sheet.csv"
+    cells = ["Agree", "agree", "N/A", "no"] * 10
+    rows = [f"q{i // 2},{'ab'[i % 2]},{cell}" for i, cell in enumerate(cells)]
+    path.write_text("\n".join(["item,annotator,label", *rows]))
+    code, _, err = run("agreement", path)
+    assert (code, "say --missing N/A if there is no answer, or --missing '' if it is a category" in err) == (2, True)
+    code, _, err = run("agreement", path, "--missing", "N/A")
+    assert (code, "--label-spelling merge that they are one" in err.replace("with ", "")) == (2, True)
+    code, out, err = run("agreement", path, "--missing", "N/A", "--label-spelling", "merge")
+    assert (code, "note: 10 rows excluded: its label is a mark of no answer (N/A)" in err) == (0, True)
+    code, _, err = run("agreement", path, "--missing", "", "--label-spelling", "apart")
+    assert (code, "4 categories without order" in err) == (0, True)
+    path.write_text(
+        "item,annotator,label\n" + "".join(f'q{i},{who},"{i % 5 + 1},00{i % 3}"\n' for i in range(9) for who in "ab")
+    )
+    code, _, err = run("agreement", path)
+    assert (code, "say --decimal comma or --decimal point" in err) == (2, True)
+    code, _, err = run("agreement", path, "--decimal", "comma")
+    assert (code, "note: labels are read as numbers with a decimal comma" in err) == (0, True)
+    code, _, err = run("agreement", path, "--missing=-99", "--decimal", "point")
+    assert (code, "no label is '-99', which --missing" in err) == (0, True)

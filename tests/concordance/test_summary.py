@@ -86,9 +86,86 @@ def test_consensus_by_hand():
     means = cells[:, :3].mean(axis=1)
     assert value(found, "consensus", "mae")["estimate"] == pytest.approx(np.abs(means - cells[:, 3]).mean())
     assert value(found, "consensus", "pearson")["estimate"] == pytest.approx(np.corrcoef(means, cells[:, 3])[0, 1])
-    # Majorities: none (1 2 3), 4, 2, none (5 4 3), 1, 3; the judge says 4, 1, 1, 5 to those that have one.
+    # Medians: 2, 4, 2, 4, 1, 3; the judge says 2, 4, 1, 5, 1, 5.
     row = value(found, "consensus", "exact-agreement")
-    assert (row["estimate"], row["n"]) == (pytest.approx(2 / 4), 4)
+    assert (row["estimate"], row["n"]) == (pytest.approx(3 / 6), 6)
+    assert found.exclusions == ()
+
+
+def test_a_median_between_two_labels_goes_to_the_one_nearer_the_middle():
+    # Medians 1.5, 2.5, 3 (of 1 and 5), 3.5, 4.5, and of one label 5; the judge says what they become on 1 to 5.
+    cells = np.array([[1, 2, 2], [2, 3, 3], [1, 5, 3], [3, 4, 3], [4, 5, 4], [5, np.nan, 5]])
+    for turned in (cells, 6 - cells):
+        labels = from_grid(turned, Ordinal(1, 5), names=["a", "b", "j"], judges=["j"])
+        row = value(agreement(labels, who=["consensus"]), "consensus", "exact-agreement")
+        assert (row["estimate"], row["n"]) == (1, 6)
+
+
+def test_the_consensus_of_two_judges_on_a_scale_with_an_order_loses_no_item():
+    found = agreement(panel(), who=["consensus", "rest"])
+    categorical = ["exact-agreement", "cohen-kappa", "krippendorff-alpha-nominal", "krippendorff-alpha-ordinal"]
+    assert set(found.table.filter(pl.col("coefficient").is_in(categorical))["n"]) == {120}
+    names = Ordinal(["bad", "poor", "fair", "good", "best"])
+    words = panel().labels.with_columns(label=pl.col("label").replace_strict(dict(enumerate(names.categories, 1))))
+    named = agreement(Annotations.from_frame(words, judges=["good", "guess"], scale=names), who=["consensus", "rest"])
+    same = found.table.filter(pl.col("coefficient").is_in(categorical)).sort("who", "first", "second", "coefficient")
+    assert named.table.filter(pl.col("coefficient").is_in(categorical)).sort("who", "first", "second", "coefficient")[
+        "estimate"
+    ].to_list() == pytest.approx(same["estimate"].to_list())
+
+
+def test_tied_majorities_of_categories_are_counted():
+    # People are divided on i1 and i4, judges on i0 and i4; on i3 nobody but a judge has answered.
+    votes = ["xxyzx", "xyzxx", "xxxyy", "---x-", "yx-xy"]
+    rows = [(f"i{i}", who, v) for i, row in enumerate(votes) for who, v in zip("abcjk", row, strict=True) if v != "-"]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, judges=["j", "k"], scale=Nominal(["x", "y", "z"]))
+    found = agreement(labels, who=["consensus"])
+    assert value(found, "consensus", "exact-agreement", second="j")["n"] == 2
+    said = "no majority, a tie between categories in the"
+    assert [(e.what, e.count, e.reason) for e in found.exclusions if e.what == "item"] == [
+        ("item", 2, f"{said} humans' consensus"),
+        ("item", 2, f"{said} judges' consensus"),
+    ]
+    assert f"Excluded: 2 items: {said} humans' consensus." in found.summary()
+    rest = agreement(labels, who=["rest"])
+    # Without a: i0 (x y), i1 (y z); without b: i0, i1; without c: i1, i4.
+    assert [e.count for e in rest.exclusions if e.what == "item"] == [6]
+    by_criterion = pl.concat([frame.with_columns(criterion=pl.lit(c)) for c in ("clear", "true")])
+    both = agreement(Annotations.from_frame(by_criterion, judges=["j", "k"]), who=["consensus"])
+    assert [e.reason for e in both.exclusions if e.what == "item"][:2] == [
+        f"clear: {said} humans' consensus",
+        f"clear: {said} judges' consensus",
+    ]
+
+
+def test_ties_in_chunks_are_those_in_memory(tmp_path):
+    from assay.data.chunks import scan
+
+    rng = np.random.default_rng(3)
+    rows = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(60), 4),
+            "annotator": ["a", "b", "c", "j"] * 60,
+            "label": np.array(["x", "y", "z"])[rng.integers(0, 3, 240)],
+        }
+    )
+    rows.write_parquet(tmp_path / "rows.parquet")
+    scale = Nominal(["x", "y", "z"])
+    chunks = scan(tmp_path, scale=scale, judges=["j"], labels_per_chunk=40)
+    found = [
+        agreement(labels, who=["consensus"])
+        for labels in (chunks, Annotations.from_frame(rows, judges=["j"], scale=scale))
+    ]
+    assert found[0].exclusions == found[1].exclusions
+    assert found[0].exclusions[0].count > 0
+
+
+def test_a_coefficient_that_is_asked_for_twice_counts_once():
+    once = agreement(panel(), coefficients=["cohen-kappa"], who=["pairs"])
+    twice = agreement(panel(), coefficients=["cohen-kappa", "cohen-kappa"], who=["pairs", "pairs"])
+    assert twice.table.equals(once.table)
+    assert twice.signature == once.signature
 
 
 def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):

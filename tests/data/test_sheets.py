@@ -108,8 +108,8 @@ def test_a_label_column_beside_another():
 
 def test_words_beside_numbers_are_not_made_categories():
     frame = ANSWERS.with_columns(label=pl.Series(["yes", "no", "no"]))
-    with pytest.raises(DataError, match="a mixture of numbers and text"):
-        assay.read(frame, label=["label", "confidence"])
+    inferred = assay.read(frame, label=["label", "confidence"])
+    assert inferred.scales == {"label": assay.Nominal(), "confidence": assay.Interval(0.25, 1)}
     scales = {"label": "nominal:no,yes", "confidence": "interval:0-1"}
     labels = assay.read(frame, label=["label", "confidence"], scale=scales)
     assert labels.where(criterion="confidence").labels["label"].to_list() == [0.5, 0.25, 1.0]

@@ -26,6 +26,32 @@ from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import EPSILON, AltTestSettings
 from assay.statistics.exact import exact_p
 
+# -- the score that fits the scale ------------------------------------------------------------------
+
+
+def test_ordered_words_are_compared_by_distance_as_their_positions_are():
+    import assay
+
+    labels = assay.simulate(n_items=60, scale="1-5", judges={"judge": 0.4}, seed=5)
+    names = ("awful", "poor", "fair", "good", "superb")
+    words = labels.labels.with_columns(label=pl.col("label").replace_strict(dict(enumerate(names, 1))))
+    ordered = Annotations.from_frame(words, judges=["judge"], scale=Ordinal(names))
+    found, expected = (alt_test(table, "judge", epsilon=0.1, n_resamples=200) for table in (ordered, labels))
+    assert (found.score, found.winning_rate, found.advantage_probability.estimate) == (
+        expected.score,
+        expected.winning_rate,
+        expected.advantage_probability.estimate,
+    )
+    assert found.score == "neg_rmse"
+    by_equality = alt_test(ordered, "judge", epsilon=0.1, score="accuracy", n_resamples=200)
+    assert by_equality.advantage_probability.estimate != found.advantage_probability.estimate
+    compared = compare_judges(ordered, epsilon=0.1, n_resamples=200)
+    assert (
+        compared.table["estimate"].to_list()
+        == compare_judges(labels, epsilon=0.1, n_resamples=200).table["estimate"].to_list()
+    )
+
+
 # -- published numbers ------------------------------------------------------------------------------
 
 

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import assay
+from assay.replacement.settings import AltTestSettings
 from assay.reporting import tables, words
 from assay.verdict import labels as plots
-from assay.verdict.report import Report, report
+from assay.verdict.report import Report, _agreement, report
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +118,23 @@ def test_criteria_are_reported_one_by_one() -> None:
     assert "corrected for the number of domains" in found.cards[0].advice
     assert found.table.columns[:2] == ["judge", "criterion"]
     assert "By criterion" in found.html()
+
+
+def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
+    five = assay.simulate(n_items=60, criteria=["clear"], scale="1-5", seed=3).labels
+    three = assay.simulate(n_items=60, criteria=["true"], scale="1-3", seed=3).labels
+    scales = {"clear": assay.Ordinal(1, 5), "true": assay.Ordinal(1, 3)}
+    labels = assay.Annotations.from_frame(pl.concat([five, three]), judges=["judge"], scale=scales)
+    parts = {part.title: part for part in _agreement(labels, None, AltTestSettings(epsilon=0.1), {})}
+    shown = parts["Who agrees with whom?"].frames[0][1]
+    assert not shown.select("criterion", "who", "first", "second").is_duplicated().any()
+    # Holm over the rows that there are: as agreement says it when it is asked for this coefficient alone.
+    alone = assay.agreement(
+        labels, coefficients=["krippendorff-alpha-ordinal"], who=["humans", "judges", "human pairs", "pairs"]
+    )
+    expected = alone.table.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list()
+    assert shown.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list() == expected
+    assert report(labels, annotators="skilled").html().count("another human") == 2
 
 
 def test_json_round_trip(found: Report) -> None:

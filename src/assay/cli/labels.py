@@ -13,6 +13,7 @@ from cyclopts.group import Group
 
 from assay.cli.options import Names, as_typed, typed_value
 from assay.data.names import Spelling
+from assay.data.numerals import Decimal
 from assay.errors import AssayError
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ class LabelOptions:
             help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ...; "
             "CRITERION=SCALE where criteria differ, once each."
         ),
+    ] = None
+    missing: Annotated[
+        Names, Parameter(help="Labels that are no answer, separated by commas: N/A,-99. '' where none of them is.")
+    ] = None
+    label_spelling: Annotated[
+        Spelling, Parameter(help="What becomes of categories that differ only in case or inner spaces.")
+    ] = "refuse"
+    decimal: Annotated[
+        Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
     ] = None
     wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False)] = False
     columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
@@ -85,8 +95,9 @@ class LabelOptions:
         return read(
             source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
             criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
-            spelling=self.spelling, scale=_scale(self.scale), layout="wide" if self.wide else "long",
-            columns=self.columns, conditions=self.conditions or (),
+            spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
+            label_spelling=self.label_spelling, decimal=self.decimal,
+            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
             **self._reader_options(source),
         )  # fmt: skip

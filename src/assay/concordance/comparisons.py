@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from assay.concordance.settings import Who
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Scale
+from assay.estimation.resampling import gather
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.base import grid
 
@@ -39,6 +40,9 @@ class Comparison:
         of a table have the same items, so that comparisons can be paired.
     masks : (annotators,) bool, twice, optional
         For ``human pairs`` and ``random human``: whose labels are first and second.
+    tied : mapping of text to int
+        Which consensus of categories is divided, and on how many items: these have no majority, and no label. Each is
+        said with one comparison only.
     """
 
     who: Who
@@ -46,6 +50,7 @@ class Comparison:
     second: str | None
     ratings: Callable[[Measure], Ratings]
     masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    tied: Mapping[str, int] = field(default_factory=dict)
 
 
 def comparisons(
@@ -85,10 +90,13 @@ def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str
     if len(humans) < 2:
         return
     groups = Groups.of(ratings)
+    tied = {"humans' consensus": groups.tied(humans)}
     for judge in judges:
-        yield Comparison("consensus", "humans' consensus", judge, groups.two(humans, (judge,)))
+        yield Comparison("consensus", "humans' consensus", judge, groups.two(humans, (judge,)), tied=tied)
+        tied = {}
     if len(judges) > 1:
-        yield Comparison("consensus", "humans' consensus", "judges' consensus", groups.two(humans, judges))
+        tied = {"judges' consensus": groups.tied(judges)}
+        yield Comparison("consensus", "humans' consensus", "judges' consensus", groups.two(humans, judges), tied=tied)
 
 
 def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
@@ -98,7 +106,9 @@ def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...
         assert groups is not None
         for name in names:
             rest = tuple(n for n in names if n != name)
-            yield Comparison("rest", f"other {kind}' consensus", name, groups.two(rest, (name,)))
+            others = f"other {kind}' consensus"
+            tied = {f"{others} (added up over {len(names)} annotators)": groups.tied(rest)}
+            yield Comparison("rest", others, name, groups.two(rest, (name,)), tied=tied)
 
 
 def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
@@ -133,7 +143,7 @@ class Groups:
         return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
 
     def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
-        """Two groups as two annotators: means where the coefficient takes them, else majorities."""
+        """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""
         made: dict[bool, Ratings] = {}
 
         def of(measure: Measure) -> Ratings:
@@ -145,15 +155,34 @@ class Groups:
         return of
 
     def consensus(self, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
-        """Two groups of annotators as two annotators, each the mean or the majority of its group.
+        """Two groups of annotators as two annotators, each the mean, the median or the majority of its group.
 
-        A group of one stands for itself. An item whose group is divided has no majority, and no label.
+        A group of one stands for itself. Labels with an order have a median, others a majority; an item whose group
+        is divided between categories has none, and no label (see `tied`).
         """
-        position = {name: i for i, name in enumerate(self.ratings.annotators)}
-        places = tuple([position[name] for name in group] for group in (first, second))
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-        make = partial(_as_two, places=places, combine=_means if mean else _majorities, names=names)
+        combine = _means if mean else self._middle
+        make = partial(_as_two, places=tuple(map(self._places, (first, second))), combine=combine, names=names)
         return self.ratings.derived(make, names, self.means if mean else None)
+
+    def tied(self, group: tuple[str, ...]) -> int:
+        """Items that the group has labelled without a majority; none where labels have an order."""
+        if self.ratings.scale.ordered:
+            return 0
+        slices = self.ratings.slices(len(self.ratings.annotators))
+        return sum(gather(partial(_without_majority, read, self._places(group)) for read, _, _ in slices))
+
+    def _places(self, group: tuple[str, ...]) -> list[int]:
+        position = {name: i for i, name in enumerate(self.ratings.annotators)}
+        return [position[name] for name in group]
+
+    @property
+    def _middle(self) -> Callable[[Floats], Floats]:
+        """One label for several of an item."""
+        scale = self.ratings.scale
+        if not scale.ordered:
+            return _majorities
+        return partial(_medians, centre=None if scale.categories is None else self.ratings.centre)
 
 
 def _as_two(
@@ -167,11 +196,32 @@ def _as_two(
     return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
 
 
+def _without_majority(read: Callable[[], Answers], group: list[int]) -> int:
+    """Items with labels of the group that are divided."""
+    cells = grid(read())[:, group]
+    return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())
+
+
 def _means(cells: Floats) -> Floats:
     there = ~np.isnan(cells)
     number = there.sum(axis=1)
     total = np.where(there, cells, 0.0).sum(axis=1)
     return np.asarray(np.where(number > 0, total / np.maximum(number, 1), np.nan))
+
+
+def _medians(cells: Floats, centre: float | None) -> Floats:
+    """The median label of each row; NaN where there is none.
+
+    With a ``centre`` labels are whole steps of a scale. A median between two steps goes to the one nearer the centre,
+    so that a scale read from its other end gives the same; at the centre itself to the lower.
+    """
+    ordered = np.sort(cells, axis=1)
+    number, rows = (~np.isnan(cells)).sum(axis=1), np.arange(len(cells))
+    lower, upper = ordered[rows, np.maximum(number - 1, 0) // 2], ordered[rows, number // 2]
+    median = (lower + upper) / 2
+    if centre is None:
+        return np.asarray(median)
+    return np.asarray(np.where(median < centre, np.ceil(median), np.floor(median)))
 
 
 def _majorities(cells: Floats) -> Floats:

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 MOST_ONE_BY_ONE = 100
 """Annotators up to which each is compared by itself."""
 
+Lost = dict[tuple[str, str], int]
+"""What does not count and why (an item, a comparison), and how many of it."""
+
 MOST_DRAWN = 2**33
 """Draws times pairs of labels times moments up to which 'random human' is computed: some seconds an annotator."""
 
@@ -194,13 +197,14 @@ def agreement(
         Names from `all_measures`; when not given, every one that the scale allows.
     who : list of str, optional
         Kinds of comparison; all when not given. ``humans`` and ``judges``: all of them as a panel. ``pairs``: each
-        two annotators. ``consensus``: the people's consensus with each judge and with the judges' consensus;
-        the mean for coefficients of numbers, the majority for those of categories (an item without one has no
-        consensus). ``rest``: each annotator with the consensus of the others of its kind. ``human pairs``: each
-        judge with all people, and people with each other, over the pairs of labels of an item, each item
-        counting once. ``random human``: each annotator with one person drawn anew for each item, ``draws`` times
-        (Hardy, "All that glitters", figure 1); the estimate is the mean over draws, and the interval takes
-        draws with items resampled.
+        two annotators. ``consensus``: the people's consensus with each judge and with the judges' consensus:
+        the mean for coefficients of numbers; for those of categories the median of labels that have an order (a
+        median between two labels goes to the one nearer the middle of the scale), else the majority (an item on
+        which two categories are tied has no consensus, and the exclusions count it). ``rest``: each annotator with
+        the consensus of the others of its kind. ``human pairs``: each judge with all people, and people with each
+        other, over the pairs of labels of an item, each item counting once. ``random human``: each annotator with one
+        person drawn anew for each item, ``draws`` times (Hardy, "All that glitters", figure 1); the estimate is the
+        mean over draws, and the interval takes draws with items resampled.
     by : str, optional
         A column: of the items (benchmark, language) or the single answer, to analyse each of its values beside
         all; or of the annotators (gender, expertise), to analyse the people with each of its values, with
@@ -237,9 +241,9 @@ def agreement(
     whole, parts = _parts(labels, settings)
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    lost: dict[str, int] = {}
+    lost: Lost = {}
     for place, ratings in parts:
-        block = _Block(ratings, measures, settings, lost)
+        block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
@@ -248,9 +252,8 @@ def agreement(
                 "agreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
                 "which categories they are, or compare texts by a similarity with the alternative annotator test"
             )
-        raise DesignError(
-            f"there is nothing to compare: {listing([f'{what} ({n})' for what, n in lost.items()]) or 'no annotators'}"
-        )
+        reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
+        raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
     table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
@@ -290,7 +293,7 @@ def _parts(
 
 
 def _run(
-    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, lost: dict[str, int], first: Ratings
+    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, lost: Lost, first: Ratings
 ) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
@@ -303,7 +306,7 @@ def _run(
         data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters))
     return Run(
         "agreement", settings, data, facts, interval,
-        tuple(Exclusion("comparison", count, what) for what, count in lost.items()),
+        tuple(Exclusion(what, count, why) for (what, why), count in lost.items()),
         notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
     )  # fmt: skip
 
@@ -313,7 +316,8 @@ def _scales(labels: Annotations | Chunks) -> list[Scale]:
 
 
 def _tuple(names: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    return None if names is None else (names,) if isinstance(names, str) else tuple(names)
+    """Each name once: a row that is asked for twice would count twice in the adjustment of p-values."""
+    return None if names is None else (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 
 class _Ready(NamedTuple):
@@ -338,9 +342,9 @@ class _Block:
     """One criterion of one group: every comparison under the same resamples."""
 
     def __init__(
-        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, lost: dict[str, int]
+        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, lost: Lost, place: str
     ) -> None:
-        self.ratings = ratings
+        self.ratings, self.place = ratings, place
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
@@ -355,6 +359,9 @@ class _Block:
                 kinds = tuple(k for k in kinds if k != kind)
         for comparison in comparisons(self.ratings, self.humans, self.judges, kinds):
             ready = list(self._ready(comparison))
+            for consensus, items in comparison.tied.items():
+                where = f"{self.place}: " if self.place else ""
+                self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
             for found in self._drawn(comparison, ready) if drawn else self._estimated(ready):
                 yield {
@@ -478,8 +485,9 @@ class _Block:
         for i, one in enumerate(ready):
             yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words)
 
-    def _lose(self, what: str, count: int) -> None:
-        self.lost[what] = self.lost.get(what, 0) + count
+    def _lose(self, why: str, count: int, what: str = "comparison") -> None:
+        if count:
+            self.lost[what, why] = self.lost.get((what, why), 0) + count
 
 
 def _batches(ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:

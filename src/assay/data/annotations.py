@@ -23,7 +23,9 @@ from assay.data.frames import Coded
 from assay.data.frames import natural as natural
 from assay.data.kinds import annotator_frame
 from assay.data.names import Spelling
+from assay.data.numerals import Decimal
 from assay.data.scales import Interval, Label, Scale
+from assay.data.written import Ways
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of
 from assay.estimation.result import Exclusion
@@ -42,6 +44,10 @@ class Reading:
     """How many of the rows read are no label, by reason."""
     notes: tuple[str, ...] = ()
     """Choices made for the user, in plain words."""
+    as_text: bool = False
+    """Whether the source writes numbers as text, as CSV does."""
+    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
 
     def noted(self, *notes: str) -> Reading:
         """The same reading with more notes."""
@@ -144,6 +150,9 @@ class Annotations:
         humans: Iterable[str] | None = None,
         spelling: Spelling = "refuse",
         scale: Scale | Mapping[str, Scale] | None = None,
+        missing: Iterable[Label] | None = None,
+        label_spelling: Spelling = "refuse",
+        decimal: Decimal | None = None,
         conditions: Iterable[str] = (),
         items: Any = None,
         annotators: Any = None,
@@ -169,7 +178,17 @@ class Annotations:
             What becomes of items, annotators or criteria whose names differ only in case or inner spaces (``Ann``,
             ``ann``). Spaces around names are taken off in any case, and `reading` says where.
         scale : Scale or mapping of criterion to Scale
-            What a label may be. Inferred when not given, and `reading` says what was inferred.
+            What a label may be. Inferred when not given, and `reading` says what was inferred: the order of ordered
+            Categoricals and Enums, else numbers, categories or free text.
+        missing : list of str or number
+            Labels that are no answer, such as ``["N/A", -99]``: exactly these. Without it the usual marks (``N/A``,
+            ``none``, ``-`` …) are no answer among numbers, and are refused among categories, where they may be one;
+            ``[]`` says that no label is such a mark.
+        label_spelling : {"refuse", "merge", "apart"}
+            What becomes of categories that differ only in case or inner spaces (``Agree``, ``agree``).
+        decimal : {"point", "comma"}
+            What stands before the decimals of numbers in text, where labels do not tell: is ``1,234`` a little more
+            than 1, or more than a thousand?
         conditions : list of str
             Columns that were varied on purpose, see `Annotations`.
         items, annotators : frame, optional
@@ -189,7 +208,7 @@ class Annotations:
             twice, a judge who is not there or is not named as one, names that differ only in spelling: with
             rows and the remedy.
         """
-        table = to_polars(frame, strict=label)
+        table = to_polars(frame, strict=(label,), orders=True)
         reading = reading or Reading(rows=table.height)
         source = reading.source
         table, n_blank = frames.without_blank_rows(table)
@@ -209,14 +228,15 @@ class Annotations:
         notes += said
         if "repeat" in table.columns:
             table = frames.whole_repeats(table, source)
-        n_rows = table.height
+        ways = replace(Ways.of(missing, label_spelling, decimal), as_text=reading.as_text, orders=reading.orders)
+        table, scales, said, marks = frames.on_scale(table, scale, ways, source)
+        notes += [*said, *frames.marks_not_found(ways, marks)]
+        n_rows, n_marks = table.height, sum(marks.values())
         table, ids = frames.labelled(table, ids)
-        reading = reading.without("no label in it", n_rows - table.height)
+        reading = reading.without("no label in it", n_rows - table.height - n_marks)
+        reading = reading.without(f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks)
         if table.height == 0:
             raise DataError(f"{source}: no row has a label in column '{label}'")
-        criteria = natural(ids["criterion"].names.to_list()) if "criterion" in ids else (None,)
-        table, scales, said = frames.on_scale(table, criteria, scale, source)
-        notes += said
         people, said = annotator_frame(
             ids["annotator"],
             table["kind"] if "kind" in table.columns else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,10 +11,14 @@ import polars as pl
 from assay.errors import DataError
 
 
-def to_polars(frame: Any, strict: str | None = None, source: str = "a table in memory") -> pl.DataFrame:
+def to_polars(
+    frame: Any, strict: Collection[str] = (), source: str = "a table in memory", *, orders: bool = False
+) -> pl.DataFrame:
     """Any eager or lazy frame that narwhals knows, as a Polars frame; the original is never changed.
 
-    ``strict`` names the column in which a mixture of numbers and text is refused; in others it becomes text.
+    ``strict`` names the columns in which a mixture of numbers and text is refused; in others it becomes text. With
+    ``orders``, categories whose order is declared become an Enum, which keeps it; they become text otherwise. Class
+    labels of Hugging Face's ``datasets`` become their names.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -22,6 +26,7 @@ def to_polars(frame: Any, strict: str | None = None, source: str = "a table in m
         return frame.collect()
     import narwhals as nw
 
+    frame, classes = _of_datasets(frame)
     try:
         native = nw.from_native(_with_names_of_text(frame))
     except TypeError:
@@ -30,7 +35,12 @@ def to_polars(frame: Any, strict: str | None = None, source: str = "a table in m
         ) from None
     eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
     if not eager.implementation.is_pandas_like():
-        return eager.to_polars()
+        found = eager.to_polars()
+        if not eager.implementation.is_pyarrow():
+            return found
+        table = eager.to_native()
+        found = with_orders(found, orders_of(table)) if orders else found
+        return with_class_names(found, classes or class_names(table.schema.metadata))
     # Column by column, because pandas columns of objects may hold anything and Arrow may not be installed.
     columns = {}
     for name in eager.columns:
@@ -39,8 +49,73 @@ def to_polars(frame: Any, strict: str | None = None, source: str = "a table in m
             columns[str(name)] = pl.Series(str(name), column.to_numpy())
         else:
             values = [None if gone else v for v, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
-            columns[str(name)] = column_of(str(name), values, source, strict=name == strict)
-    return pl.DataFrame(columns)
+            columns[str(name)] = column_of(str(name), values, source, strict=name in strict)
+    ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and orders}
+    return with_orders(pl.DataFrame(columns), {n: tuple(map(str, dtype.categories)) for n, dtype in ordered.items()})
+
+
+# -- what columns declare -------------------------------------------------------------------------------
+
+
+def with_orders(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Columns of text whose order is declared as Enums, which keep it."""
+    return frame.with_columns(
+        pl.col(name).cast(pl.String).cast(pl.Enum(list(order))) for name, order in orders.items() if len(order)
+    )
+
+
+def orders_of(table: Any) -> dict[str, tuple[str, ...]]:
+    """The categories of an Arrow table's ordered columns, lowest first."""
+    found = {}
+    for field in table.schema:
+        if getattr(field.type, "ordered", False):
+            column = table[field.name].unify_dictionaries()
+            chunk = column.chunk(0) if column.num_chunks else None
+            found[field.name] = () if chunk is None else tuple(map(str, chunk.dictionary.to_pylist()))
+    return found
+
+
+def class_names(metadata: Mapping[Any, Any] | None) -> dict[str, list[str]]:
+    """The names of class labels by column, as Hugging Face's ``datasets`` writes them beside a table."""
+    known = {k.decode() if isinstance(k, bytes) else k: v for k, v in (metadata or {}).items()}
+    try:
+        features = json.loads(known.get("huggingface") or "{}").get("info", {}).get("features", {})
+    except (ValueError, AttributeError):
+        return {}
+    classes = {n: f for n, f in features.items() if isinstance(f, dict) and f.get("_type") == "ClassLabel"}
+    return {name: list(map(str, feature["names"])) for name, feature in classes.items() if feature.get("names")}
+
+
+def with_class_names(frame: pl.DataFrame, classes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Numbers of classes as the names of the classes; −1 stands for no label.
+
+    Raises
+    ------
+    DataError
+        For a number that no class has.
+    """
+    for name, names in classes.items():
+        if name not in frame.columns or not frame[name].dtype.is_integer():
+            continue
+        strange = frame[name].filter(~frame[name].is_between(-1, len(names) - 1))
+        if strange.len():
+            raise DataError(f"column '{name}' has {len(names)} classes, and a label of number {strange[0]}")
+        frame = frame.with_columns(
+            pl.col(name).replace_strict(list(range(len(names))), list(names), default=None, return_dtype=pl.String)
+        )
+    return frame
+
+
+def _of_datasets(frame: Any) -> tuple[Any, dict[str, list[str]]]:
+    """A data set of Hugging Face's ``datasets`` as its Arrow table, and the names of its classes."""
+    if not type(frame).__module__.startswith("datasets."):
+        return frame, {}
+    if not hasattr(frame, "with_format") or not hasattr(frame, "num_rows"):
+        raise DataError(f"a {type(frame).__name__} holds several tables or none; give one of them: dataset['train']")
+    if isinstance(frame.num_rows, dict):
+        raise DataError(f"the data set has several parts ({', '.join(frame.num_rows)}); give one: dataset['train']")
+    names = {n: list(f.names) for n, f in frame.features.items() if type(f).__name__ == "ClassLabel" and f.names}
+    return frame.with_format("arrow")[:], names
 
 
 def _with_names_of_text(frame: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -12,7 +13,9 @@ import polars as pl
 from assay.data.coding import coded
 from assay.data.names import Coded as Coded
 from assay.data.names import Spelling, one_spelling, spelled_as, trimmed
-from assay.data.scales import Interval, Nominal, Ordinal, Scale, Text
+from assay.data.numerals import numbers_of_series
+from assay.data.scales import Scale
+from assay.data.written import Part, Settled, Ways, inferred, refuse_off_scale, settled
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import one_of
 
@@ -61,7 +64,8 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
     )
     if "_row" not in table.columns:
         table = table.with_columns(_row=pl.int_range(1, table.height + 1, dtype=pl.UInt32))
-    return table
+    texts = [n for n, dtype in table.schema.items() if dtype in (pl.Categorical, pl.Enum) and n != "label"]
+    return table.with_columns(pl.col(texts).cast(pl.String))
 
 
 def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -220,84 +224,107 @@ def whole_repeats(table: pl.DataFrame, source: str) -> pl.DataFrame:
     return table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
 
 
-def _infer(labels: pl.Series) -> tuple[Scale, str]:
-    """The scale that labels seem to be on, and a note that says so."""
-    if labels.dtype.is_numeric():
-        low, high = float(labels.min()), float(labels.max())  # type: ignore[arg-type]
-        whole = labels.dtype.is_integer() or bool((labels % 1 == 0).all())
-        if whole and low < high <= low + 20:
-            return Ordinal(int(low), int(high)), f"labels taken as whole numbers from {low:g} to {high:g}"
-        if low < high:
-            return Interval(low, high), f"labels taken as numbers from {low:g} to {high:g}"
-        return Interval(), "labels taken as numbers (there is only one value)"
-    distinct = labels.n_unique()
-    if distinct > 50 and distinct > 0.2 * len(labels):
-        return Text(), f"labels taken as free text ({distinct} different ones)"
-    return Nominal(), f"labels taken as {distinct} categories without order"
-
-
 def on_scale(
-    table: pl.DataFrame, criteria: Sequence[str | None], scale: Scale | Mapping[str, Scale] | None, source: str
-) -> tuple[pl.DataFrame, dict[str | None, Scale], list[str]]:
-    """Cast the labels to their scale, inferring it where none is given; refuse labels off the scale."""
-    dtype = table["label"].dtype
-    if dtype in (pl.Boolean, pl.Categorical, pl.Enum):
+    table: pl.DataFrame, scale: Scale | Mapping[str, Scale] | None, ways: Ways, source: str
+) -> tuple[pl.DataFrame, dict[str | None, Scale], list[str], dict[str, int]]:
+    """Labels as they count, on their scale, which is inferred where none is given; labels off the scale are refused.
+
+    Returns
+    -------
+    table : polars.DataFrame
+        Null where a label is no answer.
+    scales : mapping of criterion to Scale
+        Of all criteria under None, where they have one.
+    notes : list of str
+        What was assumed.
+    marks : mapping of label to int
+        The marks of no answer that ``missing`` names, and how many rows they are.
+    """
+    if table["label"].dtype == pl.Null:
         table = table.with_columns(pl.col("label").cast(pl.String))
-    elif not (dtype.is_numeric() or dtype == pl.String):
-        raise DataError(f"{source}: labels of type {dtype} cannot be read; give one number or text a row")
-    scales, notes = _scales(table, criteria, scale)
-    if None in scales:
-        return table.with_columns(_cast(table, scales[None], None, source)), scales, notes
-    # Each criterion apart, and back in the order of the rows.
-    at, cast = [], []
-    for criterion in criteria:
-        rows = table["criterion"] == criterion
-        at.append(np.flatnonzero(rows.to_numpy()))
-        cast.append(_cast(table.filter(rows), scales[criterion], criterion, source))
-    if len({labels.dtype for labels in cast}) > 1:
-        numeric = all(labels.dtype.is_numeric() for labels in cast)
-        cast = [labels.cast(pl.Float64 if numeric else pl.String) for labels in cast]
-    back = np.argsort(np.concatenate(at))
-    return table.with_columns(pl.concat(cast).gather(back)), scales, notes
-
-
-def _scales(
-    table: pl.DataFrame, criteria: Sequence[str | None], scale: Scale | Mapping[str, Scale] | None
-) -> tuple[dict[str | None, Scale], list[str]]:
-    """The scale of each criterion, of all of them under None, and what was assumed."""
-    if isinstance(scale, Scale):
-        return {None: scale}, []
-    if scale is not None:
-        given: Mapping[Any, Scale] = scale
-        for criterion in criteria:
-            if criterion not in given:
-                raise DataError(unknown("criterion", criterion, [str(s) for s in given], "scale=..."))
-        return {c: given[c] for c in criteria}, []
-    scales: dict[str | None, Scale] = {}
-    said: dict[str, list[str | None]] = {}
-    for criterion in criteria:
-        part = table if criterion is None else table.filter(pl.col("criterion") == criterion)
-        scales[criterion], note = _infer(part["label"])
-        said.setdefault(note, []).append(criterion)
-    if len(set(scales.values())) == 1:
-        scales = {None: next(iter(scales.values()))}
-    whose = {note: "" if None in scales else listing(those, 4) + ": " for note, those in said.items()}
-    return scales, [f"{whose[note]}{note}; say so with scale=... if they are something else" for note in said]
-
-
-def _cast(part: pl.DataFrame, scale: Scale, criterion: str | None, source: str) -> pl.Series:
-    """The labels of one criterion in the type of its scale."""
-    valid = scale.valid(part["label"]).fill_null(False)
-    if not valid.all():
-        off = part.filter(~valid)
-        about = f" of criterion '{criterion}'" if criterion else ""
-        shown = ", ".join(f"row {r}: {v!r}" for r, v in off.head(5).select("_row", "label").iter_rows())
-        more = f" and {off.height - 5} more" if off.height > 5 else ""
+    dtype = table["label"].dtype
+    if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
         raise DataError(
-            f"{source}: {counted(off.height, 'label')}{about} off the scale ({shown}{more}); each must be "
-            f"{scale.describe()}. Mend them, or give the scale they are on with scale=..."
+            f"{source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets turn what "
+            "was typed as 4/5 into dates)"
         )
-    return scale.cast(part["label"]).alias("label")
+    # Each criterion apart, and back in the order of the rows.
+    whole = isinstance(scale, Scale) or "criterion" not in table.columns
+    at, found, said, marks = [], {}, _Notes(), Counter[str]()
+    for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
+        rows = None if criterion is None else pl.Series(np.flatnonzero((table["criterion"] == criterion).to_numpy()))
+        some = table.select("label", "_row") if rows is None else table.select("label", "_row")[rows]
+        part = Part(some["label"], some["_row"], criterion, source)
+        labels = settled(part, _given(scale, criterion, part), ways)
+        at.append(np.arange(table.height) if rows is None else rows.to_numpy())
+        found[criterion] = _cast(part, labels, _given(scale, criterion, part), said, ways)
+        marks.update(labels.marks)
+    scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
+    cast = _of_one_type([labels for labels, _ in found.values()])
+    if len(set(scales.values())) == 1 and scale is None:
+        scales = {None: next(iter(scales.values()))}
+    column = cast[0] if len(cast) == 1 and whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
+    return table.with_columns(column.alias("label")), scales, said.lines(None in scales), dict(marks)
+
+
+def marks_not_found(ways: Ways, marks: Mapping[str, int]) -> list[str]:
+    """A note on each mark of no answer that no label is."""
+    found = {*marks, *numbers_of_series(pl.Series(list(marks), dtype=pl.String)).drop_nulls().to_list()}
+    wanted = [str(mark).strip() for mark in ways.missing or ()]
+    number = numbers_of_series(pl.Series(wanted, dtype=pl.String)).to_list()
+    return [
+        f"no label is '{mark}', which missing=... names"
+        for mark, value in zip(wanted, number, strict=True)
+        if mark and mark not in found and value not in found
+    ]
+
+
+class _Notes(dict[str, list[str | None]]):
+    """What was assumed of which criteria."""
+
+    def add(self, note: str, criterion: str | None) -> None:
+        self.setdefault(note, []).append(criterion)
+
+    def lines(self, of_all: bool) -> list[str]:
+        return [("" if of_all else listing(those, 4) + ": ") + note for note, those in self.items()]
+
+
+def _given(scale: Scale | Mapping[str, Scale] | None, criterion: str | None, part: Part) -> Scale | None:
+    """The scale that was given for a criterion; one without labels needs none."""
+    if scale is None or isinstance(scale, Scale):
+        return scale
+    given: Mapping[Any, Scale] = scale
+    if criterion not in given and bool(_blank(part.labels).all()):
+        return None
+    if criterion not in given:
+        raise DataError(unknown("criterion", criterion, [str(s) for s in given], "scale=..."))
+    return given[criterion]
+
+
+def _of_one_type(columns: list[pl.Series]) -> list[pl.Series]:
+    """Labels of several criteria in one type: numbers, or text where some are text."""
+    if len({labels.dtype for labels in columns if labels.null_count() < len(labels)}) <= 1:
+        dtype = next((labels.dtype for labels in columns if labels.null_count() < len(labels)), columns[0].dtype)
+        return [labels.cast(dtype) for labels in columns]
+    numeric = all(labels.dtype.is_numeric() for labels in columns)
+    return [labels.cast(pl.Float64 if numeric else pl.String) for labels in columns]
+
+
+def _cast(part: Part, found: Settled, scale: Scale | None, said: _Notes, ways: Ways) -> tuple[pl.Series, Scale | None]:
+    """The labels of one criterion in the type of its scale, and the scale; none where there is no label."""
+    for note in found.notes:
+        said.add(note, part.criterion)
+    blank = _blank(found.labels)
+    there = found.labels.filter(~blank) if blank.any() else found.labels
+    if not len(there):
+        return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None
+    if scale is None:
+        scale, note = inferred(there, found.scale)
+        said.add(f"{note}; say so with scale=... if they are something else", part.criterion)
+    off = ~scale.valid(found.labels).fill_null(False) & ~blank
+    if off.any():
+        refuse_off_scale(part._replace(labels=found.labels), off, scale, ways)
+    return scale.cast(found.labels).alias("label"), scale
 
 
 def item_frame(names: pl.Series, about: pl.DataFrame | None, how: Spelling, source: str) -> tuple[pl.DataFrame, int]:

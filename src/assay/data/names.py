@@ -16,7 +16,7 @@ from assay.errors import DataError, counted, listing
 Spelling = Literal["refuse", "merge", "apart"]
 """What becomes of names that differ only in case or inner spaces."""
 
-PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria"}
+PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", "label": "labels"}
 
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
@@ -107,9 +107,10 @@ def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[C
 
 def refusal(role: str, shown: str, source: str) -> str:
     """Words for names that differ only in spelling, with the option that decides."""
+    option = "label_spelling" if role == "label" else "spelling"
     return (
-        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Say with spelling='merge' that they are "
-        "one, or with spelling='apart' that they are different"
+        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Say with {option}='merge' that they are "
+        f"one, or with {option}='apart' that they are different"
     )
 
 

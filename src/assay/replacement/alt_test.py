@@ -301,9 +301,9 @@ def alt_test(
     annotators : {"expert", "skilled", "crowd"}
         The paper's rule of thumb: .2, .15, .1 (appendix B.1).
     score : {"accuracy", "neg_rmse", "similarity"} or callable
-        How close a label is to others (section 3.1). Without it: ``accuracy`` for categories and
-        preferences, ``neg_rmse`` for numbers, ``similarity`` for text. A callable takes a label and the
-        list of the others' labels.
+        How close a label is to others (section 3.1). Without it: ``accuracy`` for categories without order and
+        preferences, ``neg_rmse`` for numbers and ordered words, ``similarity`` for text. A callable takes a
+        label and the list of the others' labels.
     similarity : callable, mapping or frame
         For text: a function of two labels, or a table of label pairs.
     fdr : float

@@ -288,8 +288,9 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
     scale = ratings.scale
     chosen = settings.score
     if chosen is None:
-        numeric = scale.numeric or (scale.ordered and settings.normalise is not None)
-        chosen = "similarity" if scale.kind == "text" else "neg_rmse" if numeric else "accuracy"
+        # A preference has an order too, but a tie is as wrong as the other side unless labels are normalised.
+        distance = scale.numeric or scale.kind == "ordinal" or (scale.ordered and settings.normalise is not None)
+        chosen = "similarity" if scale.kind == "text" else "neg_rmse" if distance else "accuracy"
         if settings.similarity is not None:
             chosen = "similarity"
     if chosen == "neg_rmse" and not (scale.numeric or scale.kind == "preference" or scale.ordered):

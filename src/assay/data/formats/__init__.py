@@ -31,6 +31,8 @@ class Rows:
         question); it is offered, and what the user says goes before it. None where the file is of no platform.
     untyped : bool
         The file writes everything as text (CSV), so numbers are still to be read as such.
+    orders : mapping of criterion to tuple of str
+        Labels in the order that their columns declared, where the labels themselves no longer tell.
     """
 
     labels: pl.DataFrame
@@ -39,6 +41,7 @@ class Rows:
     reading: Reading = field(default_factory=Reading)
     scales: Mapping[str | None, Scale] | None = None
     untyped: bool = False
+    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
 
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:

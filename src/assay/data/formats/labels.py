@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from assay.data.annotations import Annotations
 from assay.data.formats import Rows, alt_test, tables
 from assay.data.formats.offered import settle_scales
@@ -88,8 +86,9 @@ def annotations_of(
         item, annotator, label = "item", "annotator", "label"
     elif columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    leave = (item, annotator, criterion or "criterion", label, "_row")
     return Annotations.from_frame(
-        _typed(rows, scale, (item, annotator, criterion or "criterion", label, "_row"), label),
+        tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels,
         item=item,
         annotator=annotator,
         label=label,
@@ -97,19 +96,9 @@ def annotations_of(
         scale=scale,
         items=rows.items if items is None else items,
         annotators=rows.annotators if annotators is None else annotators,
-        reading=rows.reading,
+        reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
         **further,
     )
-
-
-def _typed(rows: Rows, scale: Scale | Mapping[str, Scale] | None, leave: Sequence[str], label: str) -> pl.DataFrame:
-    """The rows with numbers as numbers, where the file writes everything as text."""
-    frame = rows.labels
-    if not rows.untyped or label not in frame.columns:
-        return frame
-    wanted = _numbers_wanted(scale)
-    typed = tables.typed_labels(frame[label], frame["_row"], rows.reading.source, numbers_wanted=wanted)
-    return tables.numbers_where_all_are(frame.with_columns(typed), leave=leave)
 
 
 def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:

@@ -11,6 +11,7 @@ from assay.data.annotations import natural
 from assay.data.formats import Rows
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.scales import Scale
+from assay.data.written import valid_as_written
 from assay.errors import DataError, listing
 
 
@@ -57,7 +58,7 @@ def _on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
         concerned = pl.Series([True] * frame.height)
         if criterion:
             concerned = (frame["criterion"] == criterion).fill_null(False)
-        valid = valid & (~concerned | scale.valid(frame["label"]).fill_null(False))
+        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
     off = frame.filter(~valid)
     if not off.height:
         return rows

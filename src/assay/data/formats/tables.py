@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,14 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Reading
-from assay.data.columns import column_of
+from assay.data.columns import class_names, column_of, orders_of, with_class_names, with_orders
 from assay.data.formats import Rows
-from assay.errors import DataError, counted, listing, unknown
+from assay.data.names import without_spaces
+from assay.data.numerals import numbers_in
+from assay.data.written import MARKS
+from assay.errors import DataError, listing, unknown
 
 SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
-
-MISSING_NUMBERS = ("na", "n/a", "nan", "null", "none", "-")
-"""What stands for 'no label' among numbers in a text file; among categories these are categories."""
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
 """Names of columns that hold words about an item, not labels."""
@@ -32,13 +34,14 @@ def read_table(path: Path) -> Rows:
     """A table from one file, or from every Parquet file of a folder."""
     if path.is_dir():
         files = sorted(path.glob("*.parquet"))
-        frame = guarded(path, lambda: pl.read_parquet(files))
+        frame = guarded(path, lambda: as_declared(pl.read_parquet(files), files[0]))
+        notes = _order_lost(frame, files[0])
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
-        return Rows(frame, reading=Reading(str(path), frame.height))
+        return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)))
     _refuse_what_is_no_table(path)
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        frame, first = guarded(path, lambda: pl.read_parquet(path)), 1
+        frame, first = guarded(path, lambda: as_declared(pl.read_parquet(path), path)), 1
     elif suffix in (".jsonl", ".ndjson"):
         frame, first = _json_lines(path), 1
     elif suffix == ".json":
@@ -47,8 +50,35 @@ def read_table(path: Path) -> Rows:
         frame, first = delimited(path), 2
     if frame.height == 0:
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
+    notes = _order_lost(frame, path) if suffix in (".parquet", ".pq") else []
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
-    return Rows(frame, reading=Reading(str(path), frame.height), untyped=suffix in (".csv", ".tsv", ".txt"))
+    return Rows(
+        frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=suffix in (".csv", ".tsv", ".txt")
+    )
+
+
+def as_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The columns of a Parquet file with what it says of them: the names of class labels, the order of categories."""
+    metadata = pl.read_parquet_metadata(path)
+    frame = with_class_names(frame, class_names(metadata))
+    ordered = [name for name in ordered_by_pandas(metadata) if frame.schema.get(name) == pl.Categorical]
+    if not ordered or not importlib.util.find_spec("pyarrow"):
+        return frame
+    # Polars drops the order of pandas' categories, and Arrow keeps it.
+    table = importlib.import_module("pyarrow.parquet").read_table(path, columns=ordered)
+    return with_orders(frame, orders_of(table))
+
+
+def ordered_by_pandas(metadata: Mapping[str, str]) -> list[str]:
+    """The columns that pandas wrote as ordered categories."""
+    said = json.loads(metadata.get("pandas") or "{}").get("columns", ())
+    return [c["name"] for c in said if isinstance(c.get("metadata"), dict) and c["metadata"].get("ordered")]
+
+
+def _order_lost(frame: pl.DataFrame, path: Path) -> list[str]:
+    """A note on ordered columns whose order cannot be read here."""
+    lost = [n for n in ordered_by_pandas(pl.read_parquet_metadata(path)) if frame.schema.get(n) == pl.Categorical]
+    return [f"the order of column '{n}' is not read without pyarrow; say it with scale='ordinal:...'" for n in lost]
 
 
 def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool = True) -> Rows:
@@ -70,6 +100,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     if check:
         _refuse_what_is_no_annotator(rows, columns, named=named)
     other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
+    frame, _ = _as_texts(frame, [item, *other])
     twice = frame.filter(frame[item].is_duplicated())
     if twice.height:
         raise DataError(
@@ -77,13 +108,20 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
             "a long one has columns of annotator and label and is read without layout='wide'"
         )
     index = [c for c in (item, "_row") if c in frame.columns]
+    frame, orders = _as_texts(frame, columns)
+    if len(set(orders.values())) > 1:
+        raise DataError(
+            f"{source}: columns {listing(list(orders), 4)} declare different orders of their categories; "
+            "declare one order for all annotators"
+        )
+    order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
     long = _unpivoted(frame, columns, index, "annotator")
     items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
     notes = () if named else (f"columns taken as annotators: {listing(columns)}; say so with columns=... if fewer are",)
     reading = replace(_reading_of(rows, long), notes=(*rows.reading.notes, *notes))
-    return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped)
+    return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
 def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
@@ -136,11 +174,12 @@ def _holds(rows: Rows, name: str) -> str:
         return "nothing"
     if column.dtype != pl.String or not rows.untyped:
         return "text"
-    cells = column.str.strip_chars().drop_nulls()
-    cells = cells.filter(cells != "")
-    number = cells.cast(pl.Float64, strict=False).is_not_null()
-    said = cells.filter(~number & ~cells.str.to_lowercase().is_in(MISSING_NUMBERS))
-    return "nothing" if not len(cells) else "numbers" if not len(said) else "both" if number.any() else "text"
+    cells = without_spaces(column.drop_nulls().unique())
+    cells = cells.filter((cells != "") & ~cells.str.to_lowercase().is_in(MARKS))
+    found = numbers_in(cells, None, None, ()) if len(cells) else None
+    if found is None:
+        return "text" if len(cells) else "nothing"
+    return "both" if found.doubt is not None or found.mixed else "numbers"
 
 
 def one_item_of(rows: Rows, columns: Sequence[str]) -> Rows:
@@ -160,45 +199,23 @@ def by_criterion(rows: Rows, columns: Sequence[str]) -> Rows:
         if name not in frame.columns:
             raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should hold labels)")
     index = [c for c in frame.columns if c not in columns]
+    frame, orders = _as_texts(frame, columns)
+    # Numbers of one column among the words of another become text, and are read as those of a text file.
+    mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
     long = _unpivoted(frame, columns, index, "criterion")
     if "_row" not in long.columns:
         long = long.with_columns(_row=1 + pl.int_range(pl.len()) % frame.height)
-    # Numbers of one column among the words of another have become text, and are read as those of a text file.
-    mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
-    return replace(rows, labels=long, reading=_reading_of(rows, long), untyped=rows.untyped or mixed)
+    return replace(rows, labels=long, reading=replace(_reading_of(rows, long), as_text=mixed), orders=orders)
 
 
-def typed_labels(labels: pl.Series, where: pl.Series, source: str, *, numbers_wanted: bool | None) -> pl.Series:
-    """Labels of a text file: numbers where all of them are, text otherwise, a mixture refused.
-
-    Parameters
-    ----------
-    labels, where : polars.Series
-        Labels as text, and where each stands.
-    numbers_wanted : bool or None
-        What the scale says; None where there is no scale to say it.
-    """
-    if labels.dtype != pl.String or numbers_wanted is False:
-        return labels
-    text = labels.str.strip_chars()
-    gone = text.is_null() | (text == "")
-    number = text.cast(pl.Float64, strict=False).fill_nan(None)
-    nothing = ~gone & number.is_null() & text.str.to_lowercase().is_in(MISSING_NUMBERS)
-    odd = ~gone & number.is_null() & ~nothing
-    if number.null_count() == len(number):
-        return labels
-    if odd.any() and numbers_wanted:
-        return pl.select(pl.when(~nothing).then(labels)).to_series().alias(labels.name)  # the scale names the odd rows
-    if odd.any():
-        shown = zip(where.filter(odd).head(5), labels.filter(odd).head(5), strict=True)
-        rows = ", ".join(f"row {r}: {v!r}" for r, v in shown)
-        more = f" and {odd.sum() - 5} more" if odd.sum() > 5 else ""
-        raise DataError(
-            f"{source}: labels are a mixture of numbers and text; {counted(int(odd.sum()), 'row')} of text "
-            f"({rows}{more}). Mend them, or say what the labels are with scale=... (nominal, if they are categories)"
-        )
-    whole = number.cast(pl.Int64, strict=False)
-    return whole if bool((number.is_null() | (number == whole).fill_null(False)).all()) else number
+def _as_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
+    """Columns of categories as text, which can stand in one column; and the orders that they declare."""
+    kinds = {name: frame.schema[name] for name in columns}
+    orders: dict[str | None, tuple[str, ...]] = {
+        name: tuple(kind.categories.to_list()) for name, kind in kinds.items() if isinstance(kind, pl.Enum)
+    }
+    texts = [name for name, kind in kinds.items() if kind in (pl.Categorical, pl.Enum)]
+    return frame.with_columns(pl.col(texts).cast(pl.String)), orders
 
 
 def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:

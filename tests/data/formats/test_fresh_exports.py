@@ -1,0 +1,190 @@
+"""Exports in the shape of today's versions, made afresh: every row is a label or is counted, whatever people answered.
+
+Label Studio 1.23 (`GET /api/projects/{id}/export?exportType=JSON`), Inspect AI's log format 2, MLflow 3.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import assay
+from assay.data.formats import intake, mlflow
+from assay.data.scales import Nominal, Ordinal, Text
+from assay.errors import DataError
+
+# -- Label Studio -------------------------------------------------------------------------------------
+
+
+def annotated(number: int, who: int | None, *results: dict, skipped: bool = False) -> dict:
+    """An annotation with the fields of a full JSON export."""
+    return {
+        "id": number, "completed_by": who, "result": list(results), "was_cancelled": skipped, "ground_truth": False,
+        "created_at": f"2026-11-20T10:{number:02d}:00.000000Z", "updated_at": f"2026-11-20T10:{number:02d}:30.000000Z",
+        "draft_created_at": None, "lead_time": 12.5, "prediction": {}, "result_count": len(results),
+        "unique_id": f"5f1c-{number}", "import_id": None, "last_action": None, "bulk_created": False, "task": 1,
+        "project": 3, "updated_by": who, "parent_prediction": None, "parent_annotation": None, "last_created_by": None,
+    }  # fmt: skip
+
+
+def chosen(choice: str) -> dict:
+    value = {"choices": [choice]}
+    return {"id": "a1", "from_name": "mood", "to_name": "text", "type": "choices", "origin": "manual", "value": value}
+
+
+def typed(text: str) -> dict:
+    value = {"text": [text]}
+    return {"id": "b1", "from_name": "share", "to_name": "text", "type": "textarea", "origin": "manual", "value": value}
+
+
+def task(number: int, *annotations: dict) -> dict:
+    return {
+        "id": number, "inner_id": number, "data": {"key": f"k{number}", "text": "a review"}, "meta": {},
+        "annotations": list(annotations), "predictions": [], "drafts": [], "file_upload": None, "project": 3,
+        "created_at": "2026-11-20T09:00:00.000000Z", "updated_at": "2026-11-20T11:00:00.000000Z", "allow_skip": True,
+        "total_annotations": len(annotations), "cancelled_annotations": 0, "total_predictions": 0, "updated_by": 1,
+        "comment_count": 0, "unresolved_comment_count": 0, "last_comment_updated_at": None, "comment_authors": [],
+    }  # fmt: skip
+
+
+def test_label_studio_with_marks_and_spellings(put, answers, excluded):
+    path = put(
+        "export.json",
+        [
+            task(1, annotated(1, 2, chosen("Good")), annotated(2, 3, chosen("good")), annotated(3, 4, skipped=True)),
+            task(2, annotated(4, 2, chosen("Bad")), annotated(5, 3, chosen("N/A")), annotated(6, None, chosen("Bad"))),
+            task(3, annotated(7, 2, chosen("Good")), annotated(8, 3)),
+        ],
+    )
+    with pytest.raises(DataError, match=r"'N/A' .*may be no answer or a category: say missing=\['N/A'\]"):
+        assay.read(path, item="key")
+    with pytest.raises(DataError, match=r"labels differ only in case or spaces: 'Good', 'good'"):
+        assay.read(path, item="key", missing=["N/A"])
+    labels = assay.read(path, item="key", missing=["N/A"], label_spelling="merge", users={2: "ann", 3: "bob"})
+    assert answers(labels, "item", "annotator", "label") == {
+        ("k1", "ann", "Good"), ("k1", "bob", "Good"), ("k2", "ann", "Bad"), ("k3", "ann", "Good"),
+    }  # fmt: skip
+    assert excluded(labels) == {
+        intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.EMPTY: 1, "its label is a mark of no answer (N/A)": 1,
+    }  # fmt: skip
+
+
+def test_label_studio_with_percentages(put, answers, excluded):
+    shares = [("80%", "75 %"), ("7,5%", "10%")]
+    tasks = [
+        task(i, annotated(2 * i, 2, typed(a)), annotated(2 * i + 1, 3, typed(b))) for i, (a, b) in enumerate(shares)
+    ]
+    path = put("export.json", tasks)
+    assert assay.read(path, item="key").scale == Text(), "what a text area holds is text until somebody says"
+    labels = assay.read(path, item="key", scale="interval:0-100")
+    assert answers(labels, "item", "annotator", "label") == {
+        ("k0", "2", 80.0), ("k0", "3", 75.0), ("k1", "2", 7.5), ("k1", "3", 10.0),
+    }  # fmt: skip
+    assert "labels such as '80%' are read as percentages" in " ".join(labels.reading.notes)
+    some = assay.read(path, item="key", scale="interval:50-100")
+    assert excluded(some) == {intake.OFF_SCALE: 2}
+
+
+# -- Inspect AI ---------------------------------------------------------------------------------------
+
+
+def scored(number: int, epoch: int, **values: object) -> dict:
+    """A sample of an evaluation log."""
+    scores = {
+        name: {
+            "value": value, "answer": "It was fine.", "explanation": f"GRADE: {value}", "history": [],
+            "metadata": {"grading": [{"id": "x", "content": "You are assessing", "role": "user"}]},
+        }
+        for name, value in values.items()
+    }  # fmt: skip
+    return {
+        "id": number, "epoch": epoch, "uuid": f"u{number}{epoch}", "input": "Was it fine?", "target": "yes",
+        "messages": [], "output": {"model": "m/tested", "choices": [], "completion": "It was fine."},
+        "scores": scores, "metadata": {}, "store": {}, "events": [], "model_usage": {}, "role_usage": {},
+        "started_at": "2026-11-21T00:21:39+00:00", "completed_at": "2026-11-21T00:21:40+00:00", "total_time": 0.1,
+        "working_time": 0.1,
+    }  # fmt: skip
+
+
+def log(*samples: dict) -> dict:
+    about = {
+        "eval_id": "e1", "run_id": "r1", "created": "2026-11-21T00:21:39+00:00", "task": "probe", "task_id": "t1",
+        "task_version": 0, "task_attribs": {}, "task_args": {}, "dataset": {"name": "probe", "samples": 3},
+        "model": "m/tested", "model_args": {}, "config": {"epochs": 1}, "packages": {"inspect_ai": "0.3.170"},
+        "scorers": [
+            {"name": "model_graded_qa", "options": {"model": {"model": "m/grader"}}, "metrics": []},
+            {"name": "stars", "options": {"model": {"model": "m/rater"}}, "metrics": []},
+        ],
+    }  # fmt: skip
+    return {
+        "version": 2, "status": "success", "eval": about, "plan": {"name": "plan", "steps": []},
+        "results": {"total_samples": len(samples), "completed_samples": len(samples), "scores": []},
+        "stats": {}, "invalidated": False, "tags": [], "metadata": {}, "samples": list(samples),
+    }  # fmt: skip
+
+
+def test_inspect_with_letters_and_parts(put, answers, excluded):
+    path = put(
+        "log.json",
+        log(
+            scored(1, 1, model_graded_qa="C", stars="4/5"),
+            scored(2, 1, model_graded_qa="P", stars="2/5"),
+            scored(3, 1, model_graded_qa="I", stars=float("nan")),
+        ),
+    )
+    labels = assay.read(path)
+    assert answers(labels, "item", "annotator", "criterion", "label") == {
+        ("1", "m/grader", "model_graded_qa", "C"), ("2", "m/grader", "model_graded_qa", "P"),
+        ("3", "m/grader", "model_graded_qa", "I"), ("1", "m/rater", "stars", "4"), ("2", "m/rater", "stars", "2"),
+    }  # fmt: skip
+    assert labels.scales == {"model_graded_qa": Nominal(), "stars": Ordinal(1, 5)}
+    assert excluded(labels) == {intake.UNSCORED: 1}
+
+
+# -- MLflow -------------------------------------------------------------------------------------------
+
+
+def assessed(name: str, kind: str, who: str, value: object) -> dict:
+    return {
+        "assessment_id": f"a-{name}-{who}-{value}", "assessment_name": name, "trace_id": "tr-1",
+        "source": {"source_type": kind, "source_id": who}, "create_time": "2026-11-21T10:00:00.000Z",
+        "last_update_time": "2026-11-21T10:00:00.000Z", "feedback": {"value": value}, "rationale": "because",
+        "metadata": {}, "valid": True,
+    }  # fmt: skip
+
+
+def trace(number: int, *assessments: dict) -> dict:
+    return {
+        "info": {
+            "trace_id": f"tr-{number}", "trace_location": {"type": "MLFLOW_EXPERIMENT"}, "request_time": "2026-11-21",
+            "state": "OK", "request_preview": "why?", "response_preview": "so", "tags": {}, "trace_metadata": {},
+            "assessments": list(assessments),
+        },
+        "data": {"spans": []},
+    }  # fmt: skip
+
+
+def test_mlflow_with_words_in_several_spellings(put, answers, excluded):
+    path = put(
+        "traces.json",
+        [
+            trace(1, assessed("right", "LLM_JUDGE", "openai:/gpt-5", "yes"), assessed("right", "HUMAN", "ann", "Yes")),
+            trace(2, assessed("right", "LLM_JUDGE", "openai:/gpt-5", "no"), assessed("right", "HUMAN", "ann", "none")),
+            trace(3, assessed("right", "CODE", "rule", "no"), assessed("right", "HUMAN", "ann", "No ")),
+        ],
+    )
+    with pytest.raises(DataError, match=r"say missing=\['none'\] if there is no answer"):
+        assay.read(path)
+    labels = assay.read(path, missing=["none"], label_spelling="merge")
+    assert answers(labels, "item", "annotator", "kind", "label") == {
+        ("tr-1", "openai:/gpt-5", "judge", "Yes"), ("tr-1", "ann", "human", "Yes"),
+        ("tr-2", "openai:/gpt-5", "judge", "No"), ("tr-3", "ann", "human", "No"),
+    }  # fmt: skip
+    assert excluded(labels) == {mlflow.BY_CODE: 1, "its label is a mark of no answer (none)": 1}
+
+
+def test_mlflow_tables_of_percentages(put, answers):
+    columns = ["inputs", "outputs", "tone/v1/score", "tone/v1/justification"]
+    rows = [["q1", "a1", "80%", "good"], ["q2", "a2", "40%", "bad"]]
+    path = put("eval_results_table.json", {"columns": columns, "data": rows})
+    labels = assay.read(path, item="inputs", judge="gpt")
+    assert answers(labels, "item", "annotator", "label") == {("q1", "gpt", 80.0), ("q2", "gpt", 40.0)}

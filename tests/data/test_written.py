@@ -1,0 +1,305 @@
+"""Labels as sheets write them: numbers in any notation, declared orders, marks of no answer, spellings."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import assay
+from assay.data.scales import Interval, Nominal, Ordinal
+from assay.errors import DataError
+from assay.estimation.result import Exclusion
+
+
+def sheet(tmp_path, cells):
+    """A text file with one label a row."""
+    path = tmp_path / "sheet.tsv"
+    rows = "".join(f"q{k}\tann\t{cell}\n" for k, cell in enumerate(cells))
+    path.write_text("item\tannotator\tlabel\n" + rows, encoding="utf-8")
+    return path
+
+
+def frame(values) -> pl.DataFrame:
+    return pl.DataFrame({"item": [f"q{k}" for k in range(len(values))], "annotator": "ann", "label": values})
+
+
+def read_both(tmp_path, cells, **options):
+    """The labels of a text file; those of the same text in memory are the same."""
+    found, other = (assay.read(source, **options) for source in (sheet(tmp_path, cells), frame(cells)))
+    assert found.labels["label"].to_list() == other.labels["label"].to_list()
+    assert found.scales == other.scales
+    assert found.reading.lines() == other.reading.lines()
+    return found
+
+
+# -- numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "wanted", "scale", "said"),
+    [
+        (["4,5", "3", "2,25"], {}, [4.5, 3, 2.25], Interval(2.25, 4.5), "'4,5' are read as numbers with a decimal"),
+        (["1.234,5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with a decimal comma"),
+        (["1,234.5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with commas between thousands"),
+        (["1,234", "2.5"], {}, [1234, 2.5], Interval(2.5, 1234), "with commas between thousands"),
+        (["1,234", "2"], {"decimal": "comma"}, [1.234, 2], Interval(1.234, 2), "with a decimal comma"),
+        (["1,234", "2"], {"decimal": "point"}, [1234, 2], Interval(2, 1234), "with a decimal point"),
+        (["80%", "7,5 %"], {}, [80, 7.5], Interval(0, 100), "'80%' are read as percentages"),
+        (["80%", "75%"], {"scale": "0-100"}, [80, 75], Ordinal(0, 100), "'80%' are read as percentages"),
+        (["80%", "75%"], {"scale": "interval:0-1"}, [0.8, 0.75], Interval(0, 1), "'80%' are read as shares of 1"),
+        (["4/5", "3 / 5", "2 of 5"], {}, [4, 3, 2], Ordinal(1, 5), "'4/5' are read as numbers up to 5"),
+        (["0/5", "3/5"], {}, [0, 3], Ordinal(0, 5), "'0/5' are read as numbers up to 5"),
+        (["3.5/5", "3/5"], {}, [3.5, 3], Interval(1, 5), "'3.5/5' are read as numbers up to 5"),
+        (["4/5", "3/5"], {"scale": "1-5"}, [4, 3], Ordinal(1, 5), "'4/5' are read as numbers up to 5"),
+        (["4/5", "2/5"], {"scale": "interval:0-1"}, [0.8, 0.4], Interval(0, 1), "'4/5' are read as shares of 1"),
+        (["4,5", "N/A", "3"], {}, [4.5, 3], Interval(3, 4.5), "'N/A' among numbers is no answer"),
+        (["4,5", "3"], {"scale": "interval:1-5"}, [4.5, 3], Interval(1, 5), "with a decimal comma"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(tmp_path, cells, options, wanted, scale, said):
+    labels = read_both(tmp_path, cells, **options)
+    assert labels.labels["label"].to_list() == pytest.approx(wanted)
+    assert labels.scale == scale
+    assert said in " ".join(labels.reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "words"),
+    [
+        (["1,234", "2,345"], {}, "'1,234' may have decimals or thousands after the comma: say decimal='comma' or dec"),
+        (["4,5", "4.5"], {}, "say decimal='comma' or decimal='point', and write all of them alike"),
+        (["1,234", "2"], {"scale": "interval:0-5000"}, "say decimal='comma' or decimal='point'"),
+        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is none: write all of them alike"),
+        (["4/5", "8/10"], {}, "'4/5' may be dates, or parts of 5, 10"),
+        (["12/5", "4/5"], {}, "'12/5' may be dates"),
+        (["8/10", "4/10"], {"scale": "1-5"}, "2 labels off the scale (row"),
+        (["2024-05-04", "2024-05-03"], {}, "look like dates, into which spreadsheets turn what was typed as 4/5"),
+        (["04.05.2024", "x"], {}, "look like dates"),
+        (["4-May", "3-4", "5-6"], {}, "'4-May' look like dates"),
+        (["May 4", "good"], {}, "'May 4' look like dates"),
+        (["4 stars", "5 stars"], {}, "begin with a number"),
+        (["5 - agree", "1 - disagree"], {}, "begin with a number"),
+        (["18-24", "25-34"], {}, "say scale='nominal' if they are categories"),
+        (["$5", "$7"], {}, "begin with a number"),
+        (["1", "two"], {}, "labels are a mixture of numbers and text; 1 row of text (row"),
+    ],
+)  # fmt: skip
+def test_what_is_not_certain_is_refused_with_the_option_that_decides(tmp_path, cells, options, words):
+    for source in (sheet(tmp_path, cells), frame(cells)):
+        with pytest.raises(DataError) as caught:
+            assay.read(source, **options)
+        assert words in str(caught.value)
+    if not options:
+        assert assay.read(sheet(tmp_path, cells), scale="nominal").labels["label"].to_list() == cells
+
+
+def test_words_stay_categories_and_sentences_text(tmp_path):
+    for words in (
+        ["yes", "no"],
+        ["model_a", "model_b", "tie"],
+        ["may", "march"],
+        ["B12", "C4"],
+        ["food|service", "food"],
+    ):
+        assert read_both(tmp_path, words).scale == Nominal()
+    sentences = [f"answer {k} of many, on 2024-05-0{k % 9 + 1}" for k in range(60)]
+    assert read_both(tmp_path, sentences).scale == assay.Text()
+    with_a_number = [*sentences, "42"]
+    assert assay.read(frame(with_a_number)).scale == assay.Text()
+
+
+def test_text_in_memory_that_holds_numbers_stays_text_and_that_is_said():
+    labels = assay.read(frame(["4", "5", "1"]))
+    assert labels.scale == Nominal()
+    assert "labels are text that holds numbers; say scale='1-5' to count them" in labels.reading.notes
+    assert assay.read(frame(["4", "5", "1"]), scale="1-5").labels["label"].to_list() == [4, 5, 1]
+
+
+def test_each_criterion_is_read_by_itself(tmp_path):
+    path = tmp_path / "criteria.csv"
+    rows = ['a,x,stars,"4,5"', "a,x,share,80%", "a,x,why,good", "b,x,stars,3", "b,x,share,20%", "b,x,why,bad"]
+    path.write_text("\n".join(["item,annotator,criterion,label", *rows]))
+    labels = assay.read(path)
+    assert labels.scales == {"stars": Interval(3, 4.5), "share": Interval(0, 100), "why": Nominal()}
+    assert labels.where(criterion="stars").matrix().ravel().tolist() == [4.5, 3]
+    assert labels.where(criterion="share").matrix().ravel().tolist() == [80, 20]
+    assert any(note.startswith("share: labels such as '80%'") for note in labels.reading.notes)
+    with pytest.raises(DataError, match=r"labels of criterion 'stars' such as '1,234' may have decimals"):
+        assay.read(pl.DataFrame({"item": ["a", "b"], "annotator": "x", "criterion": ["stars", "why"],
+                                 "label": ["1,234", "good"]}))  # fmt: skip
+
+
+def test_numbers_in_a_column_beside_one_of_words_stay_numbers():
+    table = pd.DataFrame({"item": ["a", "b"], "annotator": "x", "why": ["good", "bad"], "stars": [2, 4]})
+    labels = assay.read(table, label=["why", "stars"])
+    assert labels.scales == {"why": Nominal(), "stars": Ordinal(2, 4)}
+
+
+def test_a_sheet_with_decimal_commas_is_compared_by_distance(tmp_path):
+    study = assay.simulate(n_items=60, scale="interval:1-5", judges={"judge": 0.3}, seed=4)
+    table = study.labels.with_columns(pl.col("label").round(1))
+    written = table.with_columns(pl.col("label").cast(pl.String).str.replace(".", ",", literal=True))
+    written.write_csv(tmp_path / "sheet.csv", separator=";")
+    found = assay.alt_test(assay.read(tmp_path / "sheet.csv", judges=["judge"]), "judge", epsilon=0.1, n_resamples=100)
+    plain = assay.alt_test(assay.read(table, judges=["judge"]), "judge", epsilon=0.1, n_resamples=100)
+    assert found.score == "neg_rmse"
+    assert found.advantage_probability.estimate == plain.advantage_probability.estimate
+
+
+# -- a declared order ---------------------------------------------------------------------------------
+
+ORDER = ["low", "mid", "high"]
+
+
+def ordered(values=("low", "high", "mid"), categories=tuple(ORDER)) -> pd.DataFrame:
+    label = pd.Categorical(list(values), categories=list(categories), ordered=True)
+    return pd.DataFrame({"item": ["a", "b", "c"], "annotator": "ann", "label": label})
+
+
+def test_a_declared_order_is_used(tmp_path):
+    ordered().to_parquet(tmp_path / "pandas.parquet")
+    enum = pl.from_pandas(ordered()).with_columns(pl.col("label").cast(pl.String).cast(pl.Enum(ORDER)))
+    enum.write_parquet(tmp_path / "polars.parquet")
+    sources = (
+        ordered(),
+        enum,
+        pa.Table.from_pandas(ordered()),
+        tmp_path / "pandas.parquet",
+        tmp_path / "polars.parquet",
+    )
+    for source in sources:
+        labels = assay.read(source)
+        assert labels.scale == Ordinal(ORDER)
+        assert labels.reading.notes[0].startswith("labels taken as ordered, as their column declares: low < mid < high")
+        assert labels.matrix().ravel().tolist() == [0, 2, 1]
+        assert assay.read(source, scale="nominal").scale == Nominal()
+    assert assay.Annotations.from_frame(ordered()).scale == Ordinal(ORDER)
+    without = assay.read(ordered().assign(label=["low", "high", "mid"]))
+    assert without.scale == Nominal()
+    assert assay.read(ordered().assign(label=pd.Categorical(["low", "high", "mid"]))).scale == Nominal()
+
+
+def test_an_order_of_numbers_is_one_of_numbers():
+    assert assay.read(ordered([1, 3, 2], [1, 2, 3, 4, 5])).scale == Ordinal(1, 5)
+    assert assay.read(ordered([1, 3, 2], [1, 2, 3, 4, 5])).labels["label"].to_list() == [1, 3, 2]
+    assert assay.read(ordered([1, 3, 2], [3, 2, 1])).scale == Ordinal(["3", "2", "1"])
+
+
+def test_orders_of_several_columns_and_of_wide_tables():
+    two = ordered().rename(columns={"label": "size"})
+    two["worth"] = pd.Categorical(["bad", "good", "bad"], categories=["bad", "good"], ordered=True)
+    found = assay.read(two, label=["size", "worth"])
+    assert found.scales == {"size": Ordinal(ORDER), "worth": Ordinal(["bad", "good"])}
+    wide = ordered().drop(columns="annotator").rename(columns={"label": "ann"})
+    wide["bob"] = wide["ann"]
+    assert assay.read(wide, layout="wide").scale == Ordinal(ORDER)
+    wide["bob"] = pd.Categorical(["low", "mid", "high"], categories=ORDER[::-1], ordered=True)
+    with pytest.raises(DataError, match="columns ann, bob declare different orders"):
+        assay.read(wide, layout="wide")
+
+
+def test_an_ordered_mark_of_no_answer_is_no_highest_category():
+    table = ordered(["low", "none", "high"], [*ORDER, "none"])
+    with pytest.raises(DataError, match=r"may be no answer or a category: say missing=\['none'\] if"):
+        assay.read(table)
+    assert assay.read(table, missing=["none"]).scale == Ordinal(ORDER)
+    assert assay.read(table, missing=[]).scale == Ordinal([*ORDER, "none"])
+
+
+def test_attributes_that_are_ordered_stay_attributes():
+    table = ordered().assign(topic=pd.Categorical(["x", "y", "x"], categories=["y", "x"], ordered=True))
+    labels = assay.read(table)
+    assert labels.column("topic").to_list() == ["x", "y", "x"]
+    assert len(labels.where(topic="x")) == 2
+
+
+# -- Hugging Face -------------------------------------------------------------------------------------
+
+
+def test_class_labels_keep_their_names(tmp_path):
+    about = {"label": {"names": ["neg", "neutral", "pos"], "_type": "ClassLabel"}, "item": {"_type": "Value"}}
+    table = pa.table({"item": ["a", "b", "c"], "annotator": ["ann"] * 3, "label": [0, 2, -1]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": about}})})
+    (tmp_path / "parts").mkdir()
+    for path in (tmp_path / "train.parquet", tmp_path / "parts" / "0.parquet"):
+        pq.write_table(table, path)
+    for source in (table, tmp_path / "train.parquet", tmp_path / "parts"):
+        labels = assay.read(source)
+        assert labels.labels["label"].to_list() == ["neg", "pos"]
+        assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
+    strange = table.set_column(2, "label", pa.array([0, 2, 7])).replace_schema_metadata(table.schema.metadata)
+    with pytest.raises(DataError, match="column 'label' has 3 classes, and a label of number 7"):
+        assay.read(strange)
+
+
+# -- no answer ----------------------------------------------------------------------------------------
+
+
+def test_marks_among_categories_are_refused_until_somebody_says(tmp_path):
+    cells = ["yes", "no", "N/A", "n/a"]
+    with pytest.raises(
+        DataError, match=r"'N/A' \(row 4: 'N/A', row 5: 'n/a'\) may be no answer or a category: say missi"
+    ):
+        assay.read(sheet(tmp_path, cells))
+    labels = read_both(tmp_path, cells, missing=["N/A", "n/a"])
+    assert labels.labels["label"].to_list() == ["yes", "no"]
+    assert labels.reading.exclusions == (Exclusion("row", 2, "its label is a mark of no answer (N/A, n/a)"),)
+    assert read_both(tmp_path, cells[:3], missing=[]).labels["label"].to_list() == cells[:3]
+    assert read_both(tmp_path, cells[:3], scale="nominal:yes,no,N/A").labels["label"].to_list() == cells[:3]
+    with pytest.raises(DataError, match=r"off the scale \(row 4: 'N/A'\).* say missing=\['N/A'\] where"):
+        assay.read(sheet(tmp_path, cells[:3]), scale="nominal:yes,no")
+
+
+def test_numbers_may_be_marks(tmp_path):
+    labels = assay.read(sheet(tmp_path, ["1", "-99", "5", "99"]), missing=[-99, "99"])
+    assert labels.scale == Ordinal(1, 5)
+    assert labels.reading.exclusions[0].count == 2
+    assert assay.read(frame([1.0, -99.0, 5.0]), missing=["-99"]).labels["label"].to_list() == [1, 5]
+    assert "no label is '77', which missing=... names" in assay.read(frame([1, 2]), missing=[77]).reading.notes
+
+
+def test_marks_of_a_wide_table(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("item,ann,bob\na,yes,no\nb,?,no\n")
+    labels = assay.read(path, layout="wide", missing=["?"])
+    assert len(labels) == 3
+    assert labels.scale == Nominal()
+
+
+# -- spellings ----------------------------------------------------------------------------------------
+
+
+def test_categories_that_differ_only_in_spelling(tmp_path):
+    cells = ["Agree", "agree", "Agree ", "no"]
+    with pytest.raises(
+        DataError, match=r"labels differ only in case or spaces: 'Agree', 'agree'\. Say with label_spelling="
+    ):
+        assay.read(sheet(tmp_path, cells))
+    merged = read_both(tmp_path, cells, label_spelling="merge")
+    assert merged.labels["label"].to_list() == ["Agree", "Agree", "Agree", "no"]
+    assert "spaces around labels taken off in 1 row: 'Agree '" in merged.reading.notes
+    assert "labels that differ only in spelling are taken as one: 'Agree', 'agree'" in merged.reading.notes
+    apart = read_both(tmp_path, cells, label_spelling="apart")
+    assert apart.labels["label"].to_list() == ["Agree", "agree", "Agree", "no"]
+    with pytest.raises(assay.DesignError, match="label_spelling"):
+        assay.read(frame(cells), label_spelling="same")
+
+
+def test_spellings_of_a_scale_that_lists_its_categories(tmp_path):
+    cells = ["agree", " Disagree", "Agree"]
+    with pytest.raises(DataError, match="differ from the scale only in case or spaces: 'agree' and 'Agree'"):
+        assay.read(sheet(tmp_path, cells), scale="ordinal:Disagree<Agree")
+    labels = read_both(tmp_path, cells, scale="ordinal:Disagree<Agree", label_spelling="merge")
+    assert labels.labels["label"].to_list() == ["Agree", "Disagree", "Agree"]
+    with pytest.raises(DataError, match="1 label off the scale"):
+        assay.read(sheet(tmp_path, cells), scale="ordinal:Disagree<Agree", label_spelling="apart")
+
+
+def test_free_text_keeps_its_spelling():
+    texts = ["Good", "good", " good ", "n/a"]
+    assert assay.read(frame(texts), scale="text").labels["label"].to_list() == texts
