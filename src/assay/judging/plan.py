@@ -12,7 +12,7 @@ from typing import Any
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError
 from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
-from assay.judging.providers import Request
+from assay.judging.sending import Request
 from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
@@ -54,7 +54,7 @@ class Plan:
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in questions(store)}
         drawn = any(question.definition.drawn_from for question in self.questions.values())
-        self._role: Role = "triplet" if drawn else "item"
+        self.role: Role = "triplet" if drawn else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -88,7 +88,7 @@ class Plan:
             for judge in self.judges.values()
             for condition in self.conditions(question)
         ]
-        for item, digest in items(self.store, self._role):
+        for item, digest in items(self.store, self.role):
             for judge, question, condition, variant in cells:
                 if variant.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue

@@ -68,6 +68,7 @@ class Claims:
         self._ready: deque[Claim] = deque()
         self._coming: asyncio.Future[list[Claim]] | None = None
         self._ended = False
+        self._broken: asyncio.Future[list[Claim]] | None = None
 
     async def next(self) -> Claim | None:
         """A question that nobody else asks; None when there is none left."""
@@ -77,6 +78,8 @@ class Claims:
                 self._coming.add_done_callback(self._arrived)
             if self._ready:
                 return self._ready.popleft()
+            if self._broken is not None:
+                self._broken.result()
             if self._coming is None:
                 return None
             await asyncio.shield(self._coming)
@@ -84,7 +87,7 @@ class Claims:
     def _arrived(self, coming: asyncio.Future[list[Claim]]) -> None:
         self._coming = None
         if coming.cancelled() or coming.exception() is not None:
-            self._ended = True
+            self._ended, self._broken = True, coming
             return
         self._ready.extend(coming.result())
         self._ended = not coming.result()

@@ -32,6 +32,7 @@ answers = _table(
     label=_JSON,
     shown=_JSON,
 )
+prompts = _table("prompts", "fingerprint", "body")
 settings = _table("settings", "key", value=_JSON)
 
 people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
@@ -46,4 +47,7 @@ tasks = _table(
 contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON)
 drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
-TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, contents, drafts)
+TABLES = (
+    *(items, questions, annotators, runs, assignments, answers, prompts, settings),
+    *(people, forms, tasks, contents, drafts),
+)
