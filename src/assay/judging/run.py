@@ -409,8 +409,11 @@ class _Run:
         found = []
         for name, health in self.health.items():
             judge = self.plan.judges[name]
-            if health.stopped is not None:
-                found.append(f"judge '{name}' ({judge.model} at {self._where(judge)}) {health.stopped}")
+            if health.stopped is None:
+                continue
+            found.append(f"judge '{name}' ({judge.model} at {self._where(judge)}) {health.stopped}")
+            if not health.dead:
+                found[-1] += f"; read them with: assay replies {self.plan.study.folder} --missing"
         return found
 
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:

@@ -36,7 +36,7 @@ class Shown:
         about += [f"{name} {value}" for name, value in self.condition.items()]
         about += [f"{self.times} times"] if self.times > 1 else []
         where = "answered from a file; a model would be sent" if self.url is None else f"POST {self.url}"
-        return f"# {', '.join(about)}\n# {where}\n{_as_yaml(self.body)}"
+        return f"# {', '.join(about)}\n# {where}\n{as_yaml(self.body)}"
 
 
 def calls_about(plan: Plan, providers: Mapping[str, Provider], item: str | None) -> list[Shown]:
@@ -85,7 +85,8 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _as_yaml(body: Mapping[str, Any]) -> str:
+def as_yaml(body: Mapping[str, Any]) -> str:
+    """A body with every text as it is read."""
     return yaml.dump(body, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10**6)
 
 

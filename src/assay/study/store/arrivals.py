@@ -98,6 +98,9 @@ class Arrivals:
         return self._held.dbapi_connection
 
     def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._held is None:
+            return
+        raw, held, self._held = self._held.dbapi_connection, self._held, None
+        held.invalidate()  # nothing is said over it any more, as it may be broken
+        if raw is not None:
+            raw.close()
