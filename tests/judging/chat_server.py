@@ -142,7 +142,6 @@ class ChatServer:
             self.answered[item_of(body)] += 1
         return web.Response(text=text, content_type="application/json")
 
-
     async def _other(self, request: web.Request, form: Callable[[Say], dict[str, Any]]) -> web.StreamResponse:
         """The same script in another format: faults but for delays and statuses are not played."""
         body = json.loads(await request.read())

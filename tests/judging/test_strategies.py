@@ -12,8 +12,8 @@ from chat_server import ChatServer, Say, item_of
 from assay.errors import StudyError
 from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, retry_after, without_secrets
-from assay.judging.sending import Request
 from assay.judging.run import judge_study
+from assay.judging.sending import Request
 from assay.reading import study_labels
 from assay.study.ensembles import combined
 from assay.study.schema import Judge

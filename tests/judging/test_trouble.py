@@ -1,4 +1,4 @@
-"""What a run does when things go wrong: lost parameters, poisoned items, dead keys, full disks, money, unreadable replies."""
+"""When things go wrong: lost parameters, poisoned items, dead keys, full disks, money, unreadable replies."""
 
 from __future__ import annotations
 
@@ -254,7 +254,9 @@ def test_money_in_flight_is_reserved(make_study):
         study = make_study(100, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 0.0031})
         done = judge_study(study)
         assert server.count == 15, "fifteen cost $0.0030, sixteen $0.0032"
-    assert "max_cost would be passed ($0.0030 of $0.0031 is spent, and the next call may cost $0.0002)" in done.summary()
+    assert (
+        "max_cost would be passed ($0.0030 of $0.0031 is spent, and the next call may cost $0.0002)" in done.summary()
+    )
     assert rows(study, "select sum(cost) from runs")[0][0] <= 0.0031
 
 
@@ -298,7 +300,9 @@ def test_a_long_wait_is_said(make_study, monkeypatch):
 
     monkeypatch.setattr(client.Endpoint, "_sleep", no_wait)
     told = []
-    with ChatServer(lambda n, b, server: Say(status=429, headers={"Retry-After": "3600"}) if n <= 5 else Say()) as server:
+    with ChatServer(
+        lambda n, b, server: Say(status=429, headers={"Retry-After": "3600"}) if n <= 5 else Say()
+    ) as server:
         study = make_study(5, server.url, limits={"concurrency": 5})
         assert judge_study(study, tell=told.append, **QUICK).answered == 5
     assert len(told) == 1, "once, not for each call in flight"
@@ -433,3 +437,7 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         server.script = lambda n, b, server: Say()
         assert "2 answered" in assay("judge", folder, "--retry", "missing")[1]
         assert assay("replies", folder, "--missing") == (0, "", "0 replies without a label\n")
+        assert assay("replies", folder, "--missing", "--csv")[1].startswith("annotator,item,criterion,")
+        for words in (("--only", "m2"), ("q99",)):
+            code, out, err = assay("replies", folder, *words)
+            assert (code, out, len(err.splitlines())) == (2, "", 1)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
-from assay.errors import AssayError, require
+from assay.errors import AssayError, require, unknown
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -120,10 +120,17 @@ def replies(
         Of these judges only, separated by commas.
     """
     from assay.study.definition import load_study
+    from assay.study.store.items import items_named
     from assay.study.store.opening import store_in_use
     from assay.study.store.replies import latest_replies
 
-    with store_in_use(load_study(study), store) as opened:
+    loaded = load_study(study)
+    judges = [one.name for one in loaded.judges]
+    for name in (one for one in only or () if one not in judges):
+        raise AssayError(unknown("judge", name, judges, "study.yaml"))
+    with store_in_use(loaded, store) as opened:
+        if item is not None and not items_named(opened, [item]):
+            raise AssayError(f"item '{item}' is not in the study")
         found = latest_replies(opened, judges=only, item=item, unreadable=missing)
     if not output.for_people:
         output.rows(_replies_frame(found, prompts=prompts))

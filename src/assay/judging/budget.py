@@ -34,9 +34,9 @@ class Place:
 class Budget:
     """What may still be spent, with what is in flight taken off before it is known.
 
-    A call is kept the price of its prompt and of the longest reply that it may bring: ``max_tokens`` where the judge has
-    it, else twice the longest so far, and the longest so far once it flies alone. What is known of a judge comes from its
-    first call, which flies alone.
+    For a call, the price of its prompt and of the longest reply that it may bring is kept: ``max_tokens`` where the
+    judge has it, else twice the longest so far, and the longest so far once it flies alone. What is known of a judge
+    comes from its first call, which flies alone.
     """
 
     def __init__(self, most: float | None, judges: Mapping[str, Judge], prices: Mapping[str, Pricer | None]) -> None:

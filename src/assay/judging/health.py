@@ -1,7 +1,7 @@
 """Whether a judge can be asked: what its failures and its unreadable replies prove, and what they do not.
 
-A call that fails is a failure of its item until a call about nothing fails too: then it is the key's, the model's or the
-service's. Only that judge stops; the others are asked on.
+A call that fails is a failure of its item until a call about nothing fails too: then it is the key's, the model's or
+the service's. Only that judge stops; the others are asked on.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ class Health:
         if self._unread >= UNREADABLE and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
             self.stopped = f"gave {self._unread} replies in a row that could not be read (the last: {reason})"
 
-
     @asynccontextmanager
     async def asking_again(self) -> AsyncIterator[None]:
         """The place of a call with the complaint: one at a time, once it looks as if no reply could be read."""
@@ -108,4 +107,6 @@ class Health:
 def nothing(request: Request) -> Request:
     """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
     words = [{"role": "user", "content": "Reply with the word: ok"}]
-    return Request(request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"})
+    return Request(
+        request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"}
+    )

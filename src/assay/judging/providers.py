@@ -70,9 +70,7 @@ class Provider(Protocol):
         """Let go of connections."""
 
 
-def provider_for(
-    judge: Judge, *, folder: Path, timeout: float, connections: int, asking: bool = True
-) -> Provider:
+def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int, asking: bool = True) -> Provider:
     """The provider that a judge of the study names; without ``asking``, one that needs no key and is never asked.
 
     Raises

@@ -517,7 +517,12 @@ class _Run:
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
         judge = self.plan.judges[claim.annotator]
-        completion = await self.providers[judge.name].complete(nothing(request))
+        try:
+            completion = await self.providers[judge.name].complete(nothing(request))
+        except CallFailed:
+            raise
+        except Exception as error:  # as in a call about an item
+            raise CallFailed("retry", f"the call broke: {type(error).__name__}") from None
         cost = self._cost(judge.name, completion)
         if cost:
             self.cost += cost
@@ -637,4 +642,3 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
-

@@ -78,7 +78,9 @@ def as_kept(body: Mapping[str, Any]) -> tuple[str, str]:
 
 # -- what did not get into it -----------------------------------------------------------------------
 
-_WORDS = frozenset({"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema"})
+_WORDS = frozenset(
+    {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema"}
+)
 """Parts of a body that hold what is said, or the form of the reply; no parameter is looked for in them."""
 
 _MOST = ("maxtokens", "maxoutputtokens", "maxcompletiontokens")

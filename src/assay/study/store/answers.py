@@ -64,7 +64,11 @@ _CLOSE = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = {k: v for k, v in vars(answer).items() if k != "prompt"} | {"assignment": assignment, "run": run, "revision": revision}
+    row = {k: v for k, v in vars(answer).items() if k != "prompt"} | {
+        "assignment": assignment,
+        "run": run,
+        "revision": revision,
+    }
     return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
 
 

@@ -45,8 +45,8 @@ with prompt as (
 class Arrivals:
     """Answers as they arrive, each in a transaction of its own.
 
-    It adds the answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the driver as it stands, on
-    a connection that is kept: SQLAlchemy takes several times as long to say the same.
+    It adds the answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
+    driver as it stands, on a connection that is kept: SQLAlchemy takes several times as long to say the same.
     """
 
     def __init__(self, engine: sa.Engine) -> None:

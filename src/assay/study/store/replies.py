@@ -33,8 +33,8 @@ def latest_replies(
     Returns
     -------
     list of dict
-        annotator, item, criterion, condition, repeat, status, label, reason, reply, reasoning, and the ``prompt`` that it
-        replies to: the body of the call as JSON, None for replies that were kept before prompts were.
+        annotator, item, criterion, condition, repeat, status, label, reason, reply, reasoning, and the ``prompt`` that
+        it replies to: the body of the call as JSON, None for replies that were kept before prompts were.
     """
     a, s, i, q, p = (tables.assignments, tables.answers, tables.items, tables.questions, tables.prompts)
     newest = sa.select(sa.func.max(s.c.id)).where(s.c.status != "failed").group_by(s.c.assignment)
