@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import re
 import sqlite3
@@ -16,6 +18,7 @@ from assay.judging.budget import Budget
 from assay.judging.providers import Completion
 from assay.judging.run import estimate_study, judge_study, requests_of
 from assay.judging.sending import Request, kept, not_sent
+from assay.judging.storing import Claims
 from assay.reading import study_labels
 from assay.study.schema import Judge
 from assay.study.store.opening import open_store
@@ -167,6 +170,14 @@ def test_a_dead_key_stops_its_own_judge_only(make_study, status):
     assert "60 questions are open" in done.summary()
 
 
+def test_a_dead_key_costs_two_calls_where_money_is_counted(make_study):
+    with ChatServer(lambda n, body, server: Say(status=401, error="no such key")) as server:
+        study = make_study(60, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 5})
+        with pytest.raises(JudgeError, match="cannot be asked: HTTP 401"):
+            judge_study(study, **QUICK)
+        assert server.count == 2, "the first, which goes alone, and one about nothing"
+
+
 def test_a_key_that_dies_in_mid_run_is_found_out_and_nothing_is_lost(make_study):
     def script(n, body, server):
         return Say() if n <= 25 else Say(status=401, error="expired")
@@ -269,8 +280,6 @@ def test_max_tokens_is_what_a_call_may_bring(make_study):
 
 
 def test_the_first_call_of_each_judge_flies_alone():
-    import asyncio
-
     async def go():
         judges = {name: Judge.model_validate({"name": name, **PRICE}) for name in "ab"}
         budget = Budget(1.0, judges, {name: client.pricer(judge) for name, judge in judges.items()})
@@ -380,6 +389,33 @@ def test_a_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url,
     assert 150 < done.answered < 200
     assert "Traceback" not in caplog.text + capfd.readouterr().err
     root.dispose()
+
+
+def test_claims_that_are_there_before_the_loop_says_so_are_taken(monkeypatch):
+    turns, shield = itertools.count(), asyncio.shield
+
+    def counted(future):  # who awaits what is done already never lets the loop go on
+        assert next(turns) < 100
+        return shield(future)
+
+    monkeypatch.setattr(asyncio, "shield", counted)
+
+    async def go():
+        first = asyncio.get_running_loop().create_future()
+        coming = iter([first])
+        claims = Claims(lambda: next(coming, None) or done([]), batch=2)
+        waiting = asyncio.ensure_future(claims.next())
+        await asyncio.sleep(0)
+        first.set_result(["one"])
+        assert await claims.next() == "one", "its arrival is said to the loop only after this"
+        assert await waiting is None
+
+    def done(found):
+        future = asyncio.get_running_loop().create_future()
+        future.set_result(found)
+        return future
+
+    asyncio.run(asyncio.wait_for(go(), 20))
 
 
 # -- what would be sent -----------------------------------------------------------------------------

@@ -473,7 +473,8 @@ class _Run:
             self._stop(f"max_cost would be passed ({spent} is spent, and the next call may cost ${may_cost:.4f})")
             return None
         try:
-            answer = await self._ask(endpoint, claim, request)
+            going = await self.health[claim.annotator].going()  # it may have been stopped while this one waited
+            answer = await self._ask(endpoint, claim, request) if going else None
             if answer is None:
                 return None
             revision = claim.revision + 1

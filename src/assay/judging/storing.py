@@ -82,9 +82,14 @@ class Claims:
                 self._broken.result()
             if self._coming is None:
                 return None
-            await asyncio.shield(self._coming)
+            if self._coming.done():  # before the loop has come to say so: to await it would not let the loop go on
+                self._arrived(self._coming)
+            else:
+                await asyncio.shield(self._coming)
 
     def _arrived(self, coming: asyncio.Future[list[Claim]]) -> None:
+        if coming is not self._coming:
+            return
         self._coming = None
         if coming.cancelled() or coming.exception() is not None:
             self._ended, self._broken = True, coming
