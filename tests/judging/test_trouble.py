@@ -199,13 +199,23 @@ def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_stud
     with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
         study = make_study(30, server.url, limits={"concurrency": concurrency})
         done = judge_study(study)
-        assert server.count <= health.UNREADABLE + health.HOPELESS + health.UNREADABLE_TWICE
+        assert server.count <= 20 + health.HOPELESS + health.UNREADABLE_TWICE
     assert re.search(r"gave 2\d replies in a row that could not be read \(the last: no label in ", str(done.stopped))
     assert f"assay replies {study.folder} --missing" in str(done.stopped)
     with open_store(study) as store:
         found = latest_replies(store, unreadable=True)
     assert len(found) >= 10
     assert {row["reply"] for row in found} == {"It depends on who reads it."}
+
+
+def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
+    with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
+        study = make_study(30, server.url, limits={"concurrency": 1, "unreadable": None})
+        done = judge_study(study)
+        assert (done.missing, done.stopped, server.count) == (30, None, 60)
+        study = make_study(60, server.url, limits={"concurrency": 1, "unreadable": 6})
+        assert "limits.unreadable in study.yaml" in str(judge_study(study).stopped)
+        assert server.count == 66
 
 
 def test_a_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_study):

@@ -16,8 +16,8 @@ from assay.judging.sending import Request
 HOPELESS = 10
 """So many questions in a row without a reply (or as many as are asked at once) make it look as if it were no use."""
 
-UNREADABLE, UNREADABLE_TWICE = 20, 3
-"""So many replies in a row that cannot be read, so many of them after the complaint, stop a judge."""
+UNREADABLE_TWICE = 3
+"""So many of the replies in a row that cannot be read, and that stop a judge, came after the complaint."""
 
 Probe = Callable[[], Awaitable[None]]
 """A call about nothing, made once; `CallFailed` where it brings no reply."""
@@ -26,12 +26,13 @@ Probe = Callable[[], Awaitable[None]]
 class Health:
     """What is known of one judge while it is asked."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, unreadable: int | None) -> None:
         self.stopped: str | None = None
         """Why it is asked no further."""
         self.dead = False
         """Whether it is proved that it cannot be asked."""
         self._hopeless = max(HOPELESS, at_once)
+        self._unreadable = unreadable
         self._replies = 0
         self._silent = 0
         self._unread = self._unread_twice = 0
@@ -91,7 +92,8 @@ class Health:
         """A reply could not be read; ``again`` where it was the one after the complaint."""
         self._unread += 1
         self._unread_twice += again
-        if self._unread >= UNREADABLE and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
+        many = self._unreadable is not None and self._unread >= self._unreadable
+        if many and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
             self.stopped = f"gave {self._unread} replies in a row that could not be read (the last: {reason})"
 
     @asynccontextmanager

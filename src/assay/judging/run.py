@@ -341,7 +341,7 @@ class _Run:
                 about: dict[str, Any] = {"first_wait": ways.first_wait, "where": self._where(judge), "tell": ways.tell}
                 self.lanes[lane] = (Endpoint(self.limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
-        self.health = {name: Health(self.limits.concurrency) for name in providers}
+        self.health = {name: Health(self.limits.concurrency, self.limits.unreadable) for name in providers}
         self.budget = Budget(self.limits.max_cost, plan.judges, prices)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -413,7 +413,10 @@ class _Run:
                 continue
             found.append(f"judge '{name}' ({judge.model} at {self._where(judge)}) {health.stopped}")
             if not health.dead:
-                found[-1] += f"; read them with: assay replies {self.plan.study.folder} --missing"
+                found[-1] += (
+                    f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
+                    "say after how many it is to stop: limits.unreadable in study.yaml"
+                )
         return found
 
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
