@@ -15,7 +15,7 @@ from chat_server import ChatServer, Say, item_of
 from assay.errors import JudgeError, StudyError
 from assay.judging import client, health
 from assay.judging.budget import Budget
-from assay.judging.providers import Completion
+from assay.judging.providers import Completion, PydanticAI
 from assay.judging.run import estimate_study, judge_study, requests_of
 from assay.judging.sending import Request, kept, not_sent
 from assay.judging.storing import Claims
@@ -101,6 +101,19 @@ def test_a_parameter_is_found_however_a_format_spells_it():
     assert not_sent(Request("m", [], params=wanted), body) == []
     assert not_sent(Request("m", [], params=wanted | {"seed": 4, "top_k": 1}), body) == ["seed", "top_k"]
     assert not_sent(Request("m", [], 0.5, 9), body) == ["temperature", "max_tokens"]
+
+
+def test_where_no_request_comes_by_the_library_says_what_it_drops():
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.function import FunctionModel
+
+    class Dropping(FunctionModel):
+        unsupported_settings = frozenset({"extra_body"})
+
+    request = Request("m", [{"role": "user", "content": "u"}], params={"seed": 3})
+    for model, lost in ((FunctionModel(lambda m, i: None), []), (Dropping(lambda m, i: None), ["seed"])):
+        provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x"}), timeout=5, model=model)
+        assert not_sent(request, asyncio.run(provider.sent(request)).body) == lost
 
 
 def test_prompts_are_kept_once_and_images_by_their_digest(make_study):

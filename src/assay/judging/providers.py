@@ -321,13 +321,18 @@ class PydanticAI:
     async def sent(self, request: Request) -> Sent:
         """What the library makes of a request, stopped before it leaves."""
         if not self._wire.is_seen:
-            return Sent(chat_body(request, request.schema))
+            return self._unseen(request)
         seen = self._wire.watch(stop=True)
         with suppress(Exception), warnings.catch_warnings():  # each library has its own error for what did not get out
             warnings.simplefilter("ignore")
             await self._request(request)
         self._wire.watch()
-        return seen.sent or Sent(chat_body(request, request.schema))
+        return seen.sent or self._unseen(request)
+
+    def _unseen(self, request: Request) -> Sent:
+        """Where no request comes by: the same in the chat format, less what the library says that it drops."""
+        drops = "extra_body" in getattr(self._model, "unsupported_settings", ())
+        return Sent(chat_body(replace(request, params={}) if drops else request, request.schema))
 
     async def close(self) -> None:
         """Close the connections."""
