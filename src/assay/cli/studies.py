@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from assay.cli.changing import NO_CHANGE, ChangeOptions
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
@@ -17,6 +18,9 @@ from assay.errors import AssayError, require, unknown
 
 if TYPE_CHECKING:
     from polars import DataFrame
+
+    from assay.judging.run import JudgeRun
+    from assay.study.store.changes import Changed
 
 _STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
@@ -47,6 +51,7 @@ def judge(
     store: _STORE = None,
     record: Path | None = None,
     verbose: bool = False,
+    change: ChangeOptions = NO_CHANGE,
 ) -> int:
     """Ask every judge of a study every question that has no answer yet.
 
@@ -57,9 +62,9 @@ def judge(
     item
         With --show: the item, the study's first where none is named.
     dry_run
-        Say how many calls, tokens and how much money, and ask nothing.
+        Say how many calls, tokens and how much money; ask nothing and write nothing.
     show
-        Print what would be sent about an item, to the letter, and ask nothing.
+        Print what would be sent about an item, to the letter; ask nothing and write nothing.
     retry
         Ask nothing but the questions whose replies could not be read, once more from the start.
     only
@@ -82,14 +87,20 @@ def judge(
         _log()
     loaded = load_study(study)
     if dry_run:
-        print(estimate_study(loaded, store=store, judges=only).summary())
+        meant = change.given or "new-version"
+        print(estimate_study(loaded, store=store, judges=only, changed=meant).summary())
         return 0
     if show:
         print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
         return 0
-    with progress_bar("Asking") as bar:
-        on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-        done = judge_study(loaded, store=store, judges=only, retry=retry, record=record, progress=on, tell=note)
+
+    def ask(changed: Changed | None) -> JudgeRun:
+        with progress_bar("Asking") as bar:
+            on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
+            about: dict[str, Any] = {"store": store, "judges": only, "retry": retry, "record": record}
+            return judge_study(loaded, **about, progress=on, tell=note, changed=changed)
+
+    done = change.decided(ask)
     print(done.summary())
     return int(done.stopped is not None)
 
@@ -171,6 +182,7 @@ def invite(
     base_url: str = "http://127.0.0.1:8321",
     store: _STORE = None,
     secret: _SECRET = None,
+    change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Add people who may answer on the page of a study, and print each one's personal link.
 
@@ -192,12 +204,13 @@ def invite(
     for library in ("sqlalchemy", "alembic", "itsdangerous"):
         require(library, "serve", "inviting people")
     from assay.collecting import invitations
-    from assay.collecting.server import links
+    from assay.collecting.server import links, take_in
     from assay.study.store.opening import open_store
 
     loaded = load_study(study)
     if names:
         attributes = invitations.read_attributes(", ".join(attribute or ()))
+        change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
             invitations.invite_all(loaded, opened, names, attributes)
     everybody = links(loaded, base_url, secret, store)[1]
@@ -215,6 +228,7 @@ def serve(
     base_url: str | None = None,
     store: _STORE = None,
     secret: _SECRET = None,
+    change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Open the page on which people answer a study's questions, and the page of whoever leads it.
 
@@ -244,6 +258,7 @@ def serve(
     number_in("workers", workers, low=1, whole=True)
     loaded = load_study(study)
     server.check_reach(host, port, secret)
+    change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     lead, people = server.links(loaded, base_url or here, secret, store)
     print(f"You lead the study at {lead}")

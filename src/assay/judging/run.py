@@ -20,7 +20,7 @@ from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.budget import Budget
 from assay.judging.client import Endpoint, Pricer, Tell, duration, expected_tokens, pricer
 from assay.judging.health import Health, nothing
-from assay.judging.plan import Plan
+from assay.judging.plan import Plan, planned
 from assay.judging.providers import CallFailed, Completion, Provider, provider_for
 from assay.judging.recording import Recording
 from assay.judging.replies import Reply, read_reply
@@ -31,9 +31,9 @@ from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import queue
 from assay.study.store.answers import Answer, add_answer, typical_output
+from assay.study.store.changes import Changed, in_words
 from assay.study.store.connection import DatabaseError, Store
-from assay.study.store.intake import sync_study
-from assay.study.store.opening import store_in_use, store_words
+from assay.study.store.opening import open_scratch, store_in_use, store_words
 from assay.study.store.queue import Claim
 
 log = logging.getLogger("assay.judging")
@@ -148,6 +148,8 @@ class Estimate:
     judges: tuple[JudgeEstimate, ...]
     spent: float
     max_cost: float | None
+    lost: str = ""
+    """How many answers of which question would no longer count; empty where all of them would."""
 
     @property
     def cost(self) -> float | None:
@@ -157,7 +159,7 @@ class Estimate:
 
     def summary(self) -> str:
         """One line a judge."""
-        lines = []
+        lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
         for j in self.judges:
             money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
             lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
@@ -169,21 +171,27 @@ class Estimate:
         return "\n".join(lines)
 
 
-def estimate_study(study: Study, *, store: str | None = None, judges: Iterable[str] | None = None) -> Estimate:
+def estimate_study(
+    study: Study,
+    *,
+    store: str | None = None,
+    judges: Iterable[str] | None = None,
+    changed: Changed | None = "new-version",
+) -> Estimate:
     """How many calls, tokens and how much money will the open questions take?
 
-    Takes in the folder and writes the plan, and asks nothing. Tokens come from up to 100 rendered
-    prompts a judge, those of replies from the judge's replies so far, where there are 20.
+    Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
+    study would be said to mean; where it takes answers out of count, the estimate says how many. Tokens come from up
+    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
     asyncio.run(refuse_what_is_not_sent(asked, _providers(asked, study, asking=False), study.config))
-    with store_in_use(study, store) as opened:
-        sync_study(opened, study)
-        plan = Plan(study, opened)
-        plan.save()
+    with open_scratch(study, store) as opened:
+        plan, change = planned(study, opened, changed)
         estimates = [_estimate(plan, judge) for judge in asked]
-        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost)
+        lost = in_words(change.lost) if change.lost else ""
+        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost)
 
 
 def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
@@ -212,7 +220,7 @@ def requests_of(
     item : str, optional
         The study's first item where it is missing.
     store, judges
-        As for `judge_study`. No key is needed, and nothing is asked.
+        As for `judge_study`. No key is needed, nothing is asked and nothing is written.
 
     Raises
     ------
@@ -221,10 +229,8 @@ def requests_of(
     """
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
-    with store_in_use(study, store) as opened:
-        sync_study(opened, study)
-        plan = Plan(study, opened)
-        plan.save()
+    with open_scratch(study, store) as opened:
+        plan, _ = planned(study, opened, "new-version")
         return calls_about(plan, _providers(asked, study, asking=False), item)
 
 
@@ -239,6 +245,7 @@ def judge_study(
     tell: Tell = log.warning,
     providers: dict[str, Provider] | None = None,
     first_wait: float = 0.5,
+    changed: Changed | None = None,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -263,6 +270,9 @@ def judge_study(
         Providers by judge, in place of those that study.yaml names.
     first_wait : float
         Seconds before a failed call is made for the second time.
+    changed : {"new-version", "same-question"}, optional
+        What a change of the study means that takes answers out of count: they are asked again (and count once more
+        when the change is taken back), or go on counting.
 
     Returns
     -------
@@ -271,6 +281,8 @@ def judge_study(
 
     Raises
     ------
+    ChangedStudyError
+        Where answers would no longer count, and ``changed`` says nothing; nothing was changed.
     JudgeError
         Where no judge can be asked at all (dead key, unknown model), where a parameter would not be sent, or where
         there is a ``max_cost`` and no price. What was answered before stays.
@@ -289,9 +301,7 @@ def judge_study(
     answering = _providers([j for j in asked if j.name not in (providers or {})], study) | (providers or {})
     ways = _Ways(retry, None if record is None else Recording(Path(record)), progress, tell, first_wait)
     with store_in_use(study, store) as opened:
-        sync_study(opened, study)
-        plan = Plan(study, opened)
-        plan.save()
+        plan, _ = planned(study, opened, changed)
         return asyncio.run(_Run(plan, {judge.name: answering[judge.name] for judge in asked}, prices, ways).go())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision: str | None = "0002"
+revision = "0004_prompts"
+down_revision: str | None = "0003_identity"
 
 
 def upgrade() -> None:
