@@ -63,6 +63,7 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),
         Command("judge", "assay.cli.studies:judge", "assay judge my-study --dry-run"),
+        Command("replies", "assay.cli.studies:replies", "assay replies my-study --missing"),
         Command(
             "invite",
             "assay.cli.studies:invite",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -12,9 +14,11 @@ from assay.cli.changing import NO_CHANGE, ChangeOptions
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
-from assay.errors import AssayError, require
+from assay.errors import AssayError, require, unknown
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
     from assay.judging.run import JudgeRun
     from assay.study.store.changes import Changed
 
@@ -38,8 +42,11 @@ def init(folder: Path) -> None:
 
 def judge(
     study: Path,
+    item: str | None = None,
     *,
     dry_run: bool = False,
+    show: bool = False,
+    retry: Literal["missing"] | None = None,
     only: Names = None,
     store: _STORE = None,
     record: Path | None = None,
@@ -52,8 +59,14 @@ def judge(
     ----------
     study
         The study folder, made by assay init.
+    item
+        With --show: the item, the study's first where none is named.
     dry_run
         Say how many calls, tokens and how much money; ask nothing and write nothing.
+    show
+        Print what would be sent about an item, to the letter; ask nothing and write nothing.
+    retry
+        Ask nothing but the questions whose replies could not be read, once more from the start.
     only
         Ask these judges only, separated by commas.
     record
@@ -65,9 +78,11 @@ def judge(
 
     for library in ("sqlalchemy", "alembic", "aiohttp"):
         require(library, "judge", "asking models")
-    from assay.judging.run import estimate_study, judge_study
+    from assay.judging.run import estimate_study, judge_study, requests_of
 
     target(record)
+    if item is not None and not show:
+        raise AssayError(f"an item is named to see what is sent about it: assay judge {study} {item} --show")
     if verbose:
         _log()
     loaded = load_study(study)
@@ -75,15 +90,89 @@ def judge(
         meant = change.given or "new-version"
         print(estimate_study(loaded, store=store, judges=only, changed=meant).summary())
         return 0
+    if show:
+        print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
+        return 0
 
     def ask(changed: Changed | None) -> JudgeRun:
         with progress_bar("Asking") as bar:
-            tell = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-            return judge_study(loaded, store=store, judges=only, record=record, progress=tell, changed=changed)
+            on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
+            about: dict[str, Any] = {"store": store, "judges": only, "retry": retry, "record": record}
+            return judge_study(loaded, **about, progress=on, tell=note, changed=changed)
 
     done = change.decided(ask)
     print(done.summary())
     return int(done.stopped is not None)
+
+
+def replies(
+    study: Path,
+    item: str | None = None,
+    *,
+    missing: bool = False,
+    prompts: bool = False,
+    only: Names = None,
+    store: _STORE = None,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Print what judges replied, word for word, and what was read from it.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    item
+        Only replies about this item.
+    missing
+        Only replies from which no label could be read; assay judge --retry missing asks them again.
+    prompts
+        Also print what was sent, as it was kept.
+    only
+        Of these judges only, separated by commas.
+    """
+    from assay.study.definition import load_study
+    from assay.study.store.items import items_named
+    from assay.study.store.opening import store_in_use
+    from assay.study.store.replies import latest_replies
+
+    loaded = load_study(study)
+    judges = [one.name for one in loaded.judges]
+    for name in (one for one in only or () if one not in judges):
+        raise AssayError(unknown("judge", name, judges, "study.yaml"))
+    with store_in_use(loaded, store) as opened:
+        if item is not None and not items_named(opened, [item]):
+            raise AssayError(f"item '{item}' is not in the study")
+        found = latest_replies(opened, judges=only, item=item, unreadable=missing)
+    if not output.for_people:
+        output.rows(_replies_frame(found, prompts=prompts))
+        return
+    for reply in found:
+        print(_reply_words(reply, prompts=prompts))
+    what = "replies without a label" if missing else "replies"
+    note(f"{len(found)} {what}")
+
+
+def _replies_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> DataFrame:
+    import polars as pl
+
+    conditions = dict.fromkeys(name for row in found for name in row["condition"])
+    columns = [c for c in ("annotator", "item", "criterion", *conditions, "repeat") if c]
+    columns += ["status", "label", "reason", "reply", "reasoning", *(["prompt"] if prompts else [])]
+    rows = [{**row, **row["condition"], "label": None if row["label"] is None else str(row["label"])} for row in found]
+    return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=columns, infer_schema_length=None)
+
+
+def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
+    from assay.judging.showing import as_yaml
+
+    about = [reply["annotator"], reply["item"], reply["criterion"]]
+    about += [f"{name} {value}" for name, value in reply["condition"].items()]
+    about += [f"repeat {reply['repeat']}"] if reply["repeat"] > 1 else []
+    read = reply["reason"] if reply["label"] is None else f"label {reply['label']}"
+    sent = json.loads(reply["prompt"]) if prompts and reply["prompt"] else None
+    texts = [reply["reply"] or "(nothing)"] if sent is None else [as_yaml(sent), reply["reply"] or "(nothing)"]
+    lines = [line for text in texts for line in text.splitlines()]
+    return "\n".join([f"{', '.join(about)}: {read}", *(f"    {line}" for line in lines)])
 
 
 def invite(

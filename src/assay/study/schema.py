@@ -318,6 +318,9 @@ class Limits(Part):
     max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
     timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
+    unreadable: int | None = Field(
+        20, ge=5, description="so many replies in a row that cannot be read stop their judge; null: none do"
+    )
 
 
 class Checks(Part):

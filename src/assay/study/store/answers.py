@@ -35,6 +35,8 @@ class Answer:
     shown: dict[str, Any] | None = None
     model: str | None = None
     fingerprint: str | None = None
+    prompt: str | None = None
+    """The body that was sent, as JSON; kept once for all answers of its fingerprint."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
@@ -46,7 +48,7 @@ class Answer:
 
 def add_answer(store: Store, claim: Claim, run: int, answer: Answer, revision: int) -> bool:
     """Write a judge's answer in a transaction of its own; False where this one had been written already."""
-    return store.arrivals.add(_row(answer, claim.id, run, revision))
+    return store.arrivals.add(_row(answer, claim.id, run, revision), answer.prompt)
 
 
 def append(db: sa.Connection, row: Mapping[str, Any]) -> None:
@@ -64,7 +66,11 @@ _CLOSE = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = vars(answer) | {"assignment": assignment, "run": run, "revision": revision}
+    row = {k: v for k, v in vars(answer).items() if k != "prompt"} | {
+        "assignment": assignment,
+        "run": run,
+        "revision": revision,
+    }
     return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
 
 
