@@ -97,8 +97,8 @@ def judge(
     def ask(changed: Changed | None) -> JudgeRun:
         with progress_bar("Asking") as bar:
             on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-            about: dict[str, Any] = {"store": store, "judges": only, "retry": retry, "record": record}
-            return judge_study(loaded, **about, progress=on, tell=note, changed=changed)
+            ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note}
+            return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)
     print(done.summary())
@@ -132,14 +132,14 @@ def replies(
     """
     from assay.study.definition import load_study
     from assay.study.store.items import items_named
-    from assay.study.store.opening import store_in_use
+    from assay.study.store.opening import open_to_read, store_in_use
     from assay.study.store.replies import latest_replies
 
     loaded = load_study(study)
     judges = [one.name for one in loaded.judges]
     for name in (one for one in only or () if one not in judges):
         raise AssayError(unknown("judge", name, judges, "study.yaml"))
-    with store_in_use(loaded, store) as opened:
+    with store_in_use(loaded, store, opening=open_to_read) as opened:
         if item is not None and not items_named(opened, [item]):
             raise AssayError(f"item '{item}' is not in the study")
         found = latest_replies(opened, judges=only, item=item, unreadable=missing)

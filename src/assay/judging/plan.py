@@ -21,7 +21,7 @@ from assay.judging.prompts import (
     names_item,
     reply_schema,
 )
-from assay.judging.sending import Request
+from assay.judging.sending import Request, identity
 from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
@@ -151,9 +151,8 @@ class Plan:
     def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = self._request(way, self._messages(way, item, order), {})
-        sent = [request.model, request.messages, request.temperature, request.schema, request.params]
         provider = way.judge.provider.removesuffix("-compatible")
-        return SENT + digest_of([provider, way.question.definition.name, *sent])
+        return SENT + digest_of([provider, way.question.definition.name, identity(request)])
 
     def _earlier_recipe(self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item) -> str:
         made_of: list[Any] = [

@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 from urllib.request import getproxies
 
 from assay.errors import JudgeError, StudyError, require
+from assay.judging.masking import without_secrets
 from assay.judging.prompts import Message
 from assay.judging.sending import Request, Sent, chat_body
 from assay.judging.wire import NO_KEY, Wire, settings_of
@@ -39,8 +40,8 @@ class Completion:
     tokens_out: int | None = None
     model: str | None = None
     reasoning: str | None = None
-    sent: Mapping[str, Any] | None = None
-    """The body of the call, as it went over the wire."""
+    sent: Sent | None = None
+    """The call, as it went over the wire."""
 
 
 class CallFailed(Exception):  # noqa: N818 - it reads as what it is
@@ -96,29 +97,6 @@ def _key(judge: Judge) -> str | None:
     if not key:
         raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {name}")
     return key
-
-
-def without_secrets(text: str, key: str | None) -> str:
-    """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
-
-    A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.
-    """
-    if not key or (key.isalpha() and len(key) < _SHORT):
-        return text
-    alone = (r"(?<!\w)", r"(?!\w)") if len(key) < _SHORT else ("", "")
-    text = re.sub(alone[0] + re.escape(key) + alone[1], "***", text)
-    return _IN_PART.sub(lambda found: "***" if _is_part(found, key) else found[0], text)
-
-
-_SHORT = 8
-"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
-
-_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
-
-
-def _is_part(found: re.Match[str], key: str) -> bool:
-    """Whether this is how a service repeats the key: its first characters, something in between, its last ones."""
-    return key.startswith(found["head"]) and key.endswith(found["tail"])
 
 
 def _own_key(provider: Any) -> str | None:
@@ -198,7 +176,7 @@ class OpenAIChat:
     async def sent(self, request: Request) -> Sent:
         """The body of the next call, without the schema where the endpoint has refused one."""
         schema = None if request.model in self._without_schema else request.schema
-        return Sent(self.body(request, schema), self.url)
+        return Sent(self.body(request, schema), self.url, self._key)
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         aiohttp = require("aiohttp", "judge", "asking models")
@@ -214,7 +192,7 @@ class OpenAIChat:
         except (aiohttp.ClientError, OSError) as error:
             words = without_secrets(f"{type(error).__name__}: {error}", self._key)
             raise CallFailed("retry", f"the connection broke ({words})") from None
-        return replace(self._completion(text), sent=body)
+        return replace(self._completion(text), sent=Sent(body, self.url, self._key))
 
     def _completion(self, text: str) -> Completion:
         try:
@@ -320,7 +298,7 @@ class PydanticAI:
             tokens_out=response.usage.output_tokens,
             model=response.model_name,
             reasoning=without_secrets(response.thinking or "", self._key) or None,
-            sent=None if seen.sent is None else seen.sent.body,
+            sent=None if seen.sent is None else replace(seen.sent, key=self._key),
         )
 
     async def _request(self, request: Request) -> Any:
@@ -353,12 +331,12 @@ class PydanticAI:
             warnings.simplefilter("ignore")
             await self._request(request)
         self._wire.watch()
-        return seen.sent or self._unseen(request)
+        return self._unseen(request) if seen.sent is None else replace(seen.sent, key=self._key)
 
     def _unseen(self, request: Request) -> Sent:
         """Where no request comes by: the same in the chat format, less what the library says that it drops."""
         drops = "extra_body" in getattr(self._model, "unsupported_settings", ())
-        return Sent(chat_body(replace(request, params={}) if drops else request, request.schema))
+        return Sent(chat_body(replace(request, params={}) if drops else request, request.schema), key=self._key)
 
     async def close(self) -> None:
         """Close the connections."""

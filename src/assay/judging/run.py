@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,7 @@ from assay.judging.plan import Plan, planned
 from assay.judging.providers import CallFailed, Completion, Provider, provider_for
 from assay.judging.recording import Recording
 from assay.judging.replies import Reply, read_reply
-from assay.judging.sending import Request, as_kept
+from assay.judging.sending import Request, Sent, as_kept
 from assay.judging.showing import Shown, calls_about, refuse_what_is_not_sent
 from assay.judging.storing import Claims, StoreThread
 from assay.study.definition import Study
@@ -187,7 +187,7 @@ def estimate_study(
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
     asyncio.run(refuse_what_is_not_sent(asked, _providers(asked, study, asking=False), study.config))
-    with open_scratch(study, store) as opened:
+    with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = planned(study, opened, changed)
         estimates = [_estimate(plan, judge) for judge in asked]
         lost = in_words(change.lost) if change.lost else ""
@@ -220,7 +220,7 @@ def requests_of(
     item : str, optional
         The study's first item where it is missing.
     store, judges
-        As for `judge_study`. No key is needed, nothing is asked and nothing is written.
+        As for `judge_study`. No key is needed; nothing is asked, and nothing is written.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def requests_of(
     """
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
-    with open_scratch(study, store) as opened:
+    with store_in_use(study, store, opening=open_scratch) as opened:
         plan, _ = planned(study, opened, "new-version")
         return calls_about(plan, _providers(asked, study, asking=False), item)
 
@@ -299,10 +299,21 @@ def judge_study(
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
     answering = _providers([j for j in asked if j.name not in (providers or {})], study) | (providers or {})
+    answering = {judge.name: answering[judge.name] for judge in asked}
     ways = _Ways(retry, None if record is None else Recording(Path(record)), progress, tell, first_wait)
-    with store_in_use(study, store) as opened:
-        plan, _ = planned(study, opened, changed)
-        return asyncio.run(_Run(plan, {judge.name: answering[judge.name] for judge in asked}, prices, ways).go())
+    with asyncio.Runner() as loop:
+        try:
+            loop.run(refuse_what_is_not_sent(asked, answering, study.config))
+            with store_in_use(study, store) as opened:
+                plan, _ = planned(study, opened, changed)
+                return loop.run(_Run(plan, answering, prices, ways).go())
+        finally:
+            loop.run(_close(answering.values()))
+
+
+async def _close(providers: Iterable[Provider]) -> None:
+    for provider in providers:
+        await provider.close()
 
 
 def _providers(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
@@ -367,13 +378,9 @@ class _Run:
         self.begun = monotonic()
         self.writer = StoreThread()
         try:
-            judges = [self.plan.judges[name] for name in self.providers]
-            await refuse_what_is_not_sent(judges, self.providers, self.plan.study.config)
             await self._begin()
             left = await self._to_the_end()
         finally:
-            for provider in self.providers.values():
-                await provider.close()
             self.writer.close()
         self._raise()
         return self._result(left)
@@ -515,14 +522,14 @@ class _Run:
         except CallFailed as error:
             if self.stopped is not None or not await health.failed(error, partial(self._probe, claim, request)):
                 return None
-            about |= _kept((await provider.sent(request)).body)
+            about |= _kept(await provider.sent(request))
             return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
         health.replied()
         self.budget.learn(claim.annotator, request, completion)
-        about |= _kept(completion.sent or (await provider.sent(request)).body)
+        about |= _kept(completion.sent or await provider.sent(request))
         reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
         self._see(health, claim, reply)
         self._record(request, completion)
@@ -625,9 +632,9 @@ class _Run:
                 log.warning("no sign of life could be given: %s", error.orig)
 
 
-def _kept(body: Mapping[str, Any]) -> dict[str, str]:
+def _kept(sent: Sent) -> dict[str, str]:
     """What an answer says of the prompt: its name, and its text."""
-    name, text = as_kept(body)
+    name, text = as_kept(sent)
     return {"fingerprint": name, "prompt": text}
 
 

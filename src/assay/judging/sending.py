@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from assay.judging.masking import without_secrets
 from assay.judging.prompts import Message
 from assay.study.digests import canonical
 
@@ -31,6 +32,8 @@ class Sent:
 
     body: Mapping[str, Any]
     url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    """What is made unreadable before the body is kept."""
 
 
 def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str = "max_tokens") -> dict[str, Any]:
@@ -49,31 +52,42 @@ def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str =
 # -- how it is kept ---------------------------------------------------------------------------------
 
 
-def kept(body: Any) -> Any:
-    """A body with the digest of each image in place of its bytes, in whichever of the formats they stand."""
+def kept(body: Any, key: str | None = None) -> Any:
+    """A body with digests in place of the bytes of images, in whichever format they stand, and without the key."""
     if isinstance(body, Mapping):
         of_an_image = isinstance(body.get("data"), str) and ("media_type" in body or "mimeType" in body)
-        return {k: _digest(v) if of_an_image and k == "data" else kept(v) for k, v in body.items()}
+        return {k: _digest(v) if of_an_image and k == "data" else kept(v, key) for k, v in body.items()}
     if isinstance(body, list | tuple):
-        return [kept(one) for one in body]
-    if isinstance(body, str) and body.startswith("data:") and ";base64," in body[:200]:
+        return [kept(one, key) for one in body]
+    if not isinstance(body, str):
+        return body
+    if body.startswith("data:") and ";base64," in body[:200]:
         kind, _, data = body.partition(",")
         return f"{kind},{_digest(data)}"
-    return body
+    return without_secrets(body, key)
 
 
 def _digest(data: str) -> str:
     return f"(sha256 {hashlib.sha256(data.encode()).hexdigest()}, {len(data)} characters)"
 
 
-def fingerprint(body: Mapping[str, Any]) -> str:
-    """A name for exactly this body: model, messages, images, parameters, schema."""
-    return hashlib.sha256(canonical(kept(body)).encode("utf-8", "backslashreplace")).hexdigest()
+def fingerprint(body: Any) -> str:
+    """A name for exactly this body, as it is kept: model, messages, images, parameters, schema."""
+    return hashlib.sha256(canonical(body).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def as_kept(body: Mapping[str, Any]) -> tuple[str, str]:
-    """The fingerprint of a body, and the text under which it is kept."""
-    return fingerprint(body), json.dumps(kept(body))
+def as_kept(sent: Sent) -> tuple[str, str]:
+    """The fingerprint of a call, and the text under which its body is kept."""
+    body = kept(sent.body, sent.key)
+    return fingerprint(body), json.dumps(body)
+
+
+def identity(request: Request) -> str:
+    """Names what a call asks, whoever is asked: the body in one format for all providers.
+
+    Where a reply is cut off is no part of it.
+    """
+    return fingerprint(kept(chat_body(replace(request, max_tokens=None), request.schema)))
 
 
 # -- what did not get into it -----------------------------------------------------------------------

@@ -64,10 +64,11 @@ async def _shown(plan: Plan, providers: Mapping[str, Provider], claims: Iterable
         request = plan.request(claim)
         sent: Sent = await providers[claim.annotator].sent(request)
         question = plan.questions[claim.question].definition.name
-        key = (claim.annotator, question, fingerprint(sent.body))
+        body = kept(sent.body, sent.key)
+        key = (claim.annotator, question, fingerprint(body))
         times = found[key].times + 1 if key in found else 1
         about = (claim.annotator, question, claim.item.name, claim.condition)
-        found[key] = Shown(*about, sent.url, kept(sent.body), times)
+        found[key] = Shown(*about, sent.url, body, times)
     for provider in providers.values():
         await provider.close()
     return list(found.values())

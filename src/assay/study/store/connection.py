@@ -41,6 +41,8 @@ class Store:
 
     engine: sa.Engine
     where: str
+    is_scratch: bool = False
+    """Whether nothing that is done here is kept."""
     arrivals: Arrivals = field(init=False, repr=False)
     _writing: sa.Engine = field(init=False, repr=False)
     _durable: sa.Engine = field(init=False, repr=False)
@@ -106,10 +108,11 @@ class Store:
                 if engine.url.database:
                     _copy(Path(engine.url.database), folder / "copy.db")
                 store = cls.open(folder / "copy.db")
+                store.is_scratch = True
                 store.where = engine.url.render_as_string(hide_password=True)
                 store._rest = rest.pop_all()
             return store
-        store = cls(engine, engine.url.render_as_string(hide_password=True))
+        store = cls(engine, engine.url.render_as_string(hide_password=True), is_scratch=True)
         try:
             db = store._rest.enter_context(store._writing.connect())
             store._rest.callback(db.begin().rollback)
