@@ -8,7 +8,7 @@ happens in an exclusive transaction (`Store.exclusive`), so that no two people a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from assay.collecting.lookahead import MOST_PAIRS, Rest
 from assay.study.digests import chance
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
-from assay.study.store.people import Person, everybody_invited
+from assay.study.store.people import Person, close_pages, closed_up_to, everybody_invited
 from assay.study.store.tasks import (
     Slot,
     Task,
@@ -60,6 +60,8 @@ class Held:
     pages: tuple[int, ...]
     session: Session
     end: End | None
+    closed: int = 0
+    """What was answered on pages up to this one is shown no more, and stays as it is."""
 
 
 class Assigner:
@@ -202,6 +204,21 @@ class _Giving:
         self.mine: list[Task] = tasks_of(db, person.name)
 
     def hold(self, after: int, most: int) -> Held:
+        held = self._hold(after, most)
+        close_pages(self.db, self.person.name, self._closed(held))
+        return replace(held, closed=closed_up_to(self.db, self.person.name))
+
+    def _closed(self, held: Held) -> int:
+        """The last page of what must not be seen again: of earlier sessions, or before an item that came again."""
+        if held.end is not None and held.end.kind == "later":
+            return max((t.page for t in self.mine), default=0)
+        mine = [t for t in self.mine if self._current(t)]
+        begins = min((t.page for t in mine if t.condition == held.session.condition), default=0)
+        earlier = [t.page for t in self.mine if t.condition != held.session.condition and t.page < begins]
+        again = {(t.item, t.condition) for t in mine if t.repeat > 1}
+        return max([*earlier, *(t.page for t in mine if t.repeat == 1 and (t.item, t.condition) in again)], default=0)
+
+    def _hold(self, after: int, most: int) -> Held:
         sessions = self.design.sessions(self.person.name)
         at = max((t.session for t in self.mine if self._current(t)), default=1)
         session = sessions[min(at, len(sessions)) - 1]

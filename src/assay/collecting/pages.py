@@ -13,14 +13,15 @@ from assay.study.items import Item
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given
 from assay.study.store.page_answers import given_by
-from assay.study.store.people import Person
-from assay.study.store.tasks import Task, drafts_of, task_by_id, tasks_on_pages
+from assay.study.store.people import Person, closed_up_to
+from assay.study.store.tasks import Task, drafts_of, is_closed, task_by_id, tasks_on_pages
 
 
 def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[PageForm]:
-    """Pages of a person by number; numbers that they do not have are left out."""
+    """Pages of a person by number; numbers that they do not have are left out, and so is what is closed to them."""
     with design.store.reading() as db:
-        tasks = tasks_on_pages(db, person.name, numbers)
+        closed = closed_up_to(db, person.name)
+        tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
         given = _given(db, person, tasks)
         drafts = drafts_of(db, [task.id for task in tasks])
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from assay.collecting import answers
 from assay.collecting.answers import (
     LONGEST_WORDS,
+    ClosedError,
     InvalidAnswerError,
     NewerAnswerError,
     Submission,
@@ -148,7 +149,7 @@ def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, s
     if end is not None:
         end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
     content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
-    return JSONResponse(content | {"person": state.name_in_browser(person)})
+    return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
 
 
 @router.post("/answers")
@@ -158,6 +159,8 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
         saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
     except UnknownTaskError:
         raise _no_such_item() from None
+    except ClosedError as error:
+        return JSONResponse({"error": "closed", "message": str(error)}, 409)
     except NewerAnswerError as error:
         (now,) = pages_of(state.design, person, [error.page])
         html = state.html("page.html", page=now)
@@ -201,6 +204,8 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
     if number is not None and number not in numbers:
         numbers.insert(0, number)
     found = pages_of(state.design, person, numbers)
+    if number is not None and number <= held.closed and (not found or found[0].number != number):
+        return RedirectResponse("/work", 303)  # what was answered there is closed
     if number is not None and (not found or found[0].number != number):
         raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
     return state.page(
@@ -216,6 +221,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
             "skip_reasons": list(people.skip_reasons),
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
+            "closed": held.closed,
         },
     )
 

@@ -28,6 +28,12 @@ class Person:
     state: State
     consented_to: str | None
     """Digest of the text that they agreed to."""
+    closed: int = 0
+    """What they answered on pages up to this one is shown to them no more, and stays as it is."""
+    excluded_at: float | None = None
+    """Since when their answers do not count; None where they do."""
+    excluded_for: str = ""
+    """Why."""
 
 
 def add_person(store: Store, name: str, attributes: Mapping[str, Any]) -> Person:
@@ -87,6 +93,18 @@ def consent(store: Store, name: str, digest: str) -> None:
         db.execute(sa.update(p).where(p.c.annotator == name).values(agreed))
 
 
+def closed_up_to(db: sa.Connection, name: str) -> int:
+    """Up to which page a person's answers are closed to them; within a transaction."""
+    p = tables.people.c
+    return int(db.execute(sa.select(p.closed).where(p.annotator == name)).scalar() or 0)
+
+
+def close_pages(db: sa.Connection, name: str, up_to: int) -> None:
+    """Close what a person answered up to this page; within a transaction. No page is opened again by it."""
+    p = tables.people
+    db.execute(sa.update(p).where(p.c.annotator == name, p.c.closed < up_to).values(closed=up_to))
+
+
 def find(store: Store, name: str) -> Person | None:
     """A person by name; None where nobody of that name is invited."""
     with store.reading() as db:
@@ -113,10 +131,13 @@ def invited_names(db: sa.Connection) -> set[str]:
 
 _PEOPLE = sa.select(
     *(tables.people.c.annotator, tables.people.c.link, tables.people.c.state, tables.people.c.consented_to),
+    *(tables.people.c.closed, tables.people.c.excluded_at, tables.people.c.excluded_for),
     tables.annotators.c.definition,
 ).select_from(tables.people.join(tables.annotators, tables.annotators.c.annotator == tables.people.c.annotator))
 
 
 def _person(row: Any) -> Person:
     definition = json.loads(row.definition) if isinstance(row.definition, str) else row.definition
-    return Person(row.annotator, (definition or {}).get("attributes", {}), row.link, row.state, row.consented_to)
+    attributes = (definition or {}).get("attributes", {})
+    stands = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "")
+    return Person(row.annotator, attributes, *stands)

@@ -170,6 +170,14 @@ def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, 
 # -- one person's tasks -----------------------------------------------------------------------------
 
 
+def is_closed(task: Task, closed: int) -> bool:
+    """Whether what a person answered to a task is shown to them no more, with pages closed up to this one.
+
+    What they have not answered yet, or what the lead has given back to them, is theirs to answer.
+    """
+    return bool(task.page <= closed and task.state in ("answered", "skipped"))
+
+
 def task_by_id(db: sa.Connection, number: int, person: str | None = None) -> Task | None:
     """A task, and only where it is this person's; None where there is none."""
     t = tables.tasks
