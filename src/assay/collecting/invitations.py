@@ -22,19 +22,25 @@ class LinkRefusedError(Exception):
 
 
 class Signer:
-    """Makes links that cannot be guessed or altered, and reads them back.
+    """Makes links that cannot be guessed or altered, and reads them back; each names the study that it opens.
 
     Parameters
     ----------
     secret : str
         Whoever knows it can make links.
+    study : str
+        Names the study among all that may be served with this secret, see `study_id`.
     days : float
         How long a link is good.
+    alone : bool
+        Whether no other study has this secret, so that a link that names no study, as assay made them before,
+        can only be of this one.
     """
 
-    def __init__(self, secret: str, days: float = 90) -> None:
+    def __init__(self, secret: str, study: str, days: float = 90, *, alone: bool = False) -> None:
         from itsdangerous import URLSafeTimedSerializer
 
+        self.study, self.alone = study, alone
         self.seconds = round(days * 86400)
         options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
         self._persons = URLSafeTimedSerializer(secret, salt="assay person", signer_kwargs=options)
@@ -42,11 +48,11 @@ class Signer:
 
     def person_token(self, name: str, link: int) -> str:
         """What stands in a person's link and cookie."""
-        return str(self._persons.dumps([name, link]))
+        return str(self._persons.dumps([self.study, name, link]))
 
     def lead_token(self) -> str:
         """What stands in the link and cookie of whoever leads the study."""
-        return str(self._lead.dumps("lead"))
+        return str(self._lead.dumps([self.study]))
 
     def person(self, token: str) -> tuple[str, int]:
         """Name and number of the link.
@@ -54,18 +60,34 @@ class Signer:
         Raises
         ------
         LinkRefusedError
-            For a token that was altered, or is too old.
+            For a token that was altered, is too old, or is of another study.
         """
-        found = self._read(self._persons, token)
-        if not (
-            isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], int)
-        ):
-            raise LinkRefusedError("This link is not one of ours.")
-        return found[0], found[1]
+        match self._read(self._persons, token):
+            case [str() as study, str() as name, int() as link]:
+                self._check_study(study)
+            case [str() as name, int() as link]:
+                self._check_study(None)
+            case _:
+                raise LinkRefusedError("This link is not one of ours.")
+        return name, link
 
     def check_lead(self, token: str) -> None:
-        """Raise LinkRefusedError unless the token is the lead's."""
-        self._read(self._lead, token)
+        """Raise LinkRefusedError unless the token is that of this study's lead."""
+        match self._read(self._lead, token):
+            case [str() as study]:
+                self._check_study(study)
+            case _:
+                self._check_study(None)
+
+    def _check_study(self, named: str | None) -> None:
+        """Refuse a link that names another study; or none, where it may be of another."""
+        if named is None and not self.alone:
+            raise LinkRefusedError(
+                "This link was made before links named their study, so it may be of another one. "
+                "Ask whoever leads the study for a new one."
+            )
+        if named is not None and named != self.study:
+            raise LinkRefusedError("This link is of another study. Open it at the address that it was sent with.")
 
     def _read(self, serializer: Any, token: str) -> Any:
         from itsdangerous import BadData, SignatureExpired
@@ -80,9 +102,24 @@ class Signer:
             ) from None
 
 
+_SECRET, _STUDY = "page's secret", "page's study"
+"""Settings: the secret that was drawn for this study, and what names it in its links."""
+
+
 def secret_of(store: Store, secret: str | None) -> str:
     """The secret given; else one that is drawn once and kept in the store, so that links live on."""
-    return secret or str(store.keep("page's secret", secrets.token_urlsafe(32)))
+    return secret or str(store.keep(_SECRET, secrets.token_urlsafe(32)))
+
+
+def study_id(store: Store) -> str:
+    """What names a study in its links and cookies: drawn once, and as long-lived as its store."""
+    return str(store.keep(_STUDY, secrets.token_hex(8)))
+
+
+def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
+    """What makes and reads the links of a study, with the secret given or the study's own."""
+    used = secret_of(store, secret)
+    return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
 
 
 def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:

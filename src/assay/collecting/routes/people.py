@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Form, HTTPException, Response
+from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -103,16 +103,25 @@ def start() -> Response:
 
 
 @router.get("/join/{token}")
-def join(token: str, state: Shared) -> Response:
-    """The personal link: what it opens stays open in this browser."""
+def join(token: str, state: Shared, request: Request) -> Response:
+    """The personal link: says whose it is, and goes on by itself, but not for what only looks at addresses in messages."""
+    person = person_of(state, token)
+    if state.token_in(request, PERSON_COOKIE) == token:
+        return RedirectResponse("/work", 303)
+    return state.page("join.html", person=person.name)
+
+
+@router.post("/join/{token}")
+def enter(token: str, state: Shared) -> Response:
+    """What the personal link opens stays open in this browser."""
     person_of(state, token)
     return state.admit("/work", PERSON_COOKIE, token)
 
 
-@router.get("/consent", dependencies=[Depends(person)])
-def consent(state: Shared) -> Response:
+@router.get("/consent")
+def consent(person: Invited, state: Shared) -> Response:
     """What the study is about, to be agreed to."""
-    return state.page("consent.html", text=state.design.people.consent)
+    return state.page("consent.html", text=state.design.people.consent, person=person.name)
 
 
 @router.post("/consent")
@@ -210,6 +219,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
     return state.page(
         "work.html",
+        name=person.name,
         instructions=people.instructions,
         page=found[0] if found else None,
         further=found[1:],
