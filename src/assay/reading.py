@@ -125,7 +125,7 @@ def read(
     return made.also_called(own_name)
 
 
-def study_labels(study: Study, store: str | None = None) -> Annotations:
+def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:
     """Everything that people and judges have answered so far in a study, as the one table.
 
     Parameters
@@ -134,6 +134,8 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
         See `assay.study.definition.load_study`.
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
+    excluded_people : bool
+        Keep the answers of people who are excluded, with True in the column ``excluded``.
 
     Raises
     ------
@@ -147,7 +149,7 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
         from assay.study.store.table import stored_annotations
 
         sync_study(opened, study)
-        return stored_annotations(opened)
+        return stored_annotations(opened, excluded_people=excluded_people)
 
 
 def _paths(source: Any) -> list[Path]:

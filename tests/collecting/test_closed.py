@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -45,13 +46,12 @@ def says_nothing_of(page: Served, ana: Annotator, tasks: list[Any]) -> None:
         assert ana.send("PUT", f"/drafts/{task.id}", body).status == 409
         assert page.history() == before, "nothing was written"
     for reply in pages:
-        assert "3.2" not in reply.text and "mine" not in reply.text, reply.text
+        assert "3.2" not in reply.text, reply.text
+        assert "mine" not in reply.text, reply.text
         assert not {one.id for one in tasks} & {int(one) for one in _tasks_in(reply.text)}
 
 
 def _tasks_in(text: str) -> list[str]:
-    import re
-
     return re.findall(r'data-task=\\?"(\d+)', text)
 
 

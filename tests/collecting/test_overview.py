@@ -15,7 +15,8 @@ from annotating import STARS, Annotator, Served
 import assay
 from assay.collecting import agreed, overview
 from assay.collecting.design import is_wrong
-from assay.collecting.overview import Moment, Overview, Watch
+from assay.collecting.overview import Moment, Overview
+from assay.collecting.watch import Watch
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations

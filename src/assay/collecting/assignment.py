@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
+from assay.collecting.checking import stopped
 from assay.collecting.design import Design, Session
 from assay.collecting.drawing import Drawing
 from assay.collecting.lookahead import MOST_PAIRS, Rest
@@ -41,7 +42,7 @@ WINDOW = 400
 LOOK_EVERY = 10.0
 """Seconds until it is counted again whether few enough places are left to look ahead."""
 
-Reason = Literal["done", "later", "paused", "empty"]
+Reason = Literal["done", "later", "paused", "empty", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,8 @@ class _Giving:
         waiting = self.assigner.store.setting(PAUSED) or self.person.state == "paused"
         if waiting:
             return Held((), session, End("paused"))
+        if stopped(self.design, self.db, self.person.name):
+            return Held((), session, End("stopped"))
         # Who has pages open before these is given fewer: each holds a place that somebody else may wait for.
         before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._held(t)}
         most = max(1, min(most, self.people.ahead + 1 - len(before)))
@@ -272,11 +275,10 @@ class _Giving:
         """The number of a new page; or None and why there is none (None: not before open tasks are answered)."""
         mine = [t for t in self.mine if self._current(t) and t.condition == session.condition]
         items = [t for t in mine if t.role in ("item", "triplet") and t.repeat == 1]
-        given = (
-            self._warm_up(session, mine)
-            or self._check(session, mine, items)
-            or self._again(session, mine, items, self.people.retest_gap)
-        )
+        given = self._warm_up(session, mine)
+        if given is None and self._practises(mine):
+            return None, None
+        given = given or self._check(session, mine, items) or self._again(session, mine, items, self.people.retest_gap)
         if given is not None:
             return given, None
         quota = self.people.quota
@@ -307,6 +309,11 @@ class _Giving:
         had = {t.item for t in mine if t.role == "warm-up"}
         rest = [name for name in self.assigner.known["warm-up"] if name not in had]
         return self._add(session, rest[:1], "warm-up", 1) if rest else None
+
+    def _practises(self, mine: Sequence[Task]) -> bool:
+        """Whether practice that must be passed is not done yet, so that nothing else is given."""
+        open_ = any(t.role == "warm-up" and t.state in ("given", "reopened") for t in mine)
+        return self.people.pass_warm_up is not None and open_
 
     def _check(self, session: Session, mine: Sequence[Task], items: Sequence[Task]) -> int | None:
         had = {t.item for t in mine if t.role == "check"}

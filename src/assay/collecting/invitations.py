@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from assay.collecting.design import Design
 from assay.errors import StudyError
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import Person, add_person, find
+from assay.study.store.people import Person, add_people, find
 
 LONGEST_NAME = 200
 
@@ -122,7 +124,7 @@ def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
 
 
-def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
+def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> None:
     """Add somebody who may answer.
 
     Raises
@@ -131,20 +133,42 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
         For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
-    name = " ".join(name.split())
-    attributes = {str(k).strip(): v for k, v in (attributes or {}).items()}
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
-    design.check_attributes(name, attributes)
-    return add_person(design.store, name, attributes)
+    _invite(design, [one_line(name)], attributes)
 
 
-def invite_all(study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None) -> None:
-    """Add people with the same attributes, as `invite` does; the store is brought to what the study says first."""
+def invite_all(
+    study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None
+) -> list[Person]:
+    """Add those of these people who are not invited yet, as `invite` does: all of them, or nobody.
+
+    The store is brought to what the study says first.
+
+    Returns
+    -------
+    list of Person
+        Who were invited already; their links and attributes stay as they are.
+    """
     sync_study(store, study)
     design = Design(study, store)
+    wanted = list(dict.fromkeys(one_line(name) for name in names))
+    known = [person for person in (find(store, name) for name in wanted) if person is not None]
+    _invite(design, [name for name in wanted if name not in {person.name for person in known}], attributes)
+    return known
+
+
+def _invite(design: Design, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
+    about = {str(k).strip(): v for k, v in (attributes or {}).items()}
+    names = list(names)
     for name in names:
-        invite(design, name, attributes)
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
+        design.check_attributes(name, about)
+    add_people(design.store, dict.fromkeys(names, about))
+
+
+def one_line(name: str) -> str:
+    """A name as it is kept: single spaces, none around it."""
+    return " ".join(name.split())
 
 
 def admitted(store: Store, signer: Signer, token: str) -> Person:
@@ -169,6 +193,32 @@ def admitted(store: Store, signer: Signer, token: str) -> Person:
 def personal_link(signer: Signer, person: Person, base_url: str) -> str:
     """A person's own link."""
     return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
+
+
+def checked_address(base_url: str) -> str:
+    """An address that people can reach the page at: scheme, host and port, and nothing behind them.
+
+    Raises
+    ------
+    StudyError
+        For any other.
+    """
+    try:
+        parts = urlsplit(base_url.strip())
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = usable and not re.search(r"[\s@\\]", parts.netloc)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise StudyError(
+            f"--base-url takes where people reach the page, such as https://label.example.org; got '{base_url}'"
+        )
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise StudyError(
+            f"--base-url takes a host without a path, as the page has addresses of its own below it; got '{base_url}'. "
+            f"Give the study a host name of its own: {parts.scheme}://{parts.netloc}"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def read_attributes(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from assay.collecting import invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
 from assay.collecting.invitations import LinkRefusedError
-from assay.collecting.overview import Watch
+from assay.collecting.watch import Watch
 from assay.study.store.people import Person
 
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
@@ -91,8 +91,8 @@ class AppState:
         """On to a page, with the token in a cookie."""
         secure = bool(self.base_url and self.base_url.startswith("https:"))
         response = RedirectResponse(to, 303)
-        kept = {"max_age": self.signer.seconds, "httponly": True, "secure": secure, "path": "/"}
-        response.set_cookie(self._named(cookie), token, samesite="lax", **kept)
+        name, seconds = self._named(cookie), self.signer.seconds
+        response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
     def has_agreed(self, person: Person) -> bool:

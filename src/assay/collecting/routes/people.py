@@ -44,6 +44,11 @@ _IMAGES = {
 _ENDS = {
     "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
     "paused": ("The study is paused", "Everything that you answered is saved. Come back to this link later."),
+    "stopped": (
+        "Thank you for your time",
+        "Everything that you answered is saved. You are given nothing further in this study; "
+        "whoever leads it can tell you why.",
+    ),
     "later": (
         "Session {number} of {of} is done",
         "Everything is saved. The next session opens on {when}; come back to this link then.",
@@ -104,7 +109,7 @@ def start() -> Response:
 
 @router.get("/join/{token}")
 def join(token: str, state: Shared, request: Request) -> Response:
-    """The personal link: says whose it is, and goes on by itself, but not for what only looks at addresses in messages."""
+    """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
     person = person_of(state, token)
     if state.token_in(request, PERSON_COOKIE) == token:
         return RedirectResponse("/work", 303)

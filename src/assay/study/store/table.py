@@ -24,11 +24,17 @@ from assay.study.store.items import NOT_COUNTED
 from assay.study.store.questions import current_questions
 
 
-def stored_annotations(store: Store) -> Annotations:
+def stored_annotations(store: Store, *, excluded_people: bool = False) -> Annotations:
     """Every answer that counts, as the one table.
 
-    The latest answer of each current assignment counts. Missing answers, and answers to earlier
-    versions of a question or to a judge since changed, are left out and counted in ``reading``.
+    The latest answer of each current assignment counts. Missing answers, answers to earlier versions of a question
+    or to a judge since changed, and those of people who are excluded, are left out and counted in ``reading``.
+
+    Parameters
+    ----------
+    store : Store
+    excluded_people : bool
+        Keep the answers of people who are excluded, with True in the column ``excluded``.
 
     Raises
     ------
@@ -37,7 +43,7 @@ def stored_annotations(store: Store) -> Annotations:
     """
     with store.reading() as db:
         questions = {q.id: q.definition for q in current_questions(db)}
-        rows, excluded = _counting(db, questions)
+        rows, excluded = _counting(db, questions, excluded_people)
         annotators = active_annotators(db)
         items = _counted_items(db)
         excluded_before = _excluded_before(db)
@@ -59,18 +65,22 @@ def stored_annotations(store: Store) -> Annotations:
 # -- which answers count ----------------------------------------------------------------------------
 
 
-def _counting(db: sa.Connection, questions: Mapping[int, Question]) -> tuple[list[dict[str, Any]], Counter[str]]:
+def _counting(
+    db: sa.Connection, questions: Mapping[int, Question], excluded_people: bool
+) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
-    a, s, i = tables.assignments, tables.answers, tables.items
+    a, s, i, p = tables.assignments, tables.answers, tables.items, tables.people
     query = sa.select(
         *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active),
         *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
+        *(p.c.excluded_at, p.c.excluded_for),
     )
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
+    joined = joined.outerjoin(p, p.c.annotator == a.c.annotator)
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
-        why = _excluded(row, questions)
+        why = _excluded(row, questions, excluded_people)
         if why is None:
             rows.append(_label_row(row, questions[row.question].name))
         else:
@@ -78,7 +88,7 @@ def _counting(db: sa.Connection, questions: Mapping[int, Question]) -> tuple[lis
     return rows, excluded
 
 
-def _excluded(row: Any, questions: Mapping[int, Question]) -> str | None:
+def _excluded(row: Any, questions: Mapping[int, Question], excluded_people: bool) -> str | None:
     """Why an answer does not count; None where it does."""
     if not row.there:
         return "the item is no longer in the study"
@@ -88,6 +98,8 @@ def _excluded(row: Any, questions: Mapping[int, Question]) -> str | None:
         return "the question has changed since, or is no longer asked"
     if not row.active:
         return "the judge, its prompt or the item has changed since"
+    if row.excluded_at is not None and not excluded_people:
+        return f"{row.annotator} is excluded" + (f": {row.excluded_for}" if row.excluded_for else "")
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
@@ -98,6 +110,7 @@ def _label_row(row: Any, criterion: str) -> dict[str, Any]:
     if "order" in shown:
         own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
+    about |= {} if row.excluded_at is None else {"excluded": True}
     own |= condition | {"_about": about} | about
     return own
 
