@@ -14,7 +14,7 @@ from assay.errors import StudyError
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import Person, add_people, find
+from assay.study.store.people import Person, add_people, find, invited
 
 LONGEST_NAME = 200
 
@@ -124,7 +124,7 @@ def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
 
 
-def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> None:
+def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
     """Add somebody who may answer.
 
     Raises
@@ -134,6 +134,7 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
     _invite(design, [one_line(name)], attributes)
+    return invited(design.store, one_line(name))
 
 
 def invite_all(
