@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.collecting.design import Design
+from assay.collecting.design import Design, image_file
 from assay.collecting.forms import Field, Given, PageForm, TaskForm, item_fields, question_form
 from assay.study.items import Item
 from assay.study.store.connection import Connection
@@ -44,12 +44,7 @@ def image_of(design: Design, person: Person, task: int, number: int) -> Path | N
     columns = design.item_images(found)
     if not 0 <= number < len(columns):
         return None
-    folder = design.study.folder.resolve()
-    try:
-        path = (folder / str(found.fields[columns[number]])).resolve()
-        return path if path.is_relative_to(folder) and path.is_file() else None
-    except (OSError, ValueError):  # not a name that a file can have
-        return None
+    return image_file(design.study.folder, str(found.fields[columns[number]]))
 
 
 def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:

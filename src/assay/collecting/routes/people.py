@@ -19,6 +19,7 @@ from assay.collecting.answers import (
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, Held, progress
+from assay.collecting.design import IMAGES
 from assay.collecting.pages import image_of, pages_of
 from assay.collecting.routes.common import (
     BIGGEST,
@@ -34,12 +35,6 @@ from assay.collecting.routes.common import (
 )
 from assay.study.store import people as store_people
 from assay.study.store.people import Person
-
-_IMAGES = {
-    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
-    **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
-}
-"""Kinds of images that cannot hold a script."""
 
 _ENDS = {
     "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
@@ -199,10 +194,10 @@ def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Resp
 def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
     """An image of an item before this person."""
     path = image_of(state.design, person, task, number)
-    if path is None or path.suffix.lower() not in _IMAGES:
+    if path is None or path.suffix.lower() not in IMAGES:
         raise HTTPException(404, "No such image.")
     # The file's own name stays here: it may tell who made the image.
-    return Response(path.read_bytes(), media_type=_IMAGES[path.suffix.lower()])
+    return Response(path.read_bytes(), media_type=IMAGES[path.suffix.lower()])
 
 
 # -- parts of them ----------------------------------------------------------------------------------
