@@ -71,6 +71,12 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
         ),
         Command("serve", "assay.cli.studies:serve", "assay serve my-study"),
         Command(
+            "exclude",
+            "assay.cli.studies:exclude",
+            "assay exclude my-study ben --reason 'failed 4 of 5 checks'",
+        ),
+        Command("erase", "assay.cli.studies:erase", "assay erase my-study ben"),
+        Command(
             "import",
             "assay.cli.studies:import_",
             "assay import export.json --option users=users.json -o labels.csv",

@@ -17,10 +17,14 @@ from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
 from assay.errors import AssayError, require, unknown
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from polars import DataFrame
 
     from assay.judging.run import JudgeRun
     from assay.study.store.changes import Changed
+    from assay.study.store.connection import Store
+    from assay.study.store.people import Person
 
 _STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
@@ -207,16 +211,100 @@ def invite(
     from assay.collecting.server import links, take_in
     from assay.study.store.opening import open_store
 
+    address = invitations.checked_address(base_url)
     loaded = load_study(study)
     if names:
         attributes = invitations.read_attributes(", ".join(attribute or ()))
         change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
-            invitations.invite_all(loaded, opened, names, attributes)
-    everybody = links(loaded, base_url, secret, store)[1]
+            for person in invitations.invite_all(loaded, opened, names, attributes):
+                note(_invited_already(person, attributes))
+    everybody = links(loaded, address, secret, store)[1]
     for name, link in everybody.items():
-        if not names or name in [" ".join(one.split()) for one in names]:
+        if not names or name in [invitations.one_line(one) for one in names]:
             print(f"{name}\t{link}")
+
+
+def _invited_already(person: Person, attributes: dict[str, str]) -> str:
+    """What stays as it is, of somebody who is invited again."""
+    said = f"{person.name} is invited already"
+    if person.excluded_at is not None:
+        return f"{said}, and excluded: there is no link for them"
+    if person.state == "revoked":
+        return f"{said}, and their link was ended; make a new one on the lead's page"
+    changed = {name: value for name, value in attributes.items() if person.attributes.get(name) != value}
+    kept = f"; not changed: {', '.join(f'{k}={v}' for k, v in changed.items())}" if changed else ""
+    return f"{said}; their link stays as it is{kept}"
+
+
+def exclude(
+    study: Path,
+    *names: str,
+    reason: str = "",
+    undo: bool = False,
+    store: _STORE = None,
+) -> None:
+    """Let what people answered on the page count no more: the record stays, their places become free.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    names
+        Whose answers must not count. Their links are ended.
+    reason
+        Why; stands in the record and beside the count of labels that are left out.
+    undo
+        Let their answers count again. Their links stay ended; the lead's page makes new ones.
+    """
+    from assay.study.store import people
+
+    if not names:
+        raise AssayError("say whose answers must not count: assay exclude STUDY NAME")
+    with _opened(study, store) as opened:
+        for name in names:
+            one = " ".join(name.split())
+            if undo:
+                print(f"{one}: {people.readmit(opened, one)} labels count again")
+            else:
+                print(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
+
+
+def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) -> None:
+    """Remove a person and all that they answered on the page for good, where they ask for it.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    name
+        Who is removed. To keep the record and let nothing of it count: assay exclude.
+    yes
+        Do not ask.
+    """
+    from assay.study.store import people
+
+    one = " ".join(name.split())
+    with _opened(study, store) as opened:
+        people.invited(opened, one)
+        if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
+            raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
+        number = people.erase(opened, one)
+    print(f"{one} and {number} answers are erased")
+    note("copies made before stay as they are: exports, downloads, backups, and what their browser keeps")
+
+
+def _sure(question: str, word: str) -> bool:
+    """Whether somebody at a terminal types this word."""
+    return sys.stdin.isatty() and input(question).strip() == word
+
+
+def _opened(study: Path, store: str | None) -> AbstractContextManager[Store]:
+    """The store of a study, for the commands that need nothing else of it."""
+    from assay.study.definition import load_study
+    from assay.study.store.opening import store_in_use
+
+    return store_in_use(load_study(study), store)
 
 
 def serve(
@@ -253,21 +341,23 @@ def serve(
     for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
         require(library, "serve", "the annotation page")
     from assay.collecting import server
+    from assay.collecting.invitations import checked_address
 
     number_in("port", port, low=1, high=65535, whole=True)
     number_in("workers", workers, low=1, whole=True)
+    address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)
     server.check_reach(host, port, secret)
     change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
-    lead, people = server.links(loaded, base_url or here, secret, store)
+    lead, people = server.links(loaded, address or here, secret, store)
     print(f"You lead the study at {lead}")
     for name, link in people.items():
         print(f"{name} answers at {link}")
     if not people:
         print("Nobody is invited yet: add people on the lead's page, or with: assay invite")
     sys.stdout.flush()
-    server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=base_url)
+    server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
 
 
 def import_(

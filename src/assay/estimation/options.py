@@ -114,7 +114,7 @@ class Settings:
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
         """Settings from keyword options; an unknown one is refused with its nearest."""
-        key = (cls, *((name, type(value), value) for name, value in options.items()))
+        key: tuple[Any, ...] = (cls, *((name, type(value), value) for name, value in options.items()))
         if all(kind in _SIMPLE for _, kind, _ in key[1:]) and (made := _MADE.get(key)) is not None:
             return made  # type: ignore[return-value]
         known = [f.name for f in dataclasses.fields(cls)]

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
+from assay.study.store.annotators import is_excluded
 from assay.study.store.arrivals import CLOSES, CLOSING
 from assay.study.store.connection import Store, chunked, insert
 from assay.study.store.items import digests_of
@@ -154,6 +155,7 @@ def human_labels(store: Store, question: int) -> list[HumanLabel]:
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item).join(n, n.c.annotator == a.c.annotator)
     query = sa.select(i.c.item, i.c.document, s.c.label, a.c.condition).select_from(joined)
     query = query.where(s.c.status == "valid", a.c.active, i.c.active, a.c.question == question, n.c.kind == "human")
+    query = query.where(sa.not_(is_excluded(a.c.annotator)))
     with store.reading() as db:
         rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
     return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]

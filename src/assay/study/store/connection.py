@@ -188,6 +188,30 @@ class Store:
                 db.execute(sa.text("select pg_advisory_xact_lock(7235078)"))
             yield db
 
+    def overwrite_deleted(self) -> None:
+        """Leave nothing of deleted rows in SQLite's files, where they would lie until their place is needed.
+
+        Raises
+        ------
+        StudyError
+            While others have the database open and are at work in it.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        connection = self.engine.raw_connection()
+        try:
+            connection.execute("VACUUM")
+            (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except self.engine.dialect.loaded_dbapi.OperationalError:
+            busy = True
+        finally:
+            connection.close()
+        if busy:
+            raise StudyError(
+                f"the rows are deleted, but traces stay in the files of {self.where} while others work in it; "
+                f"stop assay serve and assay judge, then run: sqlite3 {self.engine.url.database} VACUUM"
+            )
+
     # -- settings -------------------------------------------------------------------------------
 
     def setting(self, key: str) -> Any:

@@ -48,7 +48,11 @@ answers = _table(
 prompts = _table("prompts", "fingerprint", "body")
 settings = _table("settings", "key", value=_JSON)
 
-people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
+people = _table(
+    "people",
+    *("annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at"),
+    *("closed", "excluded_at", "excluded_for"),
+)
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
