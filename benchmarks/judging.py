@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assay.judging.providers import Request
+    from assay.judging.sending import Request
     from assay.study.store import queue
     from assay.study.store.intake import sync_study
     from assay.study.store.opening import open_store

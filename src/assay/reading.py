@@ -151,7 +151,7 @@ def read(
     return made.also_called(own_name)
 
 
-def study_labels(study: Study, store: str | None = None) -> Annotations:
+def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:
     """Everything that people and judges have answered so far in a study, as the one table.
 
     Parameters
@@ -160,6 +160,8 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
         See `assay.study.definition.load_study`.
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
+    excluded_people : bool
+        Keep the answers of people who are excluded, with True in the column ``excluded``.
 
     Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
     that of the study before the change, and ``reading`` says so.
@@ -183,7 +185,7 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
                 f"the study's folder has changed, and this is the study before the change: {error.what} (assay judge, "
                 "assay serve and assay invite ask what the change means)"
             )
-        return stored_annotations(opened, notes, study.folder)
+        return stored_annotations(opened, notes, study.folder, excluded_people=excluded_people)
 
 
 def _paths(source: Any) -> list[Path]:

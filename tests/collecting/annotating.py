@@ -33,7 +33,7 @@ from fastapi.testclient import TestClient
 
 from assay.collecting.app import make_app
 from assay.collecting.design import Design
-from assay.collecting.invitations import Signer, invite
+from assay.collecting.invitations import invite, signer_of
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
 from assay.study.store.answers import history
@@ -93,12 +93,12 @@ def link_of(study: Study, store: Store, name: str, secret: str = SECRET) -> str:
     """The path of a person's present link."""
     person = find(store, name)
     assert person is not None
-    return f"/join/{Signer(secret, study.config.people.link_days).person_token(person.name, person.link)}"
+    return f"/join/{signer_of(study, store, secret).person_token(person.name, person.link)}"
 
 
-def lead_path(study: Study, secret: str = SECRET) -> str:
+def lead_path(study: Study, store: Store, secret: str = SECRET) -> str:
     """The path of the lead's link."""
-    return f"/lead/join/{Signer(secret, study.config.people.link_days).lead_token()}"
+    return f"/lead/join/{signer_of(study, store, secret).lead_token()}"
 
 
 # -- its server -------------------------------------------------------------------------------------
@@ -403,9 +403,12 @@ class Annotator:
     def join(self, agree: bool = True) -> Reply:
         """Open the link; agree, where there is something to agree to. The page that follows."""
         reply = self.send("GET", self.link)
+        if reply.status == 200 and self.link.startswith("/join/"):
+            reply = self.send("POST", self.link)
         if reply.status != 303:
             return reply
-        self.cookie = "; ".join(cookie.partition(";")[0] for cookie in reply.cookies)
+        if reply.cookies:  # none where they have them already
+            self.cookie = "; ".join(cookie.partition(";")[0] for cookie in reply.cookies)
         reply = self.send("GET", reply.headers["location"])
         if agree and reply.headers.get("location") == "/consent":
             self.send("GET", "/consent")
@@ -575,7 +578,7 @@ class Served:
 
     def lead(self) -> Annotator:
         """Whoever leads the study."""
-        one = Annotator(self.client(), lead_path(self.study))
+        one = Annotator(self.client(), lead_path(self.study, self.store))
         reply = one.join()
         assert reply.status == 200, (reply.status, reply.text)
         return one

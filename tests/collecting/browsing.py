@@ -148,6 +148,8 @@ class Browser:
             context.clock.pause_at(1_800_000_001)
         page = context.new_page()
         page.goto(link)
+        if "/join/" in link:
+            page.wait_for_url(lambda url: "/join/" not in url or page.locator("form").count() == 0)
         if not instructions:
             self.close_dialog(page)
         return page

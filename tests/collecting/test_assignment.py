@@ -518,7 +518,7 @@ def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
             "",
             "items: {images: [photo]}\n" + STARS,
             "item,photo\na,https://example.org/a.png\n",
-            "has an image elsewhere",
+            "is elsewhere",
         ),
         (
             "",

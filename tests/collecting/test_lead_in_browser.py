@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def lead(browser: Browser, site: Site, **options: Any) -> Any:
-    page = browser.visit(site.url + lead_path(site.study), **options)
+    page = browser.visit(site.url + lead_path(site.study, site.store), **options)
     page.wait_for_selector("#connection.is-live")
     return page
 

@@ -13,9 +13,11 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, Annotator, Served
 
 import assay
-from assay.collecting import agreed, overview
+from assay.collecting import agreed, snapshot
+from assay.collecting import watch as watching
 from assay.collecting.design import is_wrong
-from assay.collecting.overview import Moment, Overview, Watch
+from assay.collecting.overview import Moment, Overview
+from assay.collecting.watch import Watch
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
@@ -353,13 +355,13 @@ def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, m
     page = agreeing(serve)
     watch = Watch(page.design)
     computed = []
-    real = overview.agreement_so_far
-    monkeypatch.setattr(overview, "agreement_so_far", lambda *about: computed.append(1) or real(*about))
+    real = watching.agreement_so_far
+    monkeypatch.setattr(watching, "agreement_so_far", lambda *about: computed.append(1) or real(*about))
     first = watch.look().agreement
     assert watch.look().agreement is first
     work(page, page.annotator("chi"), {})
     assert watch.look().agreement is first  # too soon
-    monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
+    monkeypatch.setattr(watching, "AGREEMENT_EVERY", 0.0)
     assert watch.look().agreement[0].people == 3
     watch.look()  # no answer came since
     assert len(computed) == 2
@@ -441,7 +443,7 @@ def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
 
 
 def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(overview, "MOST_REMARKS", 3)
+    monkeypatch.setattr(snapshot, "MOST_REMARKS", 3)
     page = serve(items=5, people=FIXED, questions=[STARS, {**STARS, "name": "again"}])
     work(page, page.annotator(), {f"i{n:03d}": {"label": 2, "comment": f"No. {n}"} for n in range(5)})
     assert [one.comment for one in look(page).remarks] == ["No. 4", "No. 3", "No. 2"]

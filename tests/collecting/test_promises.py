@@ -30,7 +30,7 @@ from annotating import (
 )
 
 from assay.cli import app as cli
-from assay.collecting.invitations import Signer, invite
+from assay.collecting.invitations import Signer, invite, study_id
 from assay.errors import ChangedStudyError, StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
@@ -725,11 +725,12 @@ def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) ->
     good = page.annotator("ana")
     token = good.link.removeprefix("/join/")
     head, stamp, signature = token.split(".")
-    other = Signer("another secret, also quite long").person_token("ana", 1)
+    study = study_id(page.store)
+    other = Signer("another secret, also quite long", study).person_token("ana", 1)
     with monkeypatch.context() as past:
         past.setattr("itsdangerous.timed.time.time", lambda: 1_700_000_000)
-        expired = Signer(SECRET, 2).person_token("ana", 1)
-    nobody = Signer(SECRET).person_token("nobody", 1)
+        expired = Signer(SECRET, study, 2).person_token("ana", 1)
+    nobody = Signer(SECRET, study).person_token("nobody", 1)
     new_link(page.store, "ben")
     set_state(page.store, "chi", "revoked")
     wrong = {
@@ -741,7 +742,7 @@ def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) ->
         "somebody unknown": (nobody, "nobody"),
         "superseded": (page.links["ben"].removeprefix("/join/"), "newer link"),
         "revoked": (page.links["chi"].removeprefix("/join/"), "ended"),
-        "the lead's": (lead_path(page.study).removeprefix("/lead/join/"), "not one of ours"),
+        "the lead's": (lead_path(page.study, page.store).removeprefix("/lead/join/"), "not one of ours"),
         "rubbish": ("..%00%F0%9F", "not one of ours"),
     }
     for name, (one, words) in wrong.items():

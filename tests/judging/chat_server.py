@@ -9,6 +9,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -92,6 +93,8 @@ class ChatServer:
             self._stop = asyncio.Event()
             app = web.Application()
             app.router.add_post("/v1/chat/completions", self._chat)
+            app.router.add_post("/v1/messages", partial(self._other, form=anthropic_form))
+            app.router.add_post("/v1beta/models/{model}", partial(self._other, form=google_form))
             self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -142,6 +145,31 @@ class ChatServer:
         if self.keep:
             self.answered[item_of(body)] += 1
         return web.Response(text=text, content_type="application/json")
+
+    async def _other(self, request: web.Request, form: Callable[[Say], dict[str, Any]]) -> web.StreamResponse:
+        """The same script in another format: faults but for delays and statuses are not played."""
+        body = json.loads(await request.read())
+        self.count += 1
+        self.requests.append(body)
+        say = self.script(self.count, body, self)
+        await asyncio.sleep(say.delay)
+        if say.status != 200:
+            return web.json_response({"error": {"message": say.error}}, status=say.status, headers=say.headers)
+        return web.json_response(form(say))
+
+
+def anthropic_form(say: Say) -> dict[str, Any]:
+    """A reply as Anthropic writes it."""
+    content = [{"type": "text", "text": say.content}]
+    about = {"id": "m", "type": "message", "role": "assistant", "model": "served", "stop_reason": "end_turn"}
+    return about | {"stop_sequence": None, "content": content, "usage": {"input_tokens": 100, "output_tokens": 10}}
+
+
+def google_form(say: Say) -> dict[str, Any]:
+    """A reply as Google writes it."""
+    candidate = {"content": {"role": "model", "parts": [{"text": say.content}]}, "finishReason": "STOP", "index": 0}
+    used = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
+    return {"candidates": [candidate], "usageMetadata": used, "modelVersion": "served", "responseId": "r"}
 
 
 def faults(share: float, seed: int = 0) -> Script:

@@ -194,7 +194,7 @@ def test_a_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, 
         study = make_study(200, server.url, judge={"key": "TEST_KEY"})
         with pytest.raises(JudgeError) as caught:
             judge_study(study)
-        assert server.count <= 10
+        assert server.count <= 10 + 1, "those in flight, and one about nothing that proves it"
     message = str(caught.value)
     assert message.startswith("judge 'm1' (tiny at http://127.0.0.1")
     assert "\n" not in message

@@ -14,9 +14,11 @@ import pytest
 from chat_server import ChatServer, Say, item_of
 
 from assay.errors import ChangedStudyError, StudyError
+from assay.judging.masking import without_secrets
 from assay.judging.plan import Plan
-from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
+from assay.judging.providers import CallFailed, PydanticAI, retry_after
 from assay.judging.run import estimate_study, judge_study
+from assay.judging.sending import Request
 from assay.reading import study_labels
 from assay.study.digests import canonical
 from assay.study.ensembles import combined

@@ -63,12 +63,19 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),
         Command("judge", "assay.cli.studies:judge", "assay judge my-study --dry-run"),
+        Command("replies", "assay.cli.studies:replies", "assay replies my-study --missing"),
         Command(
             "invite",
             "assay.cli.studies:invite",
             "assay invite my-study 'Ana Ruiz' ben --attribute expertise=nurse",
         ),
         Command("serve", "assay.cli.studies:serve", "assay serve my-study"),
+        Command(
+            "exclude",
+            "assay.cli.studies:exclude",
+            "assay exclude my-study ben --reason 'failed 4 of 5 checks'",
+        ),
+        Command("erase", "assay.cli.studies:erase", "assay erase my-study ben"),
         Command(
             "import",
             "assay.cli.studies:import_",

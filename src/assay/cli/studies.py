@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -12,11 +14,17 @@ from assay.cli.changing import NO_CHANGE, ChangeOptions
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
-from assay.errors import AssayError, require
+from assay.errors import AssayError, require, unknown
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from polars import DataFrame
+
     from assay.judging.run import JudgeRun
     from assay.study.store.changes import Changed
+    from assay.study.store.connection import Store
+    from assay.study.store.people import Person
 
 _STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
@@ -38,8 +46,11 @@ def init(folder: Path) -> None:
 
 def judge(
     study: Path,
+    item: str | None = None,
     *,
     dry_run: bool = False,
+    show: bool = False,
+    retry: Literal["missing"] | None = None,
     only: Names = None,
     store: _STORE = None,
     record: Path | None = None,
@@ -52,8 +63,14 @@ def judge(
     ----------
     study
         The study folder, made by assay init.
+    item
+        With --show: the item, the study's first where none is named.
     dry_run
         Say how many calls, tokens and how much money; ask nothing and write nothing.
+    show
+        Print what would be sent about an item, to the letter; ask nothing and write nothing.
+    retry
+        Ask nothing but the questions whose replies could not be read, once more from the start.
     only
         Ask these judges only, separated by commas.
     record
@@ -65,9 +82,11 @@ def judge(
 
     for library in ("sqlalchemy", "alembic", "aiohttp"):
         require(library, "judge", "asking models")
-    from assay.judging.run import estimate_study, judge_study
+    from assay.judging.run import estimate_study, judge_study, requests_of
 
     target(record)
+    if item is not None and not show:
+        raise AssayError(f"an item is named to see what is sent about it: assay judge {study} {item} --show")
     if verbose:
         _log()
     loaded = load_study(study)
@@ -75,15 +94,89 @@ def judge(
         meant = change.given or "new-version"
         print(estimate_study(loaded, store=store, judges=only, changed=meant).summary())
         return 0
+    if show:
+        print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
+        return 0
 
     def ask(changed: Changed | None) -> JudgeRun:
         with progress_bar("Asking") as bar:
-            tell = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-            return judge_study(loaded, store=store, judges=only, record=record, progress=tell, changed=changed)
+            on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
+            ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note}
+            return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)
     print(done.summary())
     return int(done.stopped is not None)
+
+
+def replies(
+    study: Path,
+    item: str | None = None,
+    *,
+    missing: bool = False,
+    prompts: bool = False,
+    only: Names = None,
+    store: _STORE = None,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Print what judges replied, word for word, and what was read from it.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    item
+        Only replies about this item.
+    missing
+        Only replies from which no label could be read; assay judge --retry missing asks them again.
+    prompts
+        Also print what was sent, as it was kept.
+    only
+        Of these judges only, separated by commas.
+    """
+    from assay.study.definition import load_study
+    from assay.study.store.items import items_named
+    from assay.study.store.opening import open_to_read, store_in_use
+    from assay.study.store.replies import latest_replies
+
+    loaded = load_study(study)
+    judges = [one.name for one in loaded.judges]
+    for name in (one for one in only or () if one not in judges):
+        raise AssayError(unknown("judge", name, judges, "study.yaml"))
+    with store_in_use(loaded, store, opening=open_to_read) as opened:
+        if item is not None and not items_named(opened, [item]):
+            raise AssayError(f"item '{item}' is not in the study")
+        found = latest_replies(opened, judges=only, item=item, unreadable=missing)
+    if not output.for_people:
+        output.rows(_replies_frame(found, prompts=prompts))
+        return
+    for reply in found:
+        print(_reply_words(reply, prompts=prompts))
+    what = "replies without a label" if missing else "replies"
+    note(f"{len(found)} {what}")
+
+
+def _replies_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> DataFrame:
+    import polars as pl
+
+    conditions = dict.fromkeys(name for row in found for name in row["condition"])
+    columns = [c for c in ("annotator", "item", "criterion", *conditions, "repeat") if c]
+    columns += ["status", "label", "reason", "reply", "reasoning", *(["prompt"] if prompts else [])]
+    rows = [{**row, **row["condition"], "label": None if row["label"] is None else str(row["label"])} for row in found]
+    return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=columns, infer_schema_length=None)
+
+
+def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
+    from assay.judging.showing import as_yaml
+
+    about = [reply["annotator"], reply["item"], reply["criterion"]]
+    about += [f"{name} {value}" for name, value in reply["condition"].items()]
+    about += [f"repeat {reply['repeat']}"] if reply["repeat"] > 1 else []
+    read = reply["reason"] if reply["label"] is None else f"label {reply['label']}"
+    sent = json.loads(reply["prompt"]) if prompts and reply["prompt"] else None
+    texts = [reply["reply"] or "(nothing)"] if sent is None else [as_yaml(sent), reply["reply"] or "(nothing)"]
+    lines = [line for text in texts for line in text.splitlines()]
+    return "\n".join([f"{', '.join(about)}: {read}", *(f"    {line}" for line in lines)])
 
 
 def invite(
@@ -118,16 +211,100 @@ def invite(
     from assay.collecting.server import links, take_in
     from assay.study.store.opening import open_store
 
+    address = invitations.checked_address(base_url)
     loaded = load_study(study)
     if names:
         attributes = invitations.read_attributes(", ".join(attribute or ()))
         change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
-            invitations.invite_all(loaded, opened, names, attributes)
-    everybody = links(loaded, base_url, secret, store)[1]
+            for person in invitations.invite_all(loaded, opened, names, attributes):
+                note(_invited_already(person, attributes))
+    everybody = links(loaded, address, secret, store)[1]
     for name, link in everybody.items():
-        if not names or name in [" ".join(one.split()) for one in names]:
+        if not names or name in [invitations.one_line(one) for one in names]:
             print(f"{name}\t{link}")
+
+
+def _invited_already(person: Person, attributes: dict[str, str]) -> str:
+    """What stays as it is, of somebody who is invited again."""
+    said = f"{person.name} is invited already"
+    if person.excluded_at is not None:
+        return f"{said}, and excluded: there is no link for them"
+    if person.state == "revoked":
+        return f"{said}, and their link was ended; make a new one on the lead's page"
+    changed = {name: value for name, value in attributes.items() if person.attributes.get(name) != value}
+    kept = f"; not changed: {', '.join(f'{k}={v}' for k, v in changed.items())}" if changed else ""
+    return f"{said}; their link stays as it is{kept}"
+
+
+def exclude(
+    study: Path,
+    *names: str,
+    reason: str = "",
+    undo: bool = False,
+    store: _STORE = None,
+) -> None:
+    """Let what people answered on the page count no more: the record stays, their places become free.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    names
+        Whose answers must not count. Their links are ended.
+    reason
+        Why; stands in the record and beside the count of labels that are left out.
+    undo
+        Let their answers count again. Their links stay ended; the lead's page makes new ones.
+    """
+    from assay.study.store import people
+
+    if not names:
+        raise AssayError("say whose answers must not count: assay exclude STUDY NAME")
+    with _opened(study, store) as opened:
+        for name in names:
+            one = " ".join(name.split())
+            if undo:
+                print(f"{one}: {people.readmit(opened, one)} labels count again")
+            else:
+                print(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
+
+
+def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) -> None:
+    """Remove a person and all that they answered on the page for good, where they ask for it.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    name
+        Who is removed. To keep the record and let nothing of it count: assay exclude.
+    yes
+        Do not ask.
+    """
+    from assay.study.store import people
+
+    one = " ".join(name.split())
+    with _opened(study, store) as opened:
+        people.invited(opened, one)
+        if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
+            raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
+        number = people.erase(opened, one)
+    print(f"{one} and {number} answers are erased")
+    note("copies made before stay as they are: exports, downloads, backups, and what their browser keeps")
+
+
+def _sure(question: str, word: str) -> bool:
+    """Whether somebody at a terminal types this word."""
+    return sys.stdin.isatty() and input(question).strip() == word
+
+
+def _opened(study: Path, store: str | None) -> AbstractContextManager[Store]:
+    """The store of a study, for the commands that need nothing else of it."""
+    from assay.study.definition import load_study
+    from assay.study.store.opening import store_in_use
+
+    return store_in_use(load_study(study), store)
 
 
 def serve(
@@ -164,21 +341,23 @@ def serve(
     for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
         require(library, "serve", "the annotation page")
     from assay.collecting import server
+    from assay.collecting.invitations import checked_address
 
     number_in("port", port, low=1, high=65535, whole=True)
     number_in("workers", workers, low=1, whole=True)
+    address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)
     server.check_reach(host, port, secret)
     change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
-    lead, people = server.links(loaded, base_url or here, secret, store)
+    lead, people = server.links(loaded, address or here, secret, store)
     print(f"You lead the study at {lead}")
     for name, link in people.items():
         print(f"{name} answers at {link}")
     if not people:
         print(f"Nobody is invited yet: add people on the lead's page, or with: assay invite {study} NAME")
     sys.stdout.flush()
-    server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=base_url)
+    server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
 
 
 def import_(

@@ -15,8 +15,8 @@ from assay.study.schema import scale_of
 from assay.study.store.connection import Connection
 from assay.study.store.items import known_items
 from assay.study.store.page_answers import PAGE, add_page_answer, answers_to, latest_revision, withdraw
-from assay.study.store.people import Person
-from assay.study.store.tasks import drop_draft, put_draft, set_task_state, task_by_id
+from assay.study.store.people import Person, closed_up_to
+from assay.study.store.tasks import drop_draft, is_closed, put_draft, set_task_state, task_by_id
 
 LONGEST_TEXT = 50_000
 LONGEST_WORDS = 2_000
@@ -78,6 +78,13 @@ class NewerAnswerError(Exception):
         self.revision, self.page = revision, page
 
 
+class ClosedError(Exception):
+    """The item was answered, and the answer stands: it was given in an earlier session, or the item came again."""
+
+    def __init__(self, page: int) -> None:
+        super().__init__(f"What you answered on page {page} stands, and cannot be changed any more.")
+
+
 class InvalidAnswerError(Exception):
     """Labels that are not on their scales; nothing was written."""
 
@@ -91,7 +98,7 @@ def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
 
     Raises
     ------
-    UnknownTaskError, NewerAnswerError, InvalidAnswerError
+    UnknownTaskError, ClosedError, NewerAnswerError, InvalidAnswerError
         Where nothing was written.
     """
     with assigner.store.exclusive() as db:
@@ -114,6 +121,8 @@ class _Saving:
         if same:
             feedback = self._feedback({row.question: row.label for row in same})
             return Saved(same[0].revision, same[0].answered_at, True, bool(self.task.extra), feedback)
+        if is_closed(self.task, closed_up_to(self.db, self.person.name)):
+            raise ClosedError(self.task.page)
         revision = max((row.revision for row in earlier), default=0)
         if self.sent.revision != revision:
             raise NewerAnswerError(revision, self.task.page)
@@ -251,12 +260,12 @@ def reopen(assigner: Assigner, number: int) -> None:
 
 
 def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, body: Mapping[str, Any]) -> bool:
-    """Keep what is half written; False where there is a newer answer, which a draft does not touch."""
+    """Keep what is half written; False where a newer answer stands, or one that is closed."""
     with assigner.store.exclusive() as db:
         task = task_by_id(db, number, person.name)
         if task is None:
             raise UnknownTaskError
-        if revision != latest_revision(db, task):
+        if is_closed(task, closed_up_to(db, person.name)) or revision != latest_revision(db, task):
             return False
         put_draft(db, number, revision, body, assigner.store.now(db))
         return True

@@ -8,18 +8,19 @@ happens in an exclusive transaction (`Store.exclusive`), so that no two people a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
+from assay.collecting.checking import stopped
 from assay.collecting.design import Design, Session
 from assay.collecting.drawing import Drawing
 from assay.collecting.lookahead import MOST_PAIRS, Rest
 from assay.study.digests import chance
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
-from assay.study.store.people import Person, everybody_invited
+from assay.study.store.people import Person, close_pages, closed_up_to, everybody_invited
 from assay.study.store.tasks import (
     Slot,
     Task,
@@ -41,7 +42,7 @@ WINDOW = 400
 LOOK_EVERY = 10.0
 """Seconds until it is counted again whether few enough places are left to look ahead."""
 
-Reason = Literal["done", "later", "paused", "empty"]
+Reason = Literal["done", "later", "paused", "empty", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Held:
     pages: tuple[int, ...]
     session: Session
     end: End | None
+    closed: int = 0
+    """What was answered on pages up to this one is shown no more, and stays as it is."""
 
 
 class Assigner:
@@ -202,12 +205,29 @@ class _Giving:
         self.mine: list[Task] = tasks_of(db, person.name)
 
     def hold(self, after: int, most: int) -> Held:
+        held = self._hold(after, most)
+        close_pages(self.db, self.person.name, self._closed(held))
+        return replace(held, closed=closed_up_to(self.db, self.person.name))
+
+    def _closed(self, held: Held) -> int:
+        """The last page of what must not be seen again: of earlier sessions, or before an item that came again."""
+        if held.end is not None and held.end.kind == "later":
+            return max((t.page for t in self.mine), default=0)
+        mine = [t for t in self.mine if self._current(t)]
+        begins = min((t.page for t in mine if t.condition == held.session.condition), default=0)
+        earlier = [t.page for t in self.mine if t.condition != held.session.condition and t.page < begins]
+        again = {(t.item, t.condition) for t in mine if t.repeat > 1}
+        return max([*earlier, *(t.page for t in mine if t.repeat == 1 and (t.item, t.condition) in again)], default=0)
+
+    def _hold(self, after: int, most: int) -> Held:
         sessions = self.design.sessions(self.person.name)
         at = max((t.session for t in self.mine if self._current(t)), default=1)
         session = sessions[min(at, len(sessions)) - 1]
         waiting = self.assigner.store.setting(PAUSED) or self.person.state == "paused"
         if waiting:
             return Held((), session, End("paused"))
+        if stopped(self.design, self.db, self.person.name):
+            return Held((), session, End("stopped"))
         # Who has pages open before these is given fewer: each holds a place that somebody else may wait for.
         before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._held(t)}
         most = max(1, min(most, self.people.ahead + 1 - len(before)))
@@ -255,11 +275,10 @@ class _Giving:
         """The number of a new page; or None and why there is none (None: not before open tasks are answered)."""
         mine = [t for t in self.mine if self._current(t) and t.condition == session.condition]
         items = [t for t in mine if t.role in ("item", "triplet") and t.repeat == 1]
-        given = (
-            self._warm_up(session, mine)
-            or self._check(session, mine, items)
-            or self._again(session, mine, items, self.people.retest_gap)
-        )
+        given = self._warm_up(session, mine)
+        if given is None and self._practises(mine):
+            return None, None
+        given = given or self._check(session, mine, items) or self._again(session, mine, items, self.people.retest_gap)
         if given is not None:
             return given, None
         quota = self.people.quota
@@ -290,6 +309,11 @@ class _Giving:
         had = {t.item for t in mine if t.role == "warm-up"}
         rest = [name for name in self.assigner.known["warm-up"] if name not in had]
         return self._add(session, rest[:1], "warm-up", 1) if rest else None
+
+    def _practises(self, mine: Sequence[Task]) -> bool:
+        """Whether practice that must be passed is not done yet, so that nothing else is given."""
+        open_ = any(t.role == "warm-up" and t.state in ("given", "reopened") for t in mine)
+        return self.people.pass_warm_up is not None and open_
 
     def _check(self, session: Session, mine: Sequence[Task], items: Sequence[Task]) -> int | None:
         had = {t.item for t in mine if t.role == "check"}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
@@ -16,13 +17,23 @@ from assay.study.digests import canonical, chance, digest_of
 from assay.study.items import Item
 from assay.study.schema import People, scale_of
 from assay.study.store.connection import Store
-from assay.study.store.items import items, known_items
+from assay.study.store.items import Role, items, known_items
 from assay.study.store.questions import AskedQuestion, keep_form, questions, questions_by_id
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
 
 REMOTE = ("http://", "https://", "//")
+
+IMAGES = {
+    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
+    **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
+}
+"""Kinds of images that cannot hold a script, by the end of the file's name."""
+
+
+_SHOWN: tuple[Role, ...] = ("item", "check", "warm-up")
+"""What stands in files and is put before people."""
 
 
 @dataclass(frozen=True)
@@ -218,16 +229,17 @@ class Design:
                 "is not answered with a number; ask it in a study of its own"
             )
         columns: dict[str, None] = {}
-        for item, _digest in items(self.store):
-            columns |= dict.fromkeys(item.fields)
-            for image in self.study.config.items.images:
-                if str(item.fields.get(image, "")).startswith(REMOTE):
-                    raise StudyError(
-                        f"{where}: item '{item.name}' has an image elsewhere ({image}); the page asks nobody but this "
-                        "server, so put the image beside study.yaml and give its path"
-                    )
+        for role in _SHOWN:
+            for item, _digest in items(self.store, role):
+                columns |= dict.fromkeys(item.fields) if role == "item" else {}
+                self._check_images(where, item)
         for question in self.questions:
             one = question.definition
+            if one.meanings and one.kind.places:
+                raise StudyError(
+                    f"{where}: '{one.name}' has meanings, which the page has no place for on the scale '{one.scale}': "
+                    "its answers are the options themselves; say it in guidelines"
+                )
             for column in (*one.options, *(one.show or ())):
                 if column not in columns:
                     raise StudyError(f"{where}: '{one.name}' shows the column '{column}', which no item has")
@@ -237,6 +249,21 @@ class Design:
                     f"{where}: question '{one.name}' must say with 'show' which columns people see, so that none tells "
                     f"who wrote a text; the items have {listing(rest)} (show: [] for none beside the options)"
                 )
+
+    def _check_images(self, where: str, item: Item) -> None:
+        """Refuse an image that nobody would see."""
+        for column in self.item_images(item):
+            name = str(item.fields[column])
+            why = None
+            if name.startswith(REMOTE):
+                why = "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
+            elif Path(name).suffix.lower() not in IMAGES:
+                kinds = listing([kind.removeprefix(".") for kind in IMAGES])
+                why = f"is not of a kind that the page shows ({kinds}); an SVG may hold a script, so save it as PNG"
+            elif image_file(self.study.folder, name) is None:
+                why = "is not there, or not within the study's folder; give its path from study.yaml on"
+            if why is not None:
+                raise StudyError(f"{where}: the image '{name}' of item '{item.name}' (column '{column}') {why}")
 
     def _items_in_order(self) -> tuple[Sequence[str], Mapping[str, str | None]]:
         documents = {item.name: item.document for item, _ in items(self.store)}
@@ -250,6 +277,16 @@ class Design:
 def _reads(question: AskedQuestion) -> dict[str, Any]:
     """A question as study.yaml words it now, without what it leaves at its default."""
     return question.definition.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
+
+
+def image_file(folder: Path, name: str) -> Path | None:
+    """The file of an image; None where it is not there, or not within the study's folder."""
+    within = folder.resolve()
+    try:
+        path = (within / name).resolve()
+        return path if path.is_relative_to(within) and path.is_file() else None
+    except (OSError, ValueError):  # not a name that a file can have
+        return None
 
 
 def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale) -> bool:

@@ -57,6 +57,8 @@ class QuestionForm:
     high: float | None = None
     whole: bool = False
     optional: bool = False
+    meanings: tuple[tuple[str, str], ...] = ()
+    """What labels mean, where they are not chosen from a list that says it."""
     allowed: str = ""
     """What an answer may be, in words that fit after 'the answer must be'."""
     given: str | None = None
@@ -122,6 +124,7 @@ def question_form(
         *(asked.id, question.name, question.text, question.guidelines, widget, choices, low, high),
         whole=scale.kind == "ordinal",
         optional=question.optional,
+        meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=scale.describe(),
         given=None if own is None else canonical(kind_of(scale).words.get(own, own)),
     )
@@ -137,7 +140,7 @@ def _widget(
     if kind_of(scale).free_text:
         return "text", ()
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
-        return "choice", _choices(question, scale.categories)
+        return "choice", _choices(question, scale)
     return "number", ()
 
 
@@ -167,8 +170,9 @@ _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
 """By the name of the scale: how its options stand beside each other."""
 
 
-def _choices(question: Question, categories: Sequence[Label]) -> tuple[Choice, ...]:
+def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
     """The labels with their keys: numbers have their own digit, or none; others are numbered."""
+    categories = scale.categories or ()
     numbers = all(re.fullmatch(r"-?[0-9]+", str(c)) for c in categories)
     found = []
     for number, label in enumerate(categories, start=1):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from assay.collecting.design import Design
 from assay.errors import StudyError
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import Person, add_person, find
+from assay.study.store.people import Person, add_people, find, invited
 
 LONGEST_NAME = 200
 
@@ -22,19 +24,25 @@ class LinkRefusedError(Exception):
 
 
 class Signer:
-    """Makes links that cannot be guessed or altered, and reads them back.
+    """Makes links that cannot be guessed or altered, and reads them back; each names the study that it opens.
 
     Parameters
     ----------
     secret : str
         Whoever knows it can make links.
+    study : str
+        Names the study among all that may be served with this secret, see `study_id`.
     days : float
         How long a link is good.
+    alone : bool
+        Whether no other study has this secret, so that a link that names no study, as assay made them before,
+        can only be of this one.
     """
 
-    def __init__(self, secret: str, days: float = 90) -> None:
+    def __init__(self, secret: str, study: str, days: float = 90, *, alone: bool = False) -> None:
         from itsdangerous import URLSafeTimedSerializer
 
+        self.study, self.alone = study, alone
         self.seconds = round(days * 86400)
         options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
         self._persons = URLSafeTimedSerializer(secret, salt="assay person", signer_kwargs=options)
@@ -42,11 +50,11 @@ class Signer:
 
     def person_token(self, name: str, link: int) -> str:
         """What stands in a person's link and cookie."""
-        return str(self._persons.dumps([name, link]))
+        return str(self._persons.dumps([self.study, name, link]))
 
     def lead_token(self) -> str:
         """What stands in the link and cookie of whoever leads the study."""
-        return str(self._lead.dumps("lead"))
+        return str(self._lead.dumps([self.study]))
 
     def person(self, token: str) -> tuple[str, int]:
         """Name and number of the link.
@@ -54,18 +62,34 @@ class Signer:
         Raises
         ------
         LinkRefusedError
-            For a token that was altered, or is too old.
+            For a token that was altered, is too old, or is of another study.
         """
-        found = self._read(self._persons, token)
-        if not (
-            isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], int)
-        ):
-            raise LinkRefusedError("This link is not one of ours.")
-        return found[0], found[1]
+        match self._read(self._persons, token):
+            case [str() as study, str() as name, int() as link]:
+                self._check_study(study)
+            case [str() as name, int() as link]:
+                self._check_study(None)
+            case _:
+                raise LinkRefusedError("This link is not one of ours.")
+        return name, link
 
     def check_lead(self, token: str) -> None:
-        """Raise LinkRefusedError unless the token is the lead's."""
-        self._read(self._lead, token)
+        """Raise LinkRefusedError unless the token is that of this study's lead."""
+        match self._read(self._lead, token):
+            case [str() as study]:
+                self._check_study(study)
+            case _:
+                self._check_study(None)
+
+    def _check_study(self, named: str | None) -> None:
+        """Refuse a link that names another study; or none, where it may be of another."""
+        if named is None and not self.alone:
+            raise LinkRefusedError(
+                "This link was made before links named their study, so it may be of another one. "
+                "Ask whoever leads the study for a new one."
+            )
+        if named is not None and named != self.study:
+            raise LinkRefusedError("This link is of another study. Open it at the address that it was sent with.")
 
     def _read(self, serializer: Any, token: str) -> Any:
         from itsdangerous import BadData, SignatureExpired
@@ -80,9 +104,24 @@ class Signer:
             ) from None
 
 
+_SECRET, _STUDY = "page's secret", "page's study"
+"""Settings: the secret that was drawn for this study, and what names it in its links."""
+
+
 def secret_of(store: Store, secret: str | None) -> str:
     """The secret given; else one that is drawn once and kept in the store, so that links live on."""
-    return secret or str(store.keep("page's secret", secrets.token_urlsafe(32)))
+    return secret or str(store.keep(_SECRET, secrets.token_urlsafe(32)))
+
+
+def study_id(store: Store) -> str:
+    """What names a study in its links and cookies: drawn once, and as long-lived as its store."""
+    return str(store.keep(_STUDY, secrets.token_hex(8)))
+
+
+def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
+    """What makes and reads the links of a study, with the secret given or the study's own."""
+    used = secret_of(store, secret)
+    return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
 
 
 def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
@@ -94,20 +133,43 @@ def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = Non
         For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
-    name = " ".join(name.split())
-    attributes = {str(k).strip(): v for k, v in (attributes or {}).items()}
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
-    design.check_attributes(name, attributes)
-    return add_person(design.store, name, attributes)
+    _invite(design, [one_line(name)], attributes)
+    return invited(design.store, one_line(name))
 
 
-def invite_all(study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None) -> None:
-    """Add people with the same attributes, as `invite` does; the store is brought to what the study says first."""
+def invite_all(
+    study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None
+) -> list[Person]:
+    """Add those of these people who are not invited yet, as `invite` does: all of them, or nobody.
+
+    The store is brought to what the study says first.
+
+    Returns
+    -------
+    list of Person
+        Who were invited already; their links and attributes stay as they are.
+    """
     sync_study(store, study)
     design = Design(study, store)
+    wanted = list(dict.fromkeys(one_line(name) for name in names))
+    known = [person for person in (find(store, name) for name in wanted) if person is not None]
+    _invite(design, [name for name in wanted if name not in {person.name for person in known}], attributes)
+    return known
+
+
+def _invite(design: Design, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
+    about = {str(k).strip(): v for k, v in (attributes or {}).items()}
+    names = list(names)
     for name in names:
-        invite(design, name, attributes)
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
+        design.check_attributes(name, about)
+    add_people(design.store, dict.fromkeys(names, about))
+
+
+def one_line(name: str) -> str:
+    """A name as it is kept: single spaces, none around it."""
+    return " ".join(name.split())
 
 
 def admitted(store: Store, signer: Signer, token: str) -> Person:
@@ -132,6 +194,32 @@ def admitted(store: Store, signer: Signer, token: str) -> Person:
 def personal_link(signer: Signer, person: Person, base_url: str) -> str:
     """A person's own link."""
     return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
+
+
+def checked_address(base_url: str) -> str:
+    """An address that people can reach the page at: scheme, host and port, and nothing behind them.
+
+    Raises
+    ------
+    StudyError
+        For any other.
+    """
+    try:
+        parts = urlsplit(base_url.strip())
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = usable and not re.search(r"[\s@\\]", parts.netloc)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise StudyError(
+            f"--base-url takes where people reach the page, such as https://label.example.org; got '{base_url}'"
+        )
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise StudyError(
+            f"--base-url takes a host without a path, as the page has addresses of its own below it; got '{base_url}'. "
+            f"Give the study a host name of its own: {parts.scheme}://{parts.netloc}"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def read_attributes(text: str) -> dict[str, str]:

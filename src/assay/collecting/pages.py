@@ -7,20 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.collecting.design import Design
+from assay.collecting.design import Design, image_file
 from assay.collecting.forms import Field, Given, PageForm, TaskForm, item_fields, question_form
 from assay.study.items import Item
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given
 from assay.study.store.page_answers import given_by
-from assay.study.store.people import Person
-from assay.study.store.tasks import Task, drafts_of, task_by_id, tasks_on_pages
+from assay.study.store.people import Person, closed_up_to
+from assay.study.store.tasks import Task, drafts_of, is_closed, task_by_id, tasks_on_pages
 
 
 def pages_of(design: Design, person: Person, numbers: Sequence[int]) -> list[PageForm]:
-    """Pages of a person by number; numbers that they do not have are left out."""
+    """Pages of a person by number; numbers that they do not have are left out, and so is what is closed to them."""
     with design.store.reading() as db:
-        tasks = tasks_on_pages(db, person.name, numbers)
+        closed = closed_up_to(db, person.name)
+        tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
         given = _given(db, person, tasks)
         drafts = drafts_of(db, [task.id for task in tasks])
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
@@ -43,12 +44,7 @@ def image_of(design: Design, person: Person, task: int, number: int) -> Path | N
     columns = design.item_images(found)
     if not 0 <= number < len(columns):
         return None
-    folder = design.study.folder.resolve()
-    try:
-        path = (folder / str(found.fields[columns[number]])).resolve()
-        return path if path.is_relative_to(folder) and path.is_file() else None
-    except (OSError, ValueError):  # not a name that a file can have
-        return None
+    return image_file(design.study.folder, str(found.fields[columns[number]]))
 
 
 def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:

@@ -88,7 +88,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 README = f"""\
 Everything that people were given, shown and asked on the annotation page of this study,
-and every answer that they ever gave. Written by assay {__version__}.
+and every answer that they ever gave, but those of people who were erased. Written by assay {__version__}.
 
 Each file is JSON Lines: one object a line, in UTF-8. Times are seconds since 1970, UTC.
 Half-written answers, links and secrets are not in here.
@@ -116,7 +116,9 @@ answers.jsonl   every answer to a question, in the order in which they came; non
   shown         what else is known: "order", the options' columns from left to right (or A to C), and "position",
                 the place that was chosen (1 is the first); "form", "page", and "about" as in labels.csv
   latest        whether it is the last to this question and item, and has a label. It counts in labels.csv
-                where the question still reads so and the item is in the study and not a check or practice.
+                where the question still reads so and the item is in the study and not a check or practice,
+                and its person is not excluded.
+  excluded      whether its person is excluded, so that it counts nowhere
 
 tasks.jsonl     every item that was ever put before somebody, by person, in the order of their places
   id            as in answers.jsonl
@@ -185,6 +187,12 @@ people.jsonl    everybody who was invited, in that order
   invited_at    when
   consented_at  when they agreed to the consent text; null where they have not
   consented_to  digest of the text that they agreed to
+  excluded_at   since when none of their answers counts; null where they do
+  excluded_for  why
+
+erased.jsonl    people who were removed with all their answers because they asked for it; not who they were
+  erased_at     when
+  answers       how many answers went with them, all revisions counted
 
 
 What somebody saw: take their lines of tasks.jsonl. For each, the item's fields that its questions show; then each

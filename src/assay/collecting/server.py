@@ -10,11 +10,10 @@ import socket
 from typing import Any
 
 from assay.collecting.app import app_of, make_app
-from assay.collecting.invitations import Signer, personal_link, secret_of
+from assay.collecting.invitations import Signer, personal_link, secret_of, signer_of
 from assay.errors import StudyError
 from assay.study.definition import Study, load_study
 from assay.study.store.changes import Changed
-from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.opening import open_store
 from assay.study.store.people import everybody
@@ -144,8 +143,3 @@ def links(
             for person in everybody(opened)
             if person.state != "revoked"
         }
-
-
-def signer_of(study: Study, store: Store, secret: str | None) -> Signer:
-    """What makes and reads the links of a study."""
-    return Signer(secret_of(store, secret), study.config.people.link_days)

@@ -10,13 +10,20 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from assay.judging.providers import CallFailed, Completion, Provider, Request
+from assay.judging.providers import CallFailed, Completion, Provider
+from assay.judging.sending import Request
 from assay.study.digests import canonical
 from assay.study.schema import Judge, Limits
 
 log = logging.getLogger("assay.judging")
 
 LONGEST_WAIT = 60.0
+
+WORTH_SAYING = 10.0
+"""Seconds that a service may ask to wait before it is said."""
+
+Tell = Callable[[str], None]
+"""Told what a person should know while a run goes on."""
 
 
 class Gate:
@@ -90,15 +97,24 @@ class Bucket:
 class Endpoint:
     """One service with its limits, shared by the judges that ask it."""
 
-    def __init__(self, limits: Limits, *, first_wait: float = 0.5) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        stopping: asyncio.Event,
+        first_wait: float = 0.5,
+        where: str = "the service",
+        tell: Tell = log.warning,
+    ) -> None:
         self.gate = Gate(limits.concurrency)
-        self.stopping = asyncio.Event()
+        self.stopping = stopping
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
         self._counts_tokens = limits.tokens_per_minute is not None
         self._tries = limits.tries
         self._first_wait = first_wait
         self._quiet_until = 0.0
+        self._where, self._tell = where, tell
 
     async def call(self, provider: Provider, request: Request) -> tuple[Completion, float]:
         """The reply and the seconds it took, after as many tries as the limits allow.
@@ -139,7 +155,13 @@ class Endpoint:
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
-            self._quiet_until = max(self._quiet_until, monotonic() + error.wait)
+            until = monotonic() + error.wait
+            if error.wait >= WORTH_SAYING and until >= self._quiet_until + WORTH_SAYING:
+                self._tell(
+                    f"{self._where} asks to wait {duration(error.wait)} ({error}); the run waits. It may be ended "
+                    "with Ctrl-C: what was answered is kept, and the next run goes on from there"
+                )
+            self._quiet_until = max(self._quiet_until, until)
             return error.wait + random.uniform(0, 0.1 * self._first_wait)
         return float(min(LONGEST_WAIT, self._first_wait * 2 ** (number - 1)) * random.uniform(0.5, 1))
 
@@ -151,6 +173,14 @@ class Endpoint:
             await asyncio.wait_for(self.stopping.wait(), seconds)
         except TimeoutError:
             return
+
+
+def duration(seconds: float) -> str:
+    """``12.0 s``, ``5 min 3 s``, ``1 h 0 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def expected_tokens(request: Request) -> float:

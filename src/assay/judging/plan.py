@@ -21,7 +21,7 @@ from assay.judging.prompts import (
     names_item,
     reply_schema,
 )
-from assay.judging.providers import Request
+from assay.judging.sending import Request, identity
 from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
@@ -68,7 +68,7 @@ class Plan:
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in questions(store)}
         self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
-        self._role: Role = "triplet" if self._column else "item"
+        self.role: Role = "triplet" if self._column else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -92,7 +92,7 @@ class Plan:
             people = self.study.config.people
             TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
-        first = list(itertools.islice(items(self.store, self._role), 1))
+        first = list(itertools.islice(items(self.store, self.role), 1))
         made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
         made_of += [list(self._chosen.values()), [one.recipe for one in self._assignments(first)]]
         queue.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
@@ -101,7 +101,7 @@ class Plan:
 
     def assignments(self) -> Iterator[Assignment]:
         """Every question to every judge, item by item, so that a run that stops has whole items."""
-        return self._assignments(items(self.store, self._role))
+        return self._assignments(items(self.store, self.role))
 
     def _assignments(self, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
         cells = [
@@ -151,9 +151,8 @@ class Plan:
     def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = self._request(way, self._messages(way, item, order), {})
-        sent = [request.model, request.messages, request.temperature, request.schema, request.params]
         provider = way.judge.provider.removesuffix("-compatible")
-        return SENT + digest_of([provider, way.question.definition.name, *sent])
+        return SENT + digest_of([provider, way.question.definition.name, identity(request)])
 
     def _earlier_recipe(self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item) -> str:
         made_of: list[Any] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -231,8 +231,3 @@ def _render(text: str, **values: Any) -> str:
         return str(_template(text).render(**values)).strip()
     except TemplateError as error:
         raise StudyError(f"a prompt cannot be filled in: {error}") from None
-
-
-def fingerprint(body: Mapping[str, Any]) -> str:
-    """A name for exactly this request: model, messages, parameters."""
-    return hashlib.sha256(canonical(body).encode()).hexdigest()

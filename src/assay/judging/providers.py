@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from time import time
@@ -18,24 +20,14 @@ from typing import Any, Literal, Protocol
 from urllib.request import getproxies
 
 from assay.errors import JudgeError, StudyError, require
+from assay.judging.masking import without_secrets
 from assay.judging.prompts import Message
+from assay.judging.sending import Request, Sent, chat_body
+from assay.judging.wire import NO_KEY, Wire, settings_of
 from assay.study.digests import canonical
 from assay.study.schema import Judge
 
 OPENAI_URL = "https://api.openai.com/v1"
-
-
-@dataclass(frozen=True)
-class Request:
-    """One call: what is sent, and (``about``, never sent) what it is for."""
-
-    model: str
-    messages: Sequence[Message]
-    temperature: float | None = None
-    max_tokens: int | None = None
-    schema: Mapping[str, Any] | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,8 @@ class Completion:
     tokens_out: int | None = None
     model: str | None = None
     reasoning: str | None = None
+    sent: Sent | None = None
+    """The call, as it went over the wire."""
 
 
 class CallFailed(Exception):  # noqa: N818 - it reads as what it is
@@ -70,12 +64,15 @@ class Provider(Protocol):
     async def complete(self, request: Request) -> Completion:
         """Make one call; `CallFailed` where it brings no reply."""
 
+    async def sent(self, request: Request) -> Sent:
+        """What a call would send; nothing is sent."""
+
     async def close(self) -> None:
         """Let go of connections."""
 
 
-def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int) -> Provider:
-    """The provider that a judge of the study names.
+def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int, asking: bool = True) -> Provider:
+    """The provider that a judge of the study names; without ``asking``, one that needs no key and is never asked.
 
     Raises
     ------
@@ -86,8 +83,9 @@ def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int
         assert judge.file is not None
         return Recorded(folder / judge.file)
     if judge.provider in ("openai", "openai-compatible"):
-        return OpenAIChat(judge.base_url or OPENAI_URL, _key(judge), timeout=timeout, connections=connections)
-    return PydanticAI(judge, timeout=timeout)
+        key = _key(judge) if asking else None
+        return OpenAIChat(judge.base_url or OPENAI_URL, key, timeout=timeout, connections=connections)
+    return PydanticAI(judge, timeout=timeout, asking=asking)
 
 
 def _key(judge: Judge) -> str | None:
@@ -99,29 +97,6 @@ def _key(judge: Judge) -> str | None:
     if not key:
         raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {name}")
     return key
-
-
-def without_secrets(text: str, key: str | None) -> str:
-    """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
-
-    A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.
-    """
-    if not key or (key.isalpha() and len(key) < _SHORT):
-        return text
-    alone = (r"(?<!\w)", r"(?!\w)") if len(key) < _SHORT else ("", "")
-    text = re.sub(alone[0] + re.escape(key) + alone[1], "***", text)
-    return _IN_PART.sub(lambda found: "***" if _is_part(found, key) else found[0], text)
-
-
-_SHORT = 8
-"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
-
-_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
-
-
-def _is_part(found: re.Match[str], key: str) -> bool:
-    """Whether this is how a service repeats the key: its first characters, something in between, its last ones."""
-    return key.startswith(found["head"]) and key.endswith(found["tail"])
 
 
 def _own_key(provider: Any) -> str | None:
@@ -196,20 +171,18 @@ class OpenAIChat:
 
     def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
         """What is sent."""
-        body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.max_tokens is not None:
-            body[self._most] = request.max_tokens
-        if schema is not None:
-            wrapped = {"name": "label", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
-        return body | dict(request.params)
+        return chat_body(request, schema, most=self._most)
+
+    async def sent(self, request: Request) -> Sent:
+        """The body of the next call, without the schema where the endpoint has refused one."""
+        schema = None if request.model in self._without_schema else request.schema
+        return Sent(self.body(request, schema), self.url, self._key)
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         aiohttp = require("aiohttp", "judge", "asking models")
+        body = self.body(request, schema)
         try:
-            async with self._open().post(self.url, json=self.body(request, schema)) as response:
+            async with self._open().post(self.url, json=body) as response:
                 text = await response.text(errors="replace")
                 if response.status != 200:
                     wait = retry_after(response.headers.get("Retry-After"))
@@ -219,7 +192,7 @@ class OpenAIChat:
         except (aiohttp.ClientError, OSError) as error:
             words = without_secrets(f"{type(error).__name__}: {error}", self._key)
             raise CallFailed("retry", f"the connection broke ({words})") from None
-        return self._completion(text)
+        return replace(self._completion(text), sent=Sent(body, self.url, self._key))
 
     def _completion(self, text: str) -> Completion:
         try:
@@ -269,23 +242,27 @@ class OpenAIChat:
 class PydanticAI:
     """A provider with a format of its own (anthropic, google, mistral …), through ``pydantic_ai.direct``."""
 
-    def __init__(self, judge: Judge, *, timeout: float, model: Any = None) -> None:
+    def __init__(self, judge: Judge, *, timeout: float, model: Any = None, asking: bool = True) -> None:
         self._timeout = timeout
+        self._provider = judge.provider
+        self._wire = Wire()
         self._key = os.environ.get(judge.key, "").strip() if judge.key else None
-        if judge.key and not self._key:
+        if judge.key and not self._key and asking:
             raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {judge.key}")
-        self._model = model or self._infer(judge)
+        self._model = model or self._infer(judge, self._key if asking else self._key or NO_KEY)
 
-    def _infer(self, judge: Judge) -> Any:
+    def _infer(self, judge: Judge, key: str | None) -> Any:
         require("pydantic_ai.direct", "judge", f"asking {judge.provider}")
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
         from pydantic_ai.providers import infer_provider, infer_provider_class
 
         def own(name: str) -> Any:
-            given = {"api_key": self._key, "base_url": judge.base_url}
-            given = {k: v for k, v in given.items() if v is not None}
-            provider: Any = infer_provider_class(name)(**given) if given else infer_provider(name)
+            given = {k: v for k, v in {"api_key": key, "base_url": judge.base_url}.items() if v is not None}
+            if name.startswith("gateway/") and not given:
+                provider: Any = infer_provider(name)
+            else:
+                provider = self._wire.provider(infer_provider_class(name), given)
             self._key = self._key or _own_key(provider)
             return provider
 
@@ -298,28 +275,10 @@ class PydanticAI:
     async def complete(self, request: Request) -> Completion:
         """One request to the model."""
         from pydantic_ai import exceptions as wrong
-        from pydantic_ai.direct import model_request
-        from pydantic_ai.models import ModelRequestParameters
-        from pydantic_ai.output import OutputObjectDefinition
 
-        wanted = ModelRequestParameters()
-        if request.schema is not None and (self._model.profile or {}).get("supports_json_schema_output"):
-            form = OutputObjectDefinition(json_schema=dict(request.schema), name="label", strict=True)
-            wanted = ModelRequestParameters(output_mode="native", output_object=form)
-        settings: dict[str, Any] = {"timeout": self._timeout, "max_retries": 0}
-        if request.temperature is not None:
-            settings["temperature"] = request.temperature
-        if request.max_tokens is not None:
-            settings["max_tokens"] = request.max_tokens
-        if request.params:
-            settings["extra_body"] = dict(request.params)
+        seen = self._wire.watch()
         try:
-            response = await model_request(
-                self._model,
-                _as_pydantic_ai(request.messages),
-                model_settings=settings,  # type: ignore[arg-type]
-                model_request_parameters=wanted,
-            )
+            response = await self._request(request)
         except wrong.ModelHTTPError as error:
             body = error.body if isinstance(error.body, str) else canonical(error.body)
             raise failure(error.status_code, body, error.retry_after, self._key) from None
@@ -339,10 +298,49 @@ class PydanticAI:
             tokens_out=response.usage.output_tokens,
             model=response.model_name,
             reasoning=without_secrets(response.thinking or "", self._key) or None,
+            sent=None if seen.sent is None else replace(seen.sent, key=self._key),
         )
 
+    async def _request(self, request: Request) -> Any:
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+
+        wanted = ModelRequestParameters()
+        if request.schema is not None and (self._model.profile or {}).get("supports_json_schema_output"):
+            form = OutputObjectDefinition(json_schema=dict(request.schema), name="label", strict=True)
+            wanted = ModelRequestParameters(output_mode="native", output_object=form)
+        settings: dict[str, Any] = {"timeout": self._timeout, "max_retries": 0}
+        if request.temperature is not None:
+            settings["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            settings["max_tokens"] = request.max_tokens
+        return await model_request(
+            self._model,
+            _as_pydantic_ai(request.messages),
+            model_settings=settings | settings_of(dict(request.params), self._provider),  # type: ignore[arg-type]
+            model_request_parameters=wanted,
+        )
+
+    async def sent(self, request: Request) -> Sent:
+        """What the library makes of a request, stopped before it leaves."""
+        if not self._wire.is_seen:
+            return self._unseen(request)
+        seen = self._wire.watch(stop=True)
+        with suppress(Exception), warnings.catch_warnings():  # each library has its own error for what did not get out
+            warnings.simplefilter("ignore")
+            await self._request(request)
+        self._wire.watch()
+        return self._unseen(request) if seen.sent is None else replace(seen.sent, key=self._key)
+
+    def _unseen(self, request: Request) -> Sent:
+        """Where no request comes by: the same in the chat format, less what the library says that it drops."""
+        drops = "extra_body" in getattr(self._model, "unsupported_settings", ())
+        return Sent(chat_body(replace(request, params={}) if drops else request, request.schema), key=self._key)
+
     async def close(self) -> None:
-        """Nothing of its own to close."""
+        """Close the connections."""
+        await self._wire.close()
 
 
 def _as_pydantic_ai(messages: Sequence[Message]) -> list[Any]:
@@ -418,28 +416,12 @@ class Recorded:
             text=line["reply"], **{name: line[name] for name in self._REPLY[1:] if line.get(name) is not None}
         )
 
+    async def sent(self, request: Request) -> Sent:
+        """What a model in OpenAI's format would be sent."""
+        return Sent(chat_body(request, request.schema))
+
     def _fits(self, line: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
         return all(about.get(k) == v for k, v in line.items() if k not in ("item", "judge", *self._REPLY))
 
     async def close(self) -> None:
         """Nothing to close."""
-
-
-class Recorder:
-    """Writes what another provider answers to a file that `Recorded` reads."""
-
-    def __init__(self, inner: Provider, path: Path) -> None:
-        self._inner, self._path = inner, path
-
-    async def complete(self, request: Request) -> Completion:
-        """The inner provider's reply, once it is written down."""
-        completion = await self._inner.complete(request)
-        line = dict(request.about) | {"reply": completion.text}
-        line |= {k: v for k, v in vars(completion).items() if k != "text" and v is not None}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        return completion
-
-    async def close(self) -> None:
-        """Close the inner provider."""
-        await self._inner.close()

@@ -11,16 +11,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError, unknown
-from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
+from assay.judging.budget import Budget
+from assay.judging.client import Endpoint, Pricer, Tell, duration, expected_tokens, pricer
+from assay.judging.health import Health, nothing
 from assay.judging.plan import Plan, planned
-from assay.judging.prompts import fingerprint
-from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
+from assay.judging.providers import CallFailed, Completion, Provider, provider_for
+from assay.judging.recording import Recording
 from assay.judging.replies import Reply, read_reply
+from assay.judging.sending import Request, Sent, as_kept
+from assay.judging.showing import Shown, calls_about, refuse_what_is_not_sent
 from assay.judging.storing import Claims, StoreThread
 from assay.study.definition import Study
 from assay.study.schema import Judge
@@ -28,7 +33,7 @@ from assay.study.store import queue
 from assay.study.store.answers import Answer, add_answer, typical_output
 from assay.study.store.changes import Changed, in_words
 from assay.study.store.connection import DatabaseError, Store
-from assay.study.store.opening import open_scratch, open_store
+from assay.study.store.opening import open_scratch, store_in_use, store_words
 from assay.study.store.queue import Claim
 
 log = logging.getLogger("assay.judging")
@@ -36,8 +41,8 @@ log = logging.getLogger("assay.judging")
 HEARTBEAT = 1.0
 """Seconds between signs of life, each of which makes what was written safe against a loss of power."""
 
-HOPELESS = 10
-"""So many questions in a row without a reply (or as many as are asked at once) mean that it is no use."""
+Retry = Literal["missing"]
+"""What is asked again, and nothing else: questions whose replies could not be read."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Progress:
         return (self.total - self.done) / self.rate if self.done else None
 
     def __str__(self) -> str:
-        left = "" if self.seconds_left is None else f", {_duration(self.seconds_left)} left"
+        left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         return f"{self.done}/{self.total} questions, {self.rate:.1f}/s, ${self.cost:.4f}{left}"
 
 
@@ -109,7 +114,7 @@ class JudgeRun:
         """What happened, in a few lines."""
         done = self.answered + self.missing + self.failed
         lines = [
-            f"{done} questions in {_duration(self.seconds)}: {self.answered} answered, {self.missing} missing, "
+            f"{done} questions in {duration(self.seconds)}: {self.answered} answered, {self.missing} missing, "
             f"{self.failed} without a reply. {self.reasked} replies were asked for again.",
             f"{self.tokens_in} tokens in, {self.tokens_out} out, ${self.cost:.4f}.",
         ]
@@ -180,9 +185,11 @@ def estimate_study(
     to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     names = _chosen(study, judges)
-    with open_scratch(study, store) as opened:
+    asked = [judge for judge in study.judges if judge.name in names]
+    asyncio.run(refuse_what_is_not_sent(asked, _providers(asked, study, asking=False), study.config))
+    with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = planned(study, opened, changed)
-        estimates = [_estimate(plan, study_judge) for study_judge in study.judges if study_judge.name in names]
+        estimates = [_estimate(plan, judge) for judge in asked]
         lost = in_words(change.lost) if change.lost else ""
         return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost)
 
@@ -202,13 +209,40 @@ def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
     return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
 
 
+def requests_of(
+    study: Study, item: str | None = None, *, store: str | None = None, judges: Iterable[str] | None = None
+) -> list[Shown]:
+    """What would each judge be sent about this item, to the letter?
+
+    Parameters
+    ----------
+    study : Study
+    item : str, optional
+        The study's first item where it is missing.
+    store, judges
+        As for `judge_study`. No key is needed; nothing is asked, and nothing is written.
+
+    Raises
+    ------
+    StudyError
+        Where the study has no such item, or no judge is asked about it.
+    """
+    names = _chosen(study, judges)
+    asked = [judge for judge in study.judges if judge.name in names]
+    with store_in_use(study, store, opening=open_scratch) as opened:
+        plan, _ = planned(study, opened, "new-version")
+        return calls_about(plan, _providers(asked, study, asking=False), item)
+
+
 def judge_study(
     study: Study,
     *,
     store: str | None = None,
     judges: Iterable[str] | None = None,
+    retry: Retry | None = None,
     record: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    tell: Tell = log.warning,
     providers: dict[str, Provider] | None = None,
     first_wait: float = 0.5,
     changed: Changed | None = None,
@@ -223,10 +257,15 @@ def judge_study(
         A database in place of the one in the folder: a path or ``postgresql://…``.
     judges : list of str, optional
         Only these.
+    retry : {"missing"}, optional
+        Ask nothing but the questions whose replies could not be read, once more from the start.
     record : path, optional
         Write every reply to this JSONL file, for ``provider: recorded``.
     progress : callable, optional
         Told about every answer.
+    tell : callable, optional
+        Told what a person should know while it goes on, such as that a service asks to wait for an hour;
+        logged as a warning where it is missing.
     providers : dict, optional
         Providers by judge, in place of those that study.yaml names.
     first_wait : float
@@ -245,8 +284,10 @@ def judge_study(
     ChangedStudyError
         Where answers would no longer count, and ``changed`` says nothing; nothing was changed.
     JudgeError
-        Where a judge cannot be asked at all: dead key, unknown model, no price though there is a
-        ``max_cost``. What was answered before stays.
+        Where no judge can be asked at all (dead key, unknown model), where a parameter would not be sent, or where
+        there is a ``max_cost`` and no price. What was answered before stays.
+    StudyError
+        Where the store or the file of replies can no longer be written. What was answered before stays.
     """
     names = _chosen(study, judges)
     asked = [judge for judge in study.judges if judge.name in names]
@@ -257,17 +298,28 @@ def judge_study(
             f"max_cost cannot be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
-    with open_store(study, store) as opened:
-        plan, _ = planned(study, opened, changed)
-        answering = {judge.name: (providers or {}).get(judge.name) or _provider(judge, study) for judge in asked}
-        if record is not None:
-            answering = {name: Recorder(provider, Path(record)) for name, provider in answering.items()}
-        return asyncio.run(_Run(plan, answering, prices, progress, first_wait).go())
+    answering = _providers([j for j in asked if j.name not in (providers or {})], study) | (providers or {})
+    answering = {judge.name: answering[judge.name] for judge in asked}
+    ways = _Ways(retry, None if record is None else Recording(Path(record)), progress, tell, first_wait)
+    with asyncio.Runner() as loop:
+        try:
+            loop.run(refuse_what_is_not_sent(asked, answering, study.config))
+            with store_in_use(study, store) as opened:
+                plan, _ = planned(study, opened, changed)
+                return loop.run(_Run(plan, answering, prices, ways).go())
+        finally:
+            loop.run(_close(answering.values()))
 
 
-def _provider(judge: Judge, study: Study) -> Provider:
+async def _close(providers: Iterable[Provider]) -> None:
+    for provider in providers:
+        await provider.close()
+
+
+def _providers(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
     limits = study.config.limits
-    return provider_for(judge, folder=study.folder, timeout=limits.timeout, connections=limits.concurrency)
+    about: dict[str, Any] = {"folder": study.folder, "timeout": limits.timeout, "connections": limits.concurrency}
+    return {judge.name: provider_for(judge, asking=asking, **about) for judge in judges}
 
 
 def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
@@ -281,141 +333,250 @@ def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
     return names
 
 
+@dataclass(frozen=True)
+class _Ways:
+    """How a run goes about it."""
+
+    retry: Retry | None
+    recording: Recording | None
+    progress: Callable[[Progress], None] | None
+    tell: Tell
+    first_wait: float
+
+
 class _Run:
     """One run over the open questions, from the first claim to the last answer."""
 
     def __init__(
-        self,
-        plan: Plan,
-        providers: dict[str, Provider],
-        prices: dict[str, Pricer | None],
-        progress: Callable[[Progress], None] | None,
-        first_wait: float,
+        self, plan: Plan, providers: dict[str, Provider], prices: dict[str, Pricer | None], ways: _Ways
     ) -> None:
-        self.plan, self.providers, self.prices, self.progress = plan, providers, prices, progress
+        self.plan, self.providers, self.prices, self.ways = plan, providers, prices, ways
         self.store: Store = plan.store
         self.limits = plan.study.config.limits
+        self.stopping = asyncio.Event()
         self.lanes: dict[tuple[str, str | None], tuple[Endpoint, list[str]]] = {}
         for name in providers:
             judge = plan.judges[name]
-            where = (judge.provider, judge.base_url)
-            if where not in self.lanes:
-                self.lanes[where] = (Endpoint(self.limits, first_wait=first_wait), [])
-            self.lanes[where][1].append(name)
+            lane = (judge.provider, judge.base_url)
+            if lane not in self.lanes:
+                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": self._where(judge), "tell": ways.tell}
+                self.lanes[lane] = (Endpoint(self.limits, stopping=self.stopping, **about), [])
+            self.lanes[lane][1].append(name)
+        self.health = {name: Health(self.limits.concurrency, self.limits.unreadable) for name in providers}
+        self.budget = Budget(self.limits.max_cost, plan.judges, prices)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
-        self.spent = 0.0
         self.stopped: str | None = None
         self.fatal: AssayError | None = None
-        self.silent = 0
+
+    def _where(self, judge: Judge) -> str:
+        return judge.base_url or judge.provider
 
     async def go(self) -> JudgeRun:
         """Ask until nothing is open, or something stops it."""
         self.begun = monotonic()
         self.writer = StoreThread()
-        judges = list(self.providers)
         try:
-            self.run = await self.writer.do(queue.start_run, self.store)
-            self.spent = await self.writer.do(queue.spent, self.store)
-            self.total = (await self.writer.do(queue.counts, self.store, judges)).get("open", 0)
-            heartbeat = asyncio.create_task(self._heartbeat())
-            try:
-                with _interruptible(lambda: self._stop("interrupted")):
-                    async with asyncio.TaskGroup() as tasks:
-                        for endpoint, names in self.lanes.values():
-                            self._open(endpoint, names, tasks)
-            except* DatabaseError as group:
-                self.fatal = StudyError(f"the store {self.store.where} failed: {_first(group)}")
-            finally:
-                heartbeat.cancel()
-                await self.writer.do(queue.end_run, self.store, self.run)
-                for provider in self.providers.values():
-                    await provider.close()
-            left = await self.writer.do(queue.counts, self.store, judges)
+            await self._begin()
+            left = await self._to_the_end()
         finally:
             self.writer.close()
+        self._raise()
+        return self._result(left)
+
+    async def _begin(self) -> None:
+        judges = list(self.providers)
+        self.run = await self.writer.do(queue.start_run, self.store)
+        self.budget.spent = await self.writer.do(queue.spent, self.store)
+        if self.ways.retry is None:
+            self.total = (await self.writer.do(queue.counts, self.store, judges)).get("open", 0)
+        else:
+            self.total = await self.writer.do(queue.count_unread, self.store, self.run, judges)
+
+    async def _to_the_end(self) -> dict[str, int]:
+        """Ask everything; how many questions there are of each status in the end."""
+        heartbeat = asyncio.create_task(self._heartbeat())
+        try:
+            with _interruptible(lambda: self._stop("interrupted")):
+                async with asyncio.TaskGroup() as tasks:
+                    for endpoint, names in self.lanes.values():
+                        self._open(endpoint, names, tasks)
+        except* DatabaseError as group:
+            self.fatal = store_words(self.store, _first(group))
+        finally:
+            heartbeat.cancel()
+        try:
+            await self.writer.do(queue.end_run, self.store, self.run)
+            left: dict[str, int] = await self.writer.do(queue.counts, self.store, list(self.providers))
+        except DatabaseError as error:
+            self.fatal = self.fatal or store_words(self.store, error)
+            return {}
+        return left
+
+    def _raise(self) -> None:
+        """Where nothing could be done at all, or nothing more."""
         if self.fatal is not None:
             raise self.fatal
-        return self._result(left)
+        if self.health and all(health.dead for health in self.health.values()):
+            raise JudgeError("; ".join(self._why_stopped()))
+
+    def _why_stopped(self) -> list[str]:
+        """Words for each judge that is asked no further."""
+        found = []
+        for name, health in self.health.items():
+            judge = self.plan.judges[name]
+            if health.stopped is None:
+                continue
+            found.append(f"judge '{name}' ({judge.model} at {self._where(judge)}) {health.stopped}")
+            if not health.dead:
+                found[-1] += (
+                    f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
+                    "say after how many it is to stop: limits.unreadable in study.yaml"
+                )
+        return found
 
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
         """As many places as the limits allow, each with one question after the other."""
         batch = min(200, 2 * self.limits.concurrency)
-        claims = Claims(lambda: self.writer.do(queue.claim, self.store, self.run, judges, batch), batch=batch)
+        unread = self.ways.retry == "missing"
+
+        def claim() -> asyncio.Future[list[Claim]]:
+            going = [name for name in judges if self.health[name].stopped is None]
+            return self.writer.do(partial(queue.claim, unread=unread), self.store, self.run, going, batch)
+
+        claims = Claims(claim, batch=batch)
         for _ in range(min(self.limits.concurrency, self.total)):
             tasks.create_task(self._place(endpoint, claims))
 
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
         while not self._over() and (claim := await claims.next()) is not None and not self._over():
-            await self._question(endpoint, claim)
+            if await self.health[claim.annotator].going():
+                await self._question(endpoint, claim)
 
     def _over(self) -> bool:
         """Whether no further call may begin."""
-        if self.stopped is None and self.limits.max_cost is not None and self.spent >= self.limits.max_cost:
-            self._stop(f"max_cost is reached (${self.spent:.4f} of ${self.limits.max_cost:g})")
+        if self.stopped is None and self.budget.is_spent:
+            self._stop(f"max_cost is reached (${self.budget.spent:.4f} of ${self.limits.max_cost:g})")
         return self.stopped is not None
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
-        for endpoint, _ in self.lanes.values():
-            endpoint.stopping.set()
+        self.stopping.set()
+        self.budget.wake()
+
+    def _fail(self, error: AssayError, why: str) -> None:
+        self.fatal = self.fatal or error
+        self._stop(why)
 
     async def _question(self, endpoint: Endpoint, claim: Claim) -> None:
         """One question to its end: a label, or the reason why there is none."""
-        while True:
-            answer = await self._ask(endpoint, claim)
+        again = await self._once(endpoint, claim)
+        if again is None:
+            return
+        health = self.health[claim.annotator]
+        async with health.asking_again():
+            if not self._over() and await health.going():
+                await self._once(endpoint, again)
+
+    async def _once(self, endpoint: Endpoint, claim: Claim) -> Claim | None:
+        """One call, paid for and written down; the claim to ask once more where its reply could not be read."""
+        try:
+            request = self.plan.request(claim)
+        except StudyError as error:
+            self._fail(error, "the study cannot be asked")
+            return None
+        place = await self.budget.place(claim.annotator, request, self.stopping)
+        if place is None:
+            may_cost = self.budget.may_cost(claim.annotator, request, alone=True)
+            spent = f"${self.budget.spent:.4f} of ${self.limits.max_cost or 0:g}"
+            self._stop(f"max_cost would be passed ({spent} is spent, and the next call may cost ${may_cost:.4f})")
+            return None
+        try:
+            going = await self.health[claim.annotator].going()  # it may have been stopped while this one waited
+            answer = await self._ask(endpoint, claim, request) if going else None
             if answer is None:
-                return
+                return None
             revision = claim.revision + 1
             written = await self.writer.do(self._write, claim, answer, revision)
-            self._count(claim, answer, written)
-            if answer.status != "unreadable" or not written:
-                return
-            claim = replace(claim, revision=revision, unread=(answer.reply or "", answer.reason or ""))
-            if self._over():
-                return
+        finally:
+            self.budget.home(place)
+        self._count(claim, answer, written)
+        if answer.status != "unreadable" or not written:
+            return None
+        return replace(claim, revision=revision, unread=(answer.reply or "", answer.reason or ""))
 
     def _write(self, claim: Claim, answer: Answer, revision: int) -> bool:
         """Store an answer, and see what all runs together have spent; in the writer's thread."""
         written = add_answer(self.store, claim, self.run, answer, revision)
         if self.limits.max_cost is not None:
-            self.spent = queue.spent(self.store)
+            self.budget.spent = queue.spent(self.store)
         return written
 
-    async def _ask(self, endpoint: Endpoint, claim: Claim) -> Answer | None:
-        """One call and what it amounts to; None where the run stops before it brings anything."""
-        try:
-            request = self.plan.request(claim)
-        except StudyError as error:
-            self.fatal = self.fatal or error
-            self._stop("the study cannot be asked")
-            return None
-        body = [request.model, request.messages, request.temperature, request.max_tokens, request.params]
+    async def _ask(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
+        """One call and what it amounts to; None where the judge or the run stops before it brings anything."""
+        provider, health = self.providers[claim.annotator], self.health[claim.annotator]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
-        about["fingerprint"] = fingerprint({"body": body, "schema": request.schema})
         try:
-            completion, latency = await endpoint.call(self.providers[claim.annotator], request)
+            completion, latency = await endpoint.call(provider, request)
         except CallFailed as error:
-            return self._failed(claim, error, about)
+            if self.stopped is not None or not await health.failed(error, partial(self._probe, claim, request)):
+                return None
+            about |= _kept(await provider.sent(request))
+            return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
-        self.silent = 0
+        health.replied()
+        self.budget.learn(claim.annotator, request, completion)
+        about |= _kept(completion.sent or await provider.sent(request))
         reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
+        self._see(health, claim, reply)
+        self._record(request, completion)
         return self._answer(claim, reply, completion, latency, about)
+
+    async def _probe(self, claim: Claim, request: Request) -> None:
+        """Ask a judge about nothing, once, and pay for it."""
+        judge = self.plan.judges[claim.annotator]
+        try:
+            completion = await self.providers[judge.name].complete(nothing(request))
+        except CallFailed:
+            raise
+        except Exception as error:  # as in a call about an item
+            raise CallFailed("retry", f"the call broke: {type(error).__name__}") from None
+        cost = self._cost(judge.name, completion)
+        if cost:
+            self.cost += cost
+            await self.writer.do(queue.charge, self.store, self.run, cost)
+
+    def _cost(self, judge: str, completion: Completion) -> float | None:
+        price = self.prices[judge]
+        return None if price is None else price(completion.tokens_in or 0, completion.tokens_out or 0)
+
+    def _see(self, health: Health, claim: Claim, reply: Reply) -> None:
+        """What a reply says of its judge."""
+        if reply.label is not None:
+            health.read()
+        else:
+            health.unreadable(reply.reason or "", again=claim.unread is not None)
+
+    def _record(self, request: Request, completion: Completion) -> None:
+        """Write a reply down where that is wanted; where it cannot be, the store still gets this one."""
+        try:
+            if self.ways.recording is not None:
+                self.ways.recording.add(request, completion)
+        except StudyError as error:
+            self._fail(error, "replies cannot be written down")
 
     def _answer(
         self, claim: Claim, reply: Reply, completion: Completion, latency: float, about: dict[str, Any]
     ) -> Answer:
-        price = self.prices[claim.annotator]
-        tokens = (completion.tokens_in, completion.tokens_out)
         kept = about | {
             "reply": completion.text,
             "reasoning": completion.reasoning or reply.reasoning,
-            "tokens_in": tokens[0],
-            "tokens_out": tokens[1],
-            "cost": None if price is None else price(tokens[0] or 0, tokens[1] or 0),
+            "tokens_in": completion.tokens_in,
+            "tokens_out": completion.tokens_out,
+            "cost": self._cost(claim.annotator, completion),
             "latency": round(latency, 4),
         }
         kept["model"] = completion.model or about["model"]
@@ -428,22 +589,6 @@ class _Run:
             kept["shown"] = {**(claim.shown or {}), "position": position}
         return Answer("valid", label, **kept)
 
-    def _failed(self, claim: Claim, error: CallFailed, about: dict[str, Any]) -> Answer | None:
-        if self.stopped is not None:
-            return None
-        # A reply that was never recorded says nothing about the next; a service that fails does.
-        self.silent += error.kind == "retry" or error.status > 0
-        if error.kind == "fatal" or self.silent >= max(HOPELESS, self.limits.concurrency):
-            self._give_up(claim, error)
-            return None
-        return Answer("failed", reason=f"no reply: {error}", **about)
-
-    def _give_up(self, claim: Claim, error: CallFailed) -> None:
-        judge = self.plan.judges[claim.annotator]
-        where = judge.base_url or judge.provider
-        self.fatal = JudgeError(f"judge '{judge.name}' ({judge.model} at {where}) cannot be asked: {error}")
-        self._stop("a judge cannot be asked")
-
     def _count(self, claim: Claim, answer: Answer, written: bool) -> None:
         self.counts["tokens_in"] += answer.tokens_in or 0
         self.counts["tokens_out"] += answer.tokens_out or 0
@@ -453,8 +598,8 @@ class _Run:
             again = ", asked again" if answer.status == "unreadable" else ""
             self.reasons[f"{claim.annotator}: {answer.reason}{again}"] += 1
             log.info("%s, %s: %s", claim.annotator, claim.item.name, answer.reason)
-        if self.progress is not None and answer.status != "unreadable":
-            self.progress(self._progress())
+        if self.ways.progress is not None and answer.status != "unreadable":
+            self.ways.progress(self._progress())
 
     def _progress(self) -> Progress:
         done = sum(self.counts[status] for status in ("valid", "missing", "failed"))
@@ -475,7 +620,7 @@ class _Run:
             seconds=monotonic() - self.begun,
             reasons=dict(self.reasons),
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
-            stopped=self.stopped,
+            stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
 
     async def _heartbeat(self) -> None:
@@ -485,6 +630,12 @@ class _Run:
                 await self.writer.do(queue.heartbeat, self.store, self.run)
             except DatabaseError as error:
                 log.warning("no sign of life could be given: %s", error.orig)
+
+
+def _kept(sent: Sent) -> dict[str, str]:
+    """What an answer says of the prompt: its name, and its text."""
+    name, text = as_kept(sent)
+    return {"fingerprint": name, "prompt": text}
 
 
 @contextmanager
@@ -512,10 +663,3 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -68,6 +68,7 @@ class Claims:
         self._ready: deque[Claim] = deque()
         self._coming: asyncio.Future[list[Claim]] | None = None
         self._ended = False
+        self._broken: asyncio.Future[list[Claim]] | None = None
 
     async def next(self) -> Claim | None:
         """A question that nobody else asks; None when there is none left."""
@@ -77,14 +78,21 @@ class Claims:
                 self._coming.add_done_callback(self._arrived)
             if self._ready:
                 return self._ready.popleft()
+            if self._broken is not None:
+                self._broken.result()
             if self._coming is None:
                 return None
-            await asyncio.shield(self._coming)
+            if self._coming.done():  # before the loop has come to say so: to await it would not let the loop go on
+                self._arrived(self._coming)
+            else:
+                await asyncio.shield(self._coming)
 
     def _arrived(self, coming: asyncio.Future[list[Claim]]) -> None:
+        if coming is not self._coming:
+            return
         self._coming = None
         if coming.cancelled() or coming.exception() is not None:
-            self._ended = True
+            self._ended, self._broken = True, coming
             return
         self._ready.extend(coming.result())
         self._ended = not coming.result()

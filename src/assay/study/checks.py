@@ -278,6 +278,8 @@ def _of_people(config: StudyFile) -> Iterator[Problem]:
     people = config.people
     if isinstance(people.overlap, dict) and people.group is None:
         yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
+    if people.pass_warm_up is not None and people.warm_up is None:
+        yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
     drawn = [q.name for q in config.questions if q.drawn_from]
     if drawn and people.together:
         yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"

@@ -318,6 +318,9 @@ class Limits(Part):
     max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
     timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
+    unreadable: int | None = Field(
+        20, ge=5, description="so many replies in a row that cannot be read stop their judge; null: none do"
+    )
 
 
 class Checks(Part):
@@ -327,6 +330,9 @@ class Checks(Part):
         description="a table like that of the items, with the known answers in columns named as questions"
     )
     every: int = Field(10, ge=2, description="one after so many items")
+    most_failed: int | None = Field(
+        None, ge=0, description="whoever fails more than so many is given nothing further; nobody is stopped without it"
+    )
 
 
 class People(Part):
@@ -343,6 +349,9 @@ class People(Part):
     together: bool = Field(False, description="all items of a document stand on one page")
     days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
     warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
+    pass_warm_up: float | None = Field(
+        None, gt=0, le=1, description="share of warm_up to be right at the first answer, before anything else is given"
+    )
     checks: Checks | None = None
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
     retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")

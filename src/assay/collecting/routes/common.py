@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
-from fastapi import APIRouter, Cookie, Depends, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
@@ -14,11 +14,14 @@ from pydantic import Field
 from assay.collecting import invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Design
-from assay.collecting.invitations import LinkRefusedError, Signer
-from assay.collecting.overview import Watch
+from assay.collecting.invitations import LinkRefusedError
+from assay.collecting.watch import Watch
 from assay.study.store.people import Person
 
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
+"""With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
+set before links named their study."""
+
 _STATIC = Path(__file__).parents[1] / "static"
 
 BIGGEST = 2**53
@@ -62,7 +65,7 @@ class AppState:
         self.design, self.store = design, design.store
         self.secret, self.base_url = secret, base_url
         self.assigner = Assigner(design)
-        self.signer = Signer(secret, design.people.link_days)
+        self.signer = invitations.signer_of(design.study, self.store, secret)
         self.watch = Watch(design)
         files = sorted(path for path in _STATIC.iterdir() if path.is_file())
         self.static = {path.name: path for path in files}
@@ -85,13 +88,19 @@ class AppState:
         """A template, filled in, as what goes back."""
         return HTMLResponse(self.html(template, **values), status)
 
+    def token_in(self, request: Request, cookie: str) -> str | None:
+        """What a browser holds for this study."""
+        return request.cookies.get(self._named(cookie)) or request.cookies.get(cookie)
+
+    def _named(self, cookie: str) -> str:
+        return f"{cookie}_{self.signer.study}"
+
     def admit(self, to: str, cookie: str, token: str) -> Response:
         """On to a page, with the token in a cookie."""
         secure = bool(self.base_url and self.base_url.startswith("https:"))
         response = RedirectResponse(to, 303)
-        response.set_cookie(
-            cookie, token, max_age=self.signer.seconds, httponly=True, samesite="lax", secure=secure, path="/"
-        )
+        name, seconds = self._named(cookie), self.signer.seconds
+        response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
     def has_agreed(self, person: Person) -> bool:
@@ -100,7 +109,8 @@ class AppState:
 
     def name_in_browser(self, person: Person) -> str:
         """What the browser keeps a person's unsent answers under: theirs in this study, and it tells nothing."""
-        return hashlib.sha256(f"{self.secret}/{person.name}".encode()).hexdigest()[:16]
+        whose = (self.secret, person.name) if self.signer.alone else (self.secret, self.signer.study, person.name)
+        return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
 
 
 def app_state(request: Request) -> AppState:
@@ -147,9 +157,9 @@ def person_of(state: AppState, token: str | None) -> Person:
         raise Refused(403, "This link does not open the page", str(error), error="link") from None
 
 
-def person(state: Shared, token: Annotated[str | None, Cookie(alias=PERSON_COOKIE)] = None) -> Person:
+def person(state: Shared, request: Request) -> Person:
     """Whoever was invited and has opened their link."""
-    return person_of(state, token)
+    return person_of(state, state.token_in(request, PERSON_COOKIE))
 
 
 Invited = Annotated[Person, Depends(person)]
@@ -174,9 +184,9 @@ def check_lead(state: AppState, token: str | None) -> None:
         raise Refused(403, "This link does not open the page", text, error="link") from None
 
 
-async def lead(state: Shared, token: Annotated[str | None, Cookie(alias=LEAD_COOKIE)] = None) -> None:
+async def lead(state: Shared, request: Request) -> None:
     """Whoever leads the study."""
-    check_lead(state, token)
+    check_lead(state, state.token_in(request, LEAD_COOKIE))
 
 
 # -- for anybody ------------------------------------------------------------------------------------

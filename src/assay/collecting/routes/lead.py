@@ -81,6 +81,22 @@ def set_state(name: Words, state: Annotated[store_people.State, Form()], shared:
     return _back()
 
 
+@router.post("/people/exclude")
+def exclude(name: Words, state: Shared, reason: Words = "") -> Response:
+    """Let what a person answered count no more."""
+    with _in_words():
+        store_people.exclude(state.store, answers.clean(name), answers.clean(reason).strip())
+    return _back()
+
+
+@router.post("/people/readmit")
+def readmit(name: Words, state: Shared) -> Response:
+    """Let what an excluded person answered count again."""
+    with _in_words():
+        store_people.readmit(state.store, answers.clean(name))
+    return _back()
+
+
 @router.post("/people/link")
 def new_link(name: Words, state: Shared) -> Response:
     """Give a person a new link in place of theirs."""

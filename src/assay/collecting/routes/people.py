@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Form, HTTPException, Response
+from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from assay.collecting import answers
 from assay.collecting.answers import (
     LONGEST_WORDS,
+    ClosedError,
     InvalidAnswerError,
     NewerAnswerError,
     Submission,
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, Held, progress
+from assay.collecting.design import IMAGES
 from assay.collecting.pages import image_of, pages_of
 from assay.collecting.routes.common import (
     BIGGEST,
@@ -34,15 +36,14 @@ from assay.collecting.routes.common import (
 from assay.study.store import people as store_people
 from assay.study.store.people import Person
 
-_IMAGES = {
-    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
-    **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
-}
-"""Kinds of images that cannot hold a script."""
-
 _ENDS = {
     "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
     "paused": ("The study is paused", "Everything that you answered is saved. Come back to this link later."),
+    "stopped": (
+        "Thank you for your time",
+        "Everything that you answered is saved. You are given nothing further in this study; "
+        "whoever leads it can tell you why.",
+    ),
     "later": (
         "Session {number} of {of} is done",
         "Everything is saved. The next session opens on {when}; come back to this link then.",
@@ -102,16 +103,25 @@ def start() -> Response:
 
 
 @router.get("/join/{token}")
-def join(token: str, state: Shared) -> Response:
-    """The personal link: what it opens stays open in this browser."""
+def join(token: str, state: Shared, request: Request) -> Response:
+    """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
+    person = person_of(state, token)
+    if state.token_in(request, PERSON_COOKIE) == token:
+        return RedirectResponse("/work", 303)
+    return state.page("join.html", person=person.name)
+
+
+@router.post("/join/{token}")
+def enter(token: str, state: Shared) -> Response:
+    """What the personal link opens stays open in this browser."""
     person_of(state, token)
     return state.admit("/work", PERSON_COOKIE, token)
 
 
-@router.get("/consent", dependencies=[Depends(person)])
-def consent(state: Shared) -> Response:
+@router.get("/consent")
+def consent(person: Invited, state: Shared) -> Response:
     """What the study is about, to be agreed to."""
-    return state.page("consent.html", text=state.design.people.consent)
+    return state.page("consent.html", text=state.design.people.consent, person=person.name)
 
 
 @router.post("/consent")
@@ -148,7 +158,7 @@ def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, s
     if end is not None:
         end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
     content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
-    return JSONResponse(content | {"person": state.name_in_browser(person)})
+    return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
 
 
 @router.post("/answers")
@@ -158,6 +168,8 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
         saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
     except UnknownTaskError:
         raise _no_such_item() from None
+    except ClosedError as error:
+        return JSONResponse({"error": "closed", "message": str(error)}, 409)
     except NewerAnswerError as error:
         (now,) = pages_of(state.design, person, [error.page])
         html = state.html("page.html", page=now)
@@ -182,10 +194,10 @@ def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Resp
 def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
     """An image of an item before this person."""
     path = image_of(state.design, person, task, number)
-    if path is None or path.suffix.lower() not in _IMAGES:
+    if path is None or path.suffix.lower() not in IMAGES:
         raise HTTPException(404, "No such image.")
     # The file's own name stays here: it may tell who made the image.
-    return Response(path.read_bytes(), media_type=_IMAGES[path.suffix.lower()])
+    return Response(path.read_bytes(), media_type=IMAGES[path.suffix.lower()])
 
 
 # -- parts of them ----------------------------------------------------------------------------------
@@ -201,10 +213,13 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
     if number is not None and number not in numbers:
         numbers.insert(0, number)
     found = pages_of(state.design, person, numbers)
+    if number is not None and number <= held.closed and (not found or found[0].number != number):
+        return RedirectResponse("/work", 303)  # what was answered there is closed
     if number is not None and (not found or found[0].number != number):
         raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
     return state.page(
         "work.html",
+        name=person.name,
         instructions=people.instructions,
         page=found[0] if found else None,
         further=found[1:],
@@ -216,6 +231,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
             "skip_reasons": list(people.skip_reasons),
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
+            "closed": held.closed,
         },
     )
 

@@ -79,7 +79,26 @@ function answerByKey(question, key) {
   radio.checked = true;
   radio.focus();
   radio.dispatchEvent(new Event("input", { bubbles: true }));
+  goToNext(question);
   return true;
+}
+
+let reached = null; // the question that the last answer by key led to
+
+/** A question was answered by key: the next key is for the next one that needs an answer, where the page has one. */
+function goToNext(question) {
+  const here = questionsOf(current);
+  const next = here.slice(here.indexOf(question) + 1).find(needsAnswer);
+  if (!next) return;
+  focusQuestion(next);
+  reached = next;
+}
+
+/** Enter: on to the next question, or save; after an answer by key one stands at the next question already. */
+function onEnter() {
+  const there = reached !== null && reached === activeQuestion() && needsAnswer(reached);
+  reached = null;
+  if (!there) enter();
 }
 
 const writes = (element) => element.matches("textarea, input:not([type=radio]):not([type=range]):not([type=checkbox])");
@@ -90,23 +109,28 @@ export function onKey(event) {
   const dialog = document.querySelector("dialog[open]");
   if (dialog) return keyInDialog(event, dialog);
   if (event.ctrlKey || event.metaKey) {
-    if (event.key === "Enter" && !event.repeat && current?.contains(target)) take(event, enter);
+    if (event.key === "Enter" && !event.repeat && current?.contains(target)) take(event, onEnter);
     return;
   }
   if (writes(target)) {
-    if (event.key === "Enter" && target.matches(".figure") && !event.repeat) take(event, enter);
+    if (event.key === "Enter" && target.matches(".figure") && !event.repeat) take(event, onEnter);
     if (event.key === "Escape") take(event, () => leaveText(target));
     return;
   }
   if (event.key === "Enter") {
-    if (!target.closest("button, a, summary") && !event.repeat && current) take(event, enter);
+    if (!target.closest("button, a, summary") && !event.repeat && current) take(event, onEnter);
     return;
   }
   const key = event.key.toUpperCase();
   const question = activeQuestion();
   if (event.key.startsWith("Arrow") && target.matches("[type=range]")) return;
+  if (event.repeat) {
+    // A key that is held down answers one question, not all of the page.
+    if (target.matches("[type=radio]")) event.preventDefault();
+    return;
+  }
   if (question && current.dataset.phase === undefined && answerByKey(question, key)) event.preventDefault();
-  else if (LETTERS[key] && !event.repeat) take(event, () => act(LETTERS[key]));
+  else if (LETTERS[key]) take(event, () => act(LETTERS[key]));
 }
 
 function take(event, action) {

@@ -1,7 +1,7 @@
 // Going from page to page: what is shown, what is held ready, how far it is, and the end.
 
 import { keep, kept, queue, settings } from "./device.js";
-import { keepDraft, restoreDraft } from "./drafts.js";
+import { dropDraft, keepDraft, restoreDraft } from "./drafts.js";
 import {
   all, byId, fillTask, fineness, formOf, forms, given, givenIn, grow, isChanged, isOpen, needsAnswer, numberOf,
   openForms, questionsOf, readTask, saved, showMarks, showWrong, tasksOf, tell,
@@ -12,6 +12,7 @@ import { inWords, showAlert } from "./words.js";
 
 const AHEAD = Number(settings.ahead);
 export let current = null; // the form that is shown, or null at the end
+let closed = Number(settings.closed); // what was answered on pages up to this one is shown no more
 let end = null; // why there are no further pages, as the server said last
 
 /** Make a form of the server ready: what was given, then what waits to be sent, then what was not saved. */
@@ -78,7 +79,7 @@ export function show(form, { push = true, focus = true } = {}) {
   document.title = `${form.querySelector(".page-title").textContent.trim()} – ${settings.study}`;
   history[push ? "pushState" : "replaceState"]({ page: number }, "", `/work/${number}`);
   keep("page", number);
-  showFoot(number > 1);
+  showFoot(canGoBack());
   showPhase();
   if (focus) {
     scrollTo(0, 0);
@@ -94,8 +95,37 @@ export function show(form, { push = true, focus = true } = {}) {
 export async function goTo(number, how = {}) {
   const form = formOf(number) ?? (await fetchPage(number));
   if (form) show(form, how);
+  else if (isClosed(number)) sayClosed(number);
   else if (!refused) showAlert(`Page ${number} cannot be fetched now. Please try again when the network is back.`);
 }
+
+export const isClosed = (number) => number <= closed && !formOf(number);
+
+/** The address is that of the page that is shown again, where the browser's own way back led to a closed one. */
+function sayClosed(number) {
+  showAlert(`What you answered on page ${number} is saved, and stays as it is.`);
+  if (current) history.replaceState({ page: numberOf(current) }, "", `/work/${numberOf(current)}`);
+}
+
+/** What was answered up to a page leaves the document: its session is over, or an item of it comes again. */
+function close(upTo) {
+  closed = Math.max(closed, upTo);
+  for (const task of forms().flatMap(tasksOf)) {
+    const form = task.closest("form");
+    if (numberOf(form) > closed || isOpen(task)) continue;
+    dropDraft(task.dataset.task);
+    task.remove();
+    if (!tasksOf(form).length) form.remove();
+  }
+  if (!current || current.isConnected) return showFoot(canGoBack());
+  const number = numberOf(current);
+  goOn();
+  sayClosed(number);
+}
+
+/** The page that the button for going back leads to. */
+const numberOfLast = () => (current ? numberOf(current) - 1 : (kept("page") ?? 0));
+const canGoBack = () => numberOfLast() >= 1 && !isClosed(numberOfLast());
 
 export const isShown = (number) => current !== null && numberOf(current) === number;
 
@@ -133,8 +163,7 @@ export function goOn() {
 }
 
 export function previous() {
-  const number = current ? numberOf(current) - 1 : (kept("page") ?? 0);
-  if (number >= 1) goTo(number);
+  if (canGoBack()) goTo(numberOfLast());
 }
 
 /** The buttons below: at the end only the one that leads back. */
@@ -154,7 +183,7 @@ export function leavePage(title) {
   const was = current;
   current = null;
   for (const form of forms()) form.hidden = true;
-  showFoot(kept("page") !== null);
+  showFoot(canGoBack());
   document.title = `${title.textContent.trim()} – ${settings.study}`;
   if (was) history.pushState({ page: null }, "", "/work");
   scrollTo(0, 0);
@@ -219,6 +248,7 @@ export async function fetchMore({ anyway = false } = {}) {
     for (const { html, number } of found.pages) takeIn(html, number, { always: false });
     ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
+    close(found.closed);
     const fresh = found.session && showSession(found.session);
     // While answers are under way nobody knows whether the server has counted them; this page has. Those of an earlier
     // session say nothing about a new one.

@@ -7,7 +7,7 @@ import {
   saved, showWrong, taskOf, tasksOf, tell, wrongNow,
 } from "./form.js";
 import {
-  activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isCounted, isShown, progress, sayWaiting,
+  activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isClosed, isCounted, isShown, progress, sayWaiting,
   session, show, showAlertAbout, showPhase, takeIn,
 } from "./pages.js";
 import { send, showStatusOnce } from "./sending.js";
@@ -116,6 +116,9 @@ export function follow(entry, status, reply) {
   if (status === 200) {
     if (shows) task.dataset.revision = reply.revision;
     progress(isCounted(entry) ? 1 : 0);
+  } else if (status === 409 && reply.error === "closed") {
+    dropDraft(entry.task);
+    showAlert(`${reply.message} The change was not saved.`, { stays: true });
   } else if (status === 409) {
     takeNewer(entry, reply);
   } else if (status === 422 || status === 400) {
@@ -194,7 +197,8 @@ export function undo() {
   const form = current;
   const unsaved = form ? tasksOf(form).filter(isChanged) : [];
   if (!unsaved.length) {
-    while (savedPages.length && form && savedPages.at(-1) === numberOf(form)) savedPages.pop();
+    const passed = (number) => isClosed(number) || (form && number === numberOf(form));
+    while (savedPages.length && passed(savedPages.at(-1))) savedPages.pop();
     if (savedPages.length) goTo(savedPages.pop());
     else if (form) showStatusOnce("Nothing to undo");
     return;

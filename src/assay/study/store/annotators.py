@@ -28,6 +28,12 @@ def put_annotators(db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, A
         upsert(db, tables.annotators, ["annotator"], ["kind", "definition", "active"], [row])
 
 
+def is_excluded(name: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """Whether an annotator of this name is a person whose answers must not count."""
+    p = tables.people.c
+    return name.in_(sa.select(p.annotator).where(p.excluded_at.is_not(None)))
+
+
 def retire_judges(db: sa.Connection) -> None:
     """Let no judge count until it is named again."""
     n = tables.annotators

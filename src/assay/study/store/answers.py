@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
+from assay.study.store.annotators import is_excluded
 from assay.study.store.arrivals import CLOSES, CLOSING
 from assay.study.store.connection import Store, chunked, insert
 from assay.study.store.items import digests_of
@@ -35,6 +36,8 @@ class Answer:
     shown: dict[str, Any] | None = None
     model: str | None = None
     fingerprint: str | None = None
+    prompt: str | None = None
+    """The body that was sent, as JSON; kept once for all answers of its fingerprint."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
@@ -46,7 +49,7 @@ class Answer:
 
 def add_answer(store: Store, claim: Claim, run: int, answer: Answer, revision: int) -> bool:
     """Write a judge's answer in a transaction of its own; False where this one had been written already."""
-    return store.arrivals.add(_row(answer, claim.id, run, revision))
+    return store.arrivals.add(_row(answer, claim.id, run, revision), answer.prompt)
 
 
 def append(db: sa.Connection, row: Mapping[str, Any]) -> None:
@@ -64,7 +67,11 @@ _CLOSE = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = vars(answer) | {"assignment": assignment, "run": run, "revision": revision}
+    row = {k: v for k, v in vars(answer).items() if k != "prompt"} | {
+        "assignment": assignment,
+        "run": run,
+        "revision": revision,
+    }
     return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
 
 
@@ -148,6 +155,7 @@ def human_labels(store: Store, question: int) -> list[HumanLabel]:
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item).join(n, n.c.annotator == a.c.annotator)
     query = sa.select(i.c.item, i.c.document, s.c.label, a.c.condition).select_from(joined)
     query = query.where(s.c.status == "valid", a.c.active, i.c.active, a.c.question == question, n.c.kind == "human")
+    query = query.where(sa.not_(is_excluded(a.c.annotator)))
     with store.reading() as db:
         rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
     return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]

@@ -1,4 +1,4 @@
-"""Answers of judges as they arrive: one statement each, which adds the answer and closes its assignment."""
+"""Answers of judges as they arrive: each is added with its prompt, and closes its assignment, at one stroke."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ _ROW = (
 )
 _JSON_PLACES = (_ROW.index("label"), _ROW.index("shown"))
 _ADD_SQLITE = f"insert into answers ({', '.join(_ROW)}) values ({', '.join('?' * len(_ROW))}) on conflict do nothing"
+_PROMPT_SQLITE = "insert into prompts (fingerprint, body) values (?, ?) on conflict do nothing"
 _FOLLOW_SQLITE = f"""
 create temp trigger answer_arrived after insert on main.answers begin
     update assignments set {CLOSING} where id = new.assignment and {CLOSES};
     update runs set cost = cost + new.cost where id = new.run and new.cost > 0;
 end"""
 _ADD_POSTGRES = f"""
-with new as (
+with prompt as (
+    insert into prompts (fingerprint, body)
+    select name, text from (values (%s::text, %s::text)) as sent (name, text) where text is not null
+    on conflict do nothing
+), new as (
     insert into answers ({", ".join(_ROW)})
     values ({", ".join("%s::jsonb" if c in ("label", "shown") else "%s" for c in _ROW)})
     on conflict do nothing returning id, assignment, run, status, cost
@@ -38,10 +43,10 @@ with new as (
 
 
 class Arrivals:
-    """Answers as they arrive, each in a transaction of its own: one statement, committed as it ends.
+    """Answers as they arrive, each in a transaction of its own.
 
-    It adds the answer, closes its assignment and charges its run. It goes to the driver as it stands, on
-    a connection that is kept: SQLAlchemy takes several times as long to say the same.
+    It adds the answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
+    driver as it stands, on a connection that is kept: SQLAlchemy takes several times as long to say the same.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -51,7 +56,7 @@ class Arrivals:
         self._lock = threading.Lock()
         self._held: sa.PoolProxiedConnection | None = None
 
-    def add(self, row: dict[str, Any]) -> bool:
+    def add(self, row: dict[str, Any], prompt: str | None = None) -> bool:
         """Whether the row was new."""
         values = [row[c] for c in _ROW]
         for place in _JSON_PLACES:
@@ -60,10 +65,21 @@ class Arrivals:
         assert self._engine.dialect.dbapi is not None
         with self._lock:
             try:
-                return bool(self._connection().execute(self._statement, values).rowcount > 0)
+                return self._add(values, (row["fingerprint"], prompt))
             except self._engine.dialect.dbapi.Error as error:
                 self._let_go()
                 raise sa.exc.DBAPIError("insert into answers", None, error) from error
+
+    def _add(self, values: list[Any], prompt: tuple[str | None, str | None]) -> bool:
+        connection = self._connection()
+        if self._postgres:
+            return bool(connection.execute(self._statement, [*prompt, *values]).rowcount > 0)
+        connection.execute("begin immediate")
+        if prompt[1] is not None:
+            connection.execute(_PROMPT_SQLITE, prompt)
+        new = connection.execute(self._statement, values).rowcount > 0
+        connection.execute("commit")
+        return bool(new)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -82,6 +98,9 @@ class Arrivals:
         return self._held.dbapi_connection
 
     def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._held is None:
+            return
+        raw, held, self._held = self._held.dbapi_connection, self._held, None
+        held.invalidate()  # nothing is said over it any more, as it may be broken
+        if raw is not None:
+            raw.close()

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from assay.errors import ChangedStudyError, counted, listing
 from assay.study.store import tables
+from assay.study.store.annotators import is_excluded
 from assay.study.store.connection import Connection, Store
 from assay.study.store.items import NOT_COUNTED
 from assay.study.store.tables import FILE
@@ -85,6 +86,7 @@ def counting_answers(db: sa.Connection) -> dict[int, Place]:
     query = sa.select(*columns).select_from(joined)
     query = query.where(a.c.active, q.current, i.active, i.role.not_in(NOT_COUNTED), tables.answers.c.status == "valid")
     query = query.where(sa.or_(n.kind == "human", n.active), sa.func.coalesce(a.c.session, "") != FILE)
+    query = query.where(sa.not_(is_excluded(a.c.annotator)))
     return {row[0]: Place(*row[1:]) for row in db.execute(query)}
 
 

@@ -41,6 +41,8 @@ class Store:
 
     engine: sa.Engine
     where: str
+    is_scratch: bool = False
+    """Whether nothing that is done here is kept."""
     arrivals: Arrivals = field(init=False, repr=False)
     _writing: sa.Engine = field(init=False, repr=False)
     _durable: sa.Engine = field(init=False, repr=False)
@@ -106,10 +108,11 @@ class Store:
                 if engine.url.database:
                     _copy(Path(engine.url.database), folder / "copy.db")
                 store = cls.open(folder / "copy.db")
+                store.is_scratch = True
                 store.where = engine.url.render_as_string(hide_password=True)
                 store._rest = rest.pop_all()
             return store
-        store = cls(engine, engine.url.render_as_string(hide_password=True))
+        store = cls(engine, engine.url.render_as_string(hide_password=True), is_scratch=True)
         try:
             db = store._rest.enter_context(store._writing.connect())
             store._rest.callback(db.begin().rollback)
@@ -184,6 +187,30 @@ class Store:
             if self.engine.dialect.name == "postgresql":
                 db.execute(sa.text("select pg_advisory_xact_lock(7235078)"))
             yield db
+
+    def overwrite_deleted(self) -> None:
+        """Leave nothing of deleted rows in SQLite's files, where they would lie until their place is needed.
+
+        Raises
+        ------
+        StudyError
+            While others have the database open and are at work in it.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        connection = self.engine.raw_connection()
+        try:
+            connection.execute("VACUUM")
+            (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except self.engine.dialect.loaded_dbapi.OperationalError:
+            busy = True
+        finally:
+            connection.close()
+        if busy:
+            raise StudyError(
+                f"the rows are deleted, but traces stay in the files of {self.where} while others work in it; "
+                f"stop assay serve and assay judge, then run: sqlite3 {self.engine.url.database} VACUUM"
+            )
 
     # -- settings -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,13 @@ def end_run(store: Store, run: int) -> None:
         _release(db, [run])
 
 
+def charge(store: Store, run: int, cost: float) -> None:
+    """Add to a run's cost what it paid for a call that answers no question."""
+    r = tables.runs
+    with store.writing() as db:
+        db.execute(sa.update(r).where(r.c.id == run).values(cost=r.c.cost + cost))
+
+
 def spent(store: Store) -> float:
     """Dollars paid so far, by all runs."""
     with store.reading() as db:
@@ -130,23 +137,55 @@ def release_expired(db: sa.Connection, now: float) -> None:
 
 
 def _release(db: sa.Connection, runs: Sequence[int]) -> None:
-    a = tables.assignments
+    a, s = tables.assignments, tables.answers
     held = sa.and_(a.c.status == "claimed", a.c.run.in_(runs))
-    db.execute(sa.update(a).where(held).values(status="open", run=None))
+    missing = sa.exists().where(s.c.id == a.c.answer, s.c.status == "missing")
+    db.execute(sa.update(a).where(held).values(status=sa.case((missing, "missing"), else_="open"), run=None))
 
 
 # -- claims -----------------------------------------------------------------------------------------
 
 
-def claim(store: Store, run: int, judges: Sequence[str], most: int) -> list[Claim]:
-    """Take up to ``most`` open assignments of these judges; nobody else gets them."""
+def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
+    """Take up to ``most`` open assignments of these judges; nobody else gets them.
+
+    With ``unread``, those whose reply could not be read in an earlier run instead.
+    """
     a = tables.assignments
-    wanted = sa.select(a.c.id).where(a.c.status == "open", a.c.active, a.c.annotator.in_(judges))
+    which = _unread(run) if unread else a.c.status == "open"
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
     wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
     take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
     with store.writing() as db:
         ids = list(db.execute(take.returning(a.c.id)).scalars())
         return _claims(db, ids)
+
+
+def _unread(run: int) -> sa.ColumnElement[bool]:
+    """Assignments without a label, whose replies could not be read in a run before this one."""
+    a, s = tables.assignments, tables.answers
+    of_it = sa.exists().where(s.c.assignment == a.c.id)
+    return sa.and_(
+        a.c.status.in_(("missing", "open")),
+        of_it.where(s.c.status.in_(("missing", "unreadable"))),
+        sa.not_(of_it.where(s.c.run == run)),
+    )
+
+
+def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
+    """How many assignments of these judges `claim` gives to a run with ``unread``."""
+    a = tables.assignments
+    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return int(db.execute(query).scalar_one())
+
+
+def about_item(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
+    """What these judges are asked about an item, answered or not, each as if for the first time."""
+    a = tables.assignments
+    wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return [replace(one, unread=None) for one in _claims(db, list(db.execute(wanted.order_by(a.c.id)).scalars()))]
 
 
 def sample(store: Store, judge: str, most: int) -> list[Claim]:
@@ -182,7 +221,9 @@ def _claims(db: sa.Connection, ids: list[int]) -> list[Claim]:
 
 
 def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
-    unread = next((answer for answer in reversed(earlier) if answer.status == "unreadable"), None)
+    # A question that was missing is asked from the start: what could not be read before is of no more use.
+    last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
+    unread = last if last is not None and last.status == "unreadable" else None
     return Claim(
         id=row.id,
         item=Item(row.item, row.document, row.fields),

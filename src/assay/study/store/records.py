@@ -10,8 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.study.store import tables
-from assay.study.store.connection import Store
+from assay.study.store.annotators import is_excluded
+from assay.study.store.connection import Store, setting
 from assay.study.store.page_answers import PAGE
+from assay.study.store.people import ERASED
 
 Rows = Iterable[dict[str, Any]]
 
@@ -41,13 +43,15 @@ def _answers(db: sa.Connection) -> Rows:
         *(s.id, a.annotator, a.item, a.question, q.name.label("criterion"), q.version, a.condition, a.repeat),
         *(s.revision, s.status, s.label, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
         sa.and_(a.active, a.answer == s.id, s.status == "valid").label("latest"),
+        is_excluded(a.annotator).label("excluded"),
     )
     for row in _rows(db, query.select_from(joined).where(a.recipe == PAGE).order_by(s.id)):
         shown = row.pop("shown") or {}
         row["condition"] = json.loads(row["condition"])
-        latest = bool(row.pop("latest"))
+        about = {"latest": bool(row.pop("latest")), "excluded": bool(row.pop("excluded"))}
         rest = {name: value for name, value in shown.items() if name != "task"}
-        yield {"id": row.pop("id"), "task": shown.get("task"), **row, "shown": rest, "latest": latest}
+        number = row.pop("id")
+        yield {"id": number, "task": shown.get("task"), **row, "shown": rest, **about}
 
 
 def _tasks(db: sa.Connection) -> Rows:
@@ -89,11 +93,18 @@ def _contents(db: sa.Connection) -> Rows:
 
 def _people(db: sa.Connection) -> Rows:
     p, n = tables.people.c, tables.annotators.c
-    query = sa.select(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to)
+    query = sa.select(
+        *(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to),
+        *(p.excluded_at, p.excluded_for),
+    )
     joined = tables.people.join(tables.annotators, n.annotator == p.annotator)
     for row in _rows(db, query.select_from(joined).order_by(p.invited_at, p.annotator)):
         attributes = (row.pop("definition") or {}).get("attributes", {})
         yield {"annotator": row.pop("annotator"), "attributes": attributes, **row}
+
+
+def _erased(db: sa.Connection) -> Rows:
+    yield from setting(db, ERASED) or []
 
 
 _TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
@@ -104,4 +115,5 @@ _TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
     "items": _items,
     "contents": _contents,
     "people": _people,
+    "erased": _erased,
 }

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.study.store import tables
+from assay.study.store.annotators import is_excluded
 from assay.study.store.items import NOT_COUNTED, Role
 from assay.study.store.page_answers import PAGE
 from assay.study.store.tasks import counting, held
@@ -38,13 +39,23 @@ def done_by_person(db: sa.Connection, questions: str) -> dict[str, Any]:
     return {row.annotator: row for row in db.execute(query.group_by(t.annotator))}
 
 
-def check_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any]:
-    """The labels that people gave to attention checks: annotator, item, condition, repeat, question, label."""
+def known_answers(
+    db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool = False
+) -> Sequence[Any]:
+    """What people, or one, answered to items whose answers are known, by annotator, item, condition, repeat, question.
+
+    The labels that count; or the first answer of each, with no label where it was skipped.
+    """
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
-    joined = tables.assignments.join(tables.answers, s.id == a.answer).join(tables.items, i.item == a.item)
-    query = sa.select(a.annotator, a.item, a.condition, a.repeat, a.question, s.label).select_from(joined)
-    query = query.where(a.recipe == PAGE, i.role == "check", i.active, s.status == "valid", a.question.in_(questions))
-    return db.execute(query).all()
+    every = tables.answers.alias().c
+    earliest = s.id.in_(sa.select(sa.func.min(every.id)).group_by(every.assignment))
+    which = sa.and_(s.assignment == a.id, earliest) if first else s.id == a.answer
+    joined = tables.assignments.join(tables.answers, which)
+    query = sa.select(a.annotator, a.item, a.condition, a.repeat, a.question, s.label)
+    query = query.select_from(joined.join(tables.items, i.item == a.item))
+    query = query.where(a.recipe == PAGE, i.role == role, i.active, a.question.in_(questions))
+    query = query if first else query.where(s.status == "valid")
+    return db.execute(query if person is None else query.where(a.annotator == person)).all()
 
 
 def flags_by_person(db: sa.Connection) -> dict[str, int]:
@@ -124,7 +135,7 @@ def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any
         sa.select(a.question, a.condition, a.item, a.annotator, s.label)
         .select_from(joined)
         .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
-        .where(a.question.in_(questions))
+        .where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
     )
     return db.execute(query.order_by(a.repeat, a.id)).all()
 

@@ -26,12 +26,23 @@ from assay.study.store.items import NOT_COUNTED, content_numbers
 from assay.study.store.questions import current_questions
 
 
-def stored_annotations(store: Store, notes: Sequence[str] = (), folder: Path | None = None) -> Annotations:
-    """Every answer that counts, as the one table; ``notes`` are said in ``reading``.
+def stored_annotations(
+    store: Store, notes: Sequence[str] = (), folder: Path | None = None, *, excluded_people: bool = False
+) -> Annotations:
+    """Every answer that counts, as the one table.
 
-    The latest answer of each current assignment counts. Missing answers, and answers to earlier
-    versions of a question or to a judge since changed, are left out and counted in ``reading``.
-    The study's folder, where it is given, is named in the message for a store without labels.
+    The latest answer of each current assignment counts. Missing answers, answers to earlier versions of a question
+    or to a judge since changed, and those of people who are excluded, are left out and counted in ``reading``.
+
+    Parameters
+    ----------
+    store : Store
+    notes : list of str
+        Said in ``reading``.
+    folder : Path, optional
+        The study's, named in the message for a store without labels.
+    excluded_people : bool
+        Keep the answers of people who are excluded, with True in the column ``excluded``.
 
     Raises
     ------
@@ -41,7 +52,8 @@ def stored_annotations(store: Store, notes: Sequence[str] = (), folder: Path | N
     with store.reading() as db:
         questions = {q.id: q.definition for q in current_questions(db)}
         annotators = active_annotators(db)
-        rows, excluded = _counting(db, questions, {one["annotator"] for one in annotators})
+        names = {one["annotator"] for one in annotators}
+        rows, excluded = _counting(db, questions, names, excluded_people=excluded_people)
         items = _counted_items(db)
         excluded_before = _excluded_before(db)
     if not rows:
@@ -65,20 +77,22 @@ def stored_annotations(store: Store, notes: Sequence[str] = (), folder: Path | N
 
 
 def _counting(
-    db: sa.Connection, questions: Mapping[int, Question], annotators: Collection[str]
+    db: sa.Connection, questions: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
-    a, s, i = tables.assignments, tables.answers, tables.items
+    a, s, i, p = tables.assignments, tables.answers, tables.items, tables.people
     query = sa.select(
         *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active, a.c.content),
         *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
+        *(p.c.excluded_at, p.c.excluded_for),
     )
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
+    joined = joined.outerjoin(p, p.c.annotator == a.c.annotator)
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, questions)
     for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
-        why = _excluded(row, questions, annotators)
+        why = _excluded(row, questions, annotators, excluded_people=excluded_people)
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
             rows.append(_label_row(row, questions[row.question].name, number))
@@ -87,7 +101,9 @@ def _counting(
     return rows, excluded
 
 
-def _excluded(row: Any, questions: Mapping[int, Question], annotators: Collection[str]) -> str | None:
+def _excluded(
+    row: Any, questions: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
+) -> str | None:
     """Why an answer does not count; None where it does."""
     if not row.there:
         return "the item is no longer in the study"
@@ -99,6 +115,8 @@ def _excluded(row: Any, questions: Mapping[int, Question], annotators: Collectio
         return "the judge is no longer in the study"
     if not row.active:
         return "the judge, its prompt or the item has changed since"
+    if row.excluded_at is not None and not excluded_people:
+        return f"{row.annotator} is excluded" + (f": {row.excluded_for}" if row.excluded_for else "")
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
@@ -110,6 +128,7 @@ def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     if "order" in shown:
         own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
+    about |= {} if row.excluded_at is None else {"excluded": True}
     own |= condition | {"_about": about} | about
     return own
 

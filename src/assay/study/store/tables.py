@@ -45,9 +45,14 @@ answers = _table(
     label=_JSON,
     shown=_JSON,
 )
+prompts = _table("prompts", "fingerprint", "body")
 settings = _table("settings", "key", value=_JSON)
 
-people = _table("people", "annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at")
+people = _table(
+    "people",
+    *("annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at"),
+    *("closed", "excluded_at", "excluded_for"),
+)
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
@@ -60,6 +65,6 @@ contents = _table("contents", "item", "digest", "document", "kept_at", fields=_J
 drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
 TABLES = (
-    *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, settings),
+    *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
     *(people, forms, tasks, contents, drafts),
 )

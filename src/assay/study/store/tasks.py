@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.study.store import tables
+from assay.study.store.annotators import is_excluded
 from assay.study.store.connection import upsert
 
 Task = Any
@@ -44,9 +45,10 @@ class Slot:
 
 
 def counting(questions: str, condition: str) -> sa.ColumnElement[bool]:
-    """Which tasks of a session may count: not those that come a second time, or came too late."""
+    """Which tasks of a session may count: not those that come a second time, came too late, or are of the excluded."""
     t = tables.tasks.c
-    return sa.and_(t.questions == questions, t.condition == condition, t.repeat == 1, sa.not_(t.extra))
+    asked = sa.and_(t.questions == questions, t.condition == condition)
+    return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
 def held(now: float) -> sa.ColumnElement[bool]:
@@ -159,7 +161,7 @@ def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, 
     taken = (
         sa.select(sa.func.count())
         .where(t.item == i.item, t.questions == questions, t.party == party)
-        .where(t.repeat == 1, sa.not_(t.extra), _taken(now))
+        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _taken(now))
         .scalar_subquery()
     )
     lacking = sa.select(i.item).where(i.role == "triplet", i.active, i.item.not_in(mine), taken < wanted)
@@ -168,6 +170,14 @@ def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, 
 
 
 # -- one person's tasks -----------------------------------------------------------------------------
+
+
+def is_closed(task: Task, closed: int) -> bool:
+    """Whether what a person answered to a task is shown to them no more, with pages closed up to this one.
+
+    What they have not answered yet, or what the lead has given back to them, is theirs to answer.
+    """
+    return bool(task.page <= closed and task.state in ("answered", "skipped"))
 
 
 def task_by_id(db: sa.Connection, number: int, person: str | None = None) -> Task | None:

@@ -1,0 +1,143 @@
+"""What goes over the wire: how it is kept, and which parameters did not get into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assay.judging.masking import without_secrets
+from assay.judging.prompts import Message
+from assay.study.digests import canonical
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call: what is wanted of the model, and (``about``, never sent) what it is for."""
+
+    model: str
+    messages: Sequence[Message]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    schema: Mapping[str, Any] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The body of a call, and the address that it goes to; None where nothing leaves this machine."""
+
+    body: Mapping[str, Any]
+    url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    """What is made unreadable before the body is kept."""
+
+
+def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str = "max_tokens") -> dict[str, Any]:
+    """A request in OpenAI's chat format; ``most`` is what the service calls the limit of the reply's length."""
+    body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        body[most] = request.max_tokens
+    if schema is not None:
+        wrapped = {"name": "label", "strict": True, "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
+    return body | dict(request.params)
+
+
+# -- how it is kept ---------------------------------------------------------------------------------
+
+
+def kept(body: Any, key: str | None = None) -> Any:
+    """A body with digests in place of the bytes of images, in whichever format they stand, and without the key."""
+    if isinstance(body, Mapping):
+        of_an_image = isinstance(body.get("data"), str) and ("media_type" in body or "mimeType" in body)
+        return {k: _digest(v) if of_an_image and k == "data" else kept(v, key) for k, v in body.items()}
+    if isinstance(body, list | tuple):
+        return [kept(one, key) for one in body]
+    if not isinstance(body, str):
+        return body
+    if body.startswith("data:") and ";base64," in body[:200]:
+        kind, _, data = body.partition(",")
+        return f"{kind},{_digest(data)}"
+    return without_secrets(body, key)
+
+
+def _digest(data: str) -> str:
+    return f"(sha256 {hashlib.sha256(data.encode()).hexdigest()}, {len(data)} characters)"
+
+
+def fingerprint(body: Any) -> str:
+    """A name for exactly this body, as it is kept: model, messages, images, parameters, schema."""
+    return hashlib.sha256(canonical(body).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def as_kept(sent: Sent) -> tuple[str, str]:
+    """The fingerprint of a call, and the text under which its body is kept."""
+    body = kept(sent.body, sent.key)
+    return fingerprint(body), json.dumps(body)
+
+
+def identity(request: Request) -> str:
+    """Names what a call asks, whoever is asked: the body in one format for all providers.
+
+    Where a reply is cut off is no part of it.
+    """
+    return fingerprint(kept(chat_body(replace(request, max_tokens=None), request.schema)))
+
+
+# -- what did not get into it -----------------------------------------------------------------------
+
+_WORDS = frozenset(
+    {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema"}
+)
+"""Parts of a body that hold what is said, or the form of the reply; no parameter is looked for in them."""
+
+_MOST = ("maxtokens", "maxoutputtokens", "maxcompletiontokens")
+
+
+_OWN = ("model", "messages", "stream")
+"""What a body says of itself; a parameter of the name would put something else in its place."""
+
+
+def not_sent(request: Request, body: Mapping[str, Any]) -> list[str]:
+    """The parameters of a request that its body does not hold, or holds with another value."""
+    missing = [k for k, v in request.params.items() if k in _OWN or not _holds(body, (_plain(k),), v)]
+    if request.temperature is not None and not _holds(body, ("temperature",), request.temperature):
+        missing.append("temperature")
+    if request.max_tokens is not None and not _holds(body, _MOST, request.max_tokens):
+        missing.append("max_tokens")
+    return list(dict.fromkeys(missing))
+
+
+def _holds(body: Mapping[str, Any], names: Sequence[str], value: Any) -> bool:
+    found = [v for k, v in body.items() if _plain(k) in names] or list(_values(body, names))
+    return any(_same(value, one) for one in found)
+
+
+def _values(body: Any, names: Sequence[str]) -> Iterator[Any]:
+    """What stands under any of these names, at whatever depth."""
+    if not isinstance(body, Mapping):
+        return
+    for name, value in body.items():
+        if _plain(name) in names:
+            yield value
+        elif _plain(name) not in _WORDS:
+            yield from _values(value, names)
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    """Whether a value is there, however its keys are spelled; more beside it does no harm."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        there = {_plain(name): value for name, value in found.items()}
+        return all(_plain(k) in there and _same(v, there[_plain(k)]) for k, v in wanted.items())
+    return bool(wanted == found)
+
+
+def _plain(name: str) -> str:
+    """``thinkingConfig`` and ``thinking_config`` are one name."""
+    return str(name).replace("_", "").lower()

@@ -1,0 +1,163 @@
+"""What a person answered in an earlier session, or before an item came again, is neither shown nor changed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotating import Annotator, Served, write_study
+
+from assay.study.definition import load_study
+from assay.study.store import tables
+from assay.study.store.opening import open_store
+
+TWO_SCALES = {
+    "questions": [{"name": "quality", "text": "How good is it?", "scale": "interval:0-10"}],
+    "conditions": {"scale": ["interval:0-5", "interval:0-100"]},
+}
+
+
+def answer_session(ana: Annotator, items: int) -> list[Any]:
+    """Answer so many items, each with a number that is looked for later; the tasks."""
+    found = []
+    for number in range(items):
+        task = ana.work()[0]
+        reply = ana.keep(task, {task.questions[0].id: 3.25 + number / 100}, comment=f"mine {number}")
+        assert reply.json()["saved"]
+        found.append(task)
+    return found
+
+
+def says_nothing_of(page: Served, ana: Annotator, tasks: list[Any]) -> None:
+    """Nothing that anybody may ask for tells what was answered to these tasks, and none of it can be changed."""
+    pages = [ana.send("GET", path) for path in ("/work", "/pages?after=0", *(f"/work/{one.page}" for one in tasks))]
+    for task in tasks:
+        before = page.history()
+        changed = ana.answer(task, {task.questions[0].id: 4}, revision=1)
+        assert (changed.status, changed.json()["error"]) == (409, "closed")
+        assert "html" not in changed.json()
+        pages += [changed, ana.answer(task, {task.questions[0].id: 4}, revision=0)]
+        body = {"revision": 1, "body": {"answers": {}}}
+        assert ana.send("PUT", f"/drafts/{task.id}", body).status == 409
+        assert page.history() == before, "nothing was written"
+    for reply in pages:
+        assert "3.2" not in reply.text, reply.text
+        assert "mine" not in reply.text, reply.text
+        assert not {one.id for one in tasks} & {int(one) for one in _tasks_in(reply.text)}
+
+
+def _tasks_in(text: str) -> list[str]:
+    return re.findall(r'data-task=\\?"(\d+)', text)
+
+
+def test_a_session_is_closed_when_the_next_begins(serve: Callable[..., Served]) -> None:
+    page = serve(items=3, **TWO_SCALES)
+    ana = page.annotator()
+    first = answer_session(ana, 3)
+    assert [one.page for one in ana.pages(after=3)[0]] == [4, 5, 6], "the second session has begun"
+    says_nothing_of(page, ana, first)
+    assert ana.send("GET", "/work/1").headers["location"] == "/work"
+    assert ana.pages()[1]["closed"] == 3
+
+
+def test_a_session_is_closed_while_the_next_waits_for_its_day(serve: Callable[..., Served], clock: Any) -> None:
+    page = serve(items=2, people={"days_apart": 7}, **TWO_SCALES)
+    ana = page.annotator()
+    (first,) = answer_session(ana, 1)
+    own = ana.work(first.page)[0]
+    assert own.questions[0].given == "3.25", "while the session goes on, one may look back"
+    assert ana.answer(own, {own.questions[0].id: 3.27}).status == 200
+    (last,) = answer_session(ana, 1)
+    assert ana.pages(after=2)[1]["end"]["kind"] == "later"
+    says_nothing_of(page, ana, [first, last])
+    clock.later(days=8)
+    assert ana.pages(after=2)[0][0].page == 3
+    says_nothing_of(page, ana, [first, last])
+
+
+def test_what_came_again_closes_what_was_said_the_first_time(serve: Callable[..., Served]) -> None:
+    page = serve(items=6, people={"retest": 0.5, "retest_gap": 2, "ahead": 1, "order": "fixed"}, **{
+        "questions": TWO_SCALES["questions"]
+    })  # fmt: skip
+    ana = page.annotator()
+    first = answer_session(ana, 5)
+    again = [row for row in page.rows(tables.tasks) if row.repeat == 2]
+    (once,) = [one for one in page.rows(tables.tasks) if one.item == again[0].item and one.repeat == 1]
+    says_nothing_of(page, ana, [one for one in first if one.page <= once.page])
+    later = ana.work(once.page + 1)[0]
+    assert later.questions[0].given is not None, "what lies behind it is still open"
+
+
+def test_a_save_sent_twice_is_acknowledged_though_its_session_is_closed(serve: Callable[..., Served]) -> None:
+    page = serve(items=1, **TWO_SCALES)
+    ana = page.annotator()
+    (task,) = ana.work()
+    body = ana.body(task, {task.questions[0].id: 2})
+    assert ana.send("POST", "/answers", body).status == 200
+    assert ana.pages(after=1)[0], "the next session"
+    again = ana.send("POST", "/answers", body)
+    assert (again.status, again.json()["again"]) == (200, True)
+
+
+def test_what_the_lead_gives_back_is_answered_in_a_closed_session(serve: Callable[..., Served]) -> None:
+    page = serve(items=2, **TWO_SCALES)
+    ana = page.annotator()
+    first = answer_session(ana, 2)
+    ana.pages(after=2)
+    assert page.lead().form("/lead/reopen", task=str(first[0].id)).status == 303
+    (back,) = [one for one in ana.pages()[0] if one.id == first[0].id]
+    assert (back.state, back.questions[0].given) == ("reopened", None)
+    assert ana.answer(back, {back.questions[0].id: 1}).status == 200
+    assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
+
+
+def test_a_first_answer_that_was_under_way_is_kept(serve: Callable[..., Served], clock: Any) -> None:
+    """Given in the first session, answered on a train, sent when others had its place and the second had begun."""
+    page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "reserve": 10, "days_apart": 0}, **TWO_SCALES)
+    ana, ben = page.annotator("ana"), page.annotator("ben")
+    (task,) = ana.work()
+    clock.later(minutes=11)
+    ben.work_through()
+    ana.pages()
+    reply = ana.answer(task, {task.questions[0].id: 1})
+    assert (reply.status, reply.json()["extra"]) == (200, True)
+
+
+def test_studies_of_the_version_before_are_closed_when_they_are_opened(tmp_path: Path) -> None:
+    """The migration, on a store whose people columns are taken away again."""
+    study = load_study(write_study(tmp_path / "old", items=3, **TWO_SCALES))
+    with Served(study.folder) as page:
+        ana = page.annotator()
+        first = answer_session(ana, 3)
+        ana.pages(after=3)
+    with sqlite3.connect(study.folder / "study.db") as db:
+        for column in ("closed", "excluded_at", "excluded_for"):
+            db.execute(f"alter table people drop column {column}")
+        db.execute("update alembic_version set version_num = '0002'")
+    db.close()
+    with open_store(study) as store, store.reading() as reading:
+        (row,) = reading.execute(tables.people.select()).all()
+        assert row.closed == 3
+    page = Served(study.folder, ())
+    try:
+        ana.wire = page.client()
+        assert ana.answer(first[0], {first[0].questions[0].id: 1}, revision=1).json()["error"] == "closed"
+        assert json.loads(ana.send("GET", "/pages?after=0").text)["closed"] == 3
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_without_sessions_one_may_look_back(serve: Callable[..., Served], after: int) -> None:
+    page = serve(items=3, questions=TWO_SCALES["questions"])
+    ana = page.annotator()
+    first = answer_session(ana, 3)
+    assert ana.pages(after=3)[1]["end"]["kind"] == "done"
+    own = ana.work(first[after].page)[0]
+    assert own.questions[0].given == f"{3.25 + after / 100:g}"
+    assert ana.answer(own, {own.questions[0].id: 1}).status == 200

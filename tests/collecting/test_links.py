@@ -1,0 +1,115 @@
+"""Links open one study and no other, and only for whoever runs the page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from annotating import SECRET, Annotator, InProcess, Served, lead_path, write_study
+from fastapi.testclient import TestClient
+from itsdangerous import URLSafeTimedSerializer
+
+from assay.collecting.app import make_app
+from assay.collecting.invitations import secret_of, study_id
+from assay.study.store import tables
+
+
+def test_a_link_of_another_study_with_the_same_secret_opens_nothing(serve: Callable[..., Served]) -> None:
+    here, other = serve(), serve()
+    for link in (other.links["ana"], lead_path(other.study, other.store)):
+        reply = here.visitor(link).join()
+        assert reply.status == 403
+        assert "of another study" in reply.text
+        assert not reply.cookies
+    lead = other.lead()
+    assert here.visitor().send("GET", "/lead", None, {"Cookie": lead.cookie}).status == 403
+
+
+def test_two_studies_in_one_browser_leave_each_other_alone(serve: Callable[..., Served]) -> None:
+    """One browser, one host, two ports: it sends the cookies of both to both."""
+    here, other = serve(), serve()
+    cookies = [one.cookie for page in (here, other) for one in (page.annotator(), page.lead())]
+    assert len({cookie.partition("=")[0] for cookie in cookies}) == 4
+    for page in (here, other):
+        person = page.visitor()
+        person.cookie = "; ".join(cookies)
+        assert person.send("GET", "/work").status == 200
+        assert person.send("GET", "/lead").status == 200
+
+
+def test_what_waits_in_the_browser_is_kept_by_study(serve: Callable[..., Served]) -> None:
+    """One person, one secret, two studies at one address, one after the other."""
+    here, other = serve(), serve()
+    names = [page.annotator().pages()[1]["person"] for page in (here, other)]
+    assert names[0] != names[1]
+
+
+def old_token(secret: str, salt: str, content: Any) -> str:
+    """As assay signed it before links named their study."""
+    options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+    return str(URLSafeTimedSerializer(secret, salt=salt, signer_kwargs=options).dumps(content))
+
+
+def test_links_from_before_open_a_study_that_has_a_secret_of_its_own(serve: Callable[..., Served]) -> None:
+    page = serve()
+    own = secret_of(page.store, None)
+    wire = InProcess(TestClient(make_app(page.study, page.store, own)))
+    ana = Annotator(wire, f"/join/{old_token(own, 'assay person', ['ana', 1])}")
+    assert ana.join().status == 200
+    assert Annotator(wire, f"/lead/join/{old_token(own, 'assay lead', 'lead')}").join().status == 200
+    ana.cookie = f"assay={old_token(own, 'assay person', ['ana', 1])}"
+    assert ana.work(), "so does the cookie that they had"
+    assert ana.pages()[1]["person"] == hashlib.sha256(f"{own}/ana".encode()).hexdigest()[:16]
+
+
+def test_links_from_before_that_may_be_of_another_study_say_so(serve: Callable[..., Served]) -> None:
+    page = serve()
+    for link in (
+        f"/join/{old_token(SECRET, 'assay person', ['ana', 1])}",
+        f"/lead/join/{old_token(SECRET, 'assay lead', 'lead')}",
+    ):
+        reply = page.visitor(link).join()
+        assert reply.status == 403
+        assert "made before links named their study" in reply.text
+
+
+def test_a_copy_of_a_folder_without_its_store_is_another_study(tmp_path: Path) -> None:
+    with Served(write_study(tmp_path / "a")) as one, Served(write_study(tmp_path / "b")) as two:
+        assert study_id(one.store) != study_id(two.store)
+    with Served(tmp_path / "a", ()) as again:
+        assert study_id(again.store) == study_id(one.store)
+
+
+def test_the_page_says_who_is_signed_in(serve: Callable[..., Served]) -> None:
+    page = serve(who=("Ana <i>Ruiz",), people={"consent": "Read this."})
+    ana = page.annotator("Ana <i>Ruiz", join=False)
+    name = "Ana &lt;i&gt;Ruiz"
+    assert name in ana.send("GET", ana.link).text
+    ana.join(agree=False)
+    assert f"Signed in as <bdi>{name}" in ana.send("GET", "/consent").text
+    ana.form("/consent", agree="yes")
+    assert f"<bdi>{name}" in ana.send("GET", "/work").text
+    assert "Signed in as the lead" in page.lead().send("GET", "/lead").text
+
+
+def test_whatever_only_looks_at_a_link_reserves_nothing(serve: Callable[..., Served]) -> None:
+    """A preview in a chat follows redirects and keeps cookies, but runs no script and sends no form."""
+    page = serve(people={"overlap": 1})
+    preview = TestClient(page.app, follow_redirects=True)
+    reply = preview.get(page.links["ana"])
+    assert reply.status_code == 200
+    assert "assay" not in "".join(preview.cookies)
+    for path in ("/work", "/pages?after=0", "/"):
+        assert preview.get(path).status_code == 401
+    assert page.rows(tables.tasks) == []
+    ana = page.annotator()
+    assert ana.work()
+    assert page.rows(tables.tasks) != []
+    expiry = {row.id: row.expires_at for row in page.rows(tables.tasks)}
+    preview.get(page.links["ana"])
+    assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "nor does it renew anything"
+    assert ana.send("GET", ana.link).headers["location"] == "/work", "whoever is in goes straight on"
+    assert json.dumps(page.history()) == "[]"

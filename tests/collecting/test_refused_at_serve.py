@@ -1,0 +1,147 @@
+"""What people could not see or reach is said before anybody is asked; so is who is invited already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotating import STARS, Served, write_study
+from browsing import picture
+
+from assay.cli.app import main
+from assay.collecting.design import Design
+from assay.collecting.invitations import checked_address
+from assay.errors import StudyError
+from assay.study.store import people
+
+PREFERENCE = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "show": []}
+
+
+def command(*given: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(given))
+    return int(end.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("missing.png", "is not there"),
+        ("../outside.png", "not within the study's folder"),
+        ("link.png", "not within the study's folder"),
+        ("fine.svg", "an SVG may hold a script, so save it as PNG"),
+        ("notes.txt", "is not of a kind that the page shows"),
+        ("https://example.org/a.png", "is elsewhere"),
+        ("//example.org/a.png", "is elsewhere"),
+    ],
+)
+@pytest.mark.parametrize("role", ["items", "checks"])
+def test_an_image_that_nobody_would_see(tmp_path: Path, name: str, why: str, role: str) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    picture(tmp_path / "outside.png", (1, 2, 3))
+    picture(folder / "fine.png", (1, 2, 3))
+    (folder / "link.png").symlink_to(tmp_path / "outside.png")
+    for other in ("fine.svg", "notes.txt"):
+        (folder / other).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    rows = [{"item": f"{role[0]}{n}", "photo": one} for n, one in enumerate(("fine.png", name))]
+    fine = [{"item": "fine", "photo": "fine.png"}]
+    write_study(
+        folder,
+        items=rows if role == "items" else fine,
+        questions=[{**STARS, "show": ["photo"]}],
+        people={"checks": {"file": "c.jsonl"}} if role == "checks" else {},
+        tables={"c.jsonl": [{**row, "stars": 5} for row in rows]} if role == "checks" else {},
+    )
+    text = (folder / "study.yaml").read_text().replace("file: items.jsonl", "file: items.jsonl\n  images: [photo]")
+    (folder / "study.yaml").write_text(text)
+    with pytest.raises(StudyError) as error:
+        Served(folder)
+    assert f"the image '{name}' of item '{role[0]}1' (column 'photo')" in str(error.value)
+    assert why in str(error.value)
+
+
+def test_meanings_that_the_page_has_no_place_for(tmp_path: Path) -> None:
+    rows = [{"item": "a", "one": "x", "two": "y"}]
+    folder = write_study(tmp_path / "s", items=rows, questions=[{**PREFERENCE, "meanings": {-1: "much better"}}])
+    with pytest.raises(StudyError, match="'better' has meanings, which the page has no place for"):
+        Served(folder)
+
+
+def test_meanings_of_numbers_stand_beside_them_on_their_own_scale(serve: Callable[..., Served]) -> None:
+    question = {"name": "quality", "text": "?", "scale": "interval:0-10", "meanings": {0: "useless", 10: "perfect"}}
+    assert "0: useless; 10: perfect." in serve(questions=[question]).annotator().send("GET", "/work").text
+    for question_ in (question, {**question, "scale": "1-5", "meanings": {1: "useless", 5: "perfect"}}):
+        crossed = serve(questions=[question_], conditions={"scale": ["interval:0-100", "1-7"]}, items=2)
+        ana = crossed.annotator()
+        ana.work_through()
+        heard = "".join(reply.text for reply in crossed.heard)
+        assert "How" in heard or "?" in heard
+        assert "useless" not in heard, "1 of 7, and 0 of 100, mean something else"
+
+
+# -- addresses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("label.example.org", "takes where people reach the page"),
+        ("ftp://label.example.org", "takes where people reach the page"),
+        ("https://", "takes where people reach the page"),
+        ("https://label.example.org:port", "takes where people reach the page"),
+        ("https://me:secret@label.example.org", "takes where people reach the page"),
+        ("https://label example.org", "takes where people reach the page"),
+        ("https://[::1", "takes where people reach the page"),
+        ("https://example.org/label", "takes a host without a path"),
+        ("https://example.org/?study=1", "takes a host without a path"),
+    ],
+)
+@pytest.mark.parametrize("name", ["serve", "invite"])
+def test_an_address_that_leads_nowhere(tmp_path: Path, capsys: Any, given: str, why: str, name: str) -> None:
+    folder = write_study(tmp_path / "s")
+    assert command(name, str(folder), "--base-url", given) == 2
+    said = capsys.readouterr()
+    assert why in said.err
+    assert said.out == "", "no link was printed"
+
+
+def test_an_address_that_is_fine() -> None:
+    assert checked_address("https://label.example.org/") == "https://label.example.org"
+    assert checked_address(" http://127.0.0.1:8321") == "http://127.0.0.1:8321"
+    assert checked_address("http://[::1]:8321") == "http://[::1]:8321"
+
+
+# -- invitations ------------------------------------------------------------------------------------
+
+
+def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, capsys: Any) -> None:
+    folder = write_study(tmp_path / "s")
+    assert command("invite", str(folder), "P01") == 0
+    first = capsys.readouterr().out
+    assert command("invite", str(folder), "P51", " P01", "P52", "P51", "--attribute", "job=nurse") == 0
+    said = capsys.readouterr()
+    assert [line.split("\t")[0] for line in said.out.splitlines()] == ["P01", "P51", "P52"]
+    assert said.out.splitlines()[0].split("\t")[0] == first.split("\t")[0]
+    assert "P01 is invited already; their link stays as it is; not changed: job=nurse" in said.err
+    with Served(folder, ()) as page:
+        assert [one.name for one in people.everybody(page.store)] == ["P01", "P51", "P52"]
+        people.set_state(page.store, "P51", "revoked")
+        people.exclude(page.store, "P52")
+    assert command("invite", str(folder), "P51", "P52") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "P51 is invited already, and their link was ended" in said.err
+    assert "P52 is invited already, and excluded" in said.err
+
+
+def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any) -> None:
+    judge = {"name": "gpt", "provider": "recorded", "file": "replies.jsonl"}
+    folder = write_study(tmp_path / "s", judges=[judge])
+    assert command("invite", str(folder), "P01", "gpt", "P02") == 2
+    assert "'gpt' is the name of a judge" in capsys.readouterr().err
+    with Served(folder, ()) as page:
+        assert people.everybody(page.store) == [], "half of a list is worse than none of it"
+        assert isinstance(page.design, Design)

@@ -1,0 +1,502 @@
+"""When things go wrong: lost parameters, poisoned items, dead keys, full disks, money, unreadable replies."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+import sqlite3
+from collections import Counter
+
+import pytest
+from chat_server import ChatServer, Say, item_of
+
+from assay.errors import JudgeError, StudyError
+from assay.judging import client, health
+from assay.judging.budget import Budget
+from assay.judging.providers import Completion, PydanticAI
+from assay.judging.run import estimate_study, judge_study, requests_of
+from assay.judging.sending import Request, kept, not_sent
+from assay.judging.storing import Claims
+from assay.reading import study_labels
+from assay.study.schema import Judge
+from assay.study.store.opening import open_store
+from assay.study.store.replies import latest_replies
+
+sa = pytest.importorskip("sqlalchemy")
+
+QUICK = {"first_wait": 0.005}
+PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
+
+
+def rows(study, query):
+    with sqlite3.connect(study.folder / "study.db") as db:
+        found = db.execute(query).fetchall()
+    db.close()
+    return found
+
+
+def of_format(server, provider):
+    """A judge of each wire format at a local server."""
+    pytest.importorskip("pydantic_ai")
+    root = server.url.removesuffix("/v1")
+    models = {"openai": "tiny", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}
+    url = server.url if provider == "openai" else root
+    return {"provider": provider, "model": models[provider], "base_url": url, "key": "TEST_KEY", "max_tokens": 700}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("TEST_KEY", "test-key-0123456789")
+
+
+# -- what is sent is what is kept -------------------------------------------------------------------
+
+PARAMS = {
+    "openai": {"seed": 3, "top_p": 0.5},
+    "anthropic": {"top_k": 5},
+    "google": {"seed": 3, "topP": 0.5, "thinkingConfig": {"thinkingBudget": 128}},
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("provider", PARAMS)
+def test_every_parameter_is_in_the_body_and_the_body_is_kept_as_it_was_sent(make_study, provider):
+    with ChatServer() as server:
+        judge = of_format(server, provider) | {"params": PARAMS[provider], "temperature": 0.5}
+        study = make_study(2, judge=judge)
+        assert judge_study(study).answered == 2
+        assert study_labels(study).labels["label"].to_list() == [3, 3]
+        bodies = server.requests
+    for body in bodies:
+        assert not_sent(Request("m", [], 0.5, 700, None, PARAMS[provider]), body) == []
+    by_text = {json.dumps(body, sort_keys=True) for body in bodies}
+    kept_bodies = {json.dumps(json.loads(body), sort_keys=True) for (body,) in rows(study, "select body from prompts")}
+    assert kept_bodies == by_text
+    assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("provider", "judge", "lost"),
+    [
+        ("google", {"params": {"seed": 3, "num_ctx": 4096}}, "num_ctx"),
+        ("openai", {"params": {"model": "another"}}, "model"),
+        ("openai", {"params": {"stream": True}}, "stream"),
+        ("openai", {"params": {"temperature": 1}, "temperature": 0}, "temperature"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_before_the_run(make_study, provider, judge, lost):
+    with ChatServer() as server:
+        study = make_study(2, judge=of_format(server, provider) | judge)
+        for way in (judge_study, estimate_study):
+            with pytest.raises(JudgeError, match=rf"judge 'm1': {lost} would not reach .* nothing was asked"):
+                way(study)
+        assert server.count == 0
+
+
+def test_a_parameter_is_found_however_a_format_spells_it():
+    body = {"generationConfig": {"thinkingConfig": {"thinking_budget": 5}, "seed": 3}, "messages": [{"seed": 4}]}
+    wanted = {"seed": 3, "thinkingConfig": {"thinkingBudget": 5}}
+    assert not_sent(Request("m", [], params=wanted), body) == []
+    assert not_sent(Request("m", [], params=wanted | {"seed": 4, "top_k": 1}), body) == ["seed", "top_k"]
+    assert not_sent(Request("m", [], 0.5, 9), body) == ["temperature", "max_tokens"]
+
+
+def test_where_no_request_comes_by_the_library_says_what_it_drops():
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.function import FunctionModel
+
+    class Dropping(FunctionModel):
+        unsupported_settings = frozenset({"extra_body"})
+
+    request = Request("m", [{"role": "user", "content": "u"}], params={"seed": 3})
+    for model, lost in ((FunctionModel(lambda m, i: None), []), (Dropping(lambda m, i: None), ["seed"])):
+        provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x"}), timeout=5, model=model)
+        assert not_sent(request, asyncio.run(provider.sent(request)).body) == lost
+
+
+def test_prompts_are_kept_once_and_images_by_their_digest(make_study):
+    with ChatServer() as server:
+        items = {"file": "items.csv", "images": ["photo"]}
+        study = make_study(1, server.url, items=items, judge={"repeats": 3})
+        (study.folder / "cat.png").write_bytes(b"\x89PNG" * 1000)
+        (study.folder / "items.csv").write_text("item,text,photo\nq1,@q1@,cat.png\nq2,@q2@,cat.png\n")
+        assert judge_study(study).answered == 6
+    bodies = [body for (body,) in rows(study, "select body from prompts")]
+    assert len(bodies) == 2
+    assert all("sha256" in body and len(body) < 3000 for body in bodies)
+    inline = {"parts": [{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}], "data": "is kept"}
+    assert kept(inline)["data"] == "is kept"
+    assert kept(inline)["parts"][0]["inlineData"]["data"].startswith("(sha256 ")
+
+
+# -- items and keys ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", PARAMS)
+def test_one_poisoned_item_is_one_question_without_a_reply(make_study, provider):
+    def script(n, body, server):
+        text = json.dumps(body)
+        return Say(status=403, error="flagged by moderation") if "@q00007@" in text else Say()
+
+    with ChatServer(script) as server:
+        study = make_study(200, judge=of_format(server, provider))
+        done = judge_study(study, **QUICK)
+        assert (done.answered, done.failed, done.left, done.stopped) == (199, 1, 1, None)
+        assert done.reasons == {"m1: no reply: HTTP 403: flagged by moderation": 1}
+        asked = server.count
+        assert judge_study(study, **QUICK).failed == 1
+        assert server.count == asked + 2, "the one again, and one about nothing"
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_many_poisoned_items_in_a_row_do_not_stop_the_judge(make_study, status):
+    def script(n, body, server):
+        return Say(status=status, error="no") if "q00000" <= item_of(body) < "q00015" else Say()
+
+    with ChatServer(script) as server:
+        study = make_study(30, server.url, limits={"concurrency": 1}, judge=PRICE)
+        done = judge_study(study, **QUICK)
+    assert (done.answered, done.failed, done.stopped) == (15, 15, None)
+    # What the calls about nothing cost is in the run's cost, and in the store's.
+    calls_about_nothing = sum("@" not in json.dumps(body) for body in server.requests)
+    assert calls_about_nothing > 0
+    assert done.cost == pytest.approx(0.0002 * (15 + calls_about_nothing))
+    assert rows(study, "select sum(cost) from runs")[0][0] == pytest.approx(done.cost)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_dead_key_stops_its_own_judge_only(make_study, status):
+    def script(n, body, server):
+        return Say(status=status, error="no such key") if body["model"] == "dead" else Say()
+
+    with ChatServer(script) as server:
+        judges = [{"name": name, "model": name, "base_url": server.url} for name in ("dead", "live")]
+        study = make_study(60, judges=judges)
+        done = judge_study(study, **QUICK)
+        asked = Counter(body["model"] for body in server.requests)
+    assert (done.answered, done.failed, done.left) == (60, 0, 60)
+    assert asked["dead"] <= 10 + 1
+    assert f"judge 'dead' (dead at {server.url}) cannot be asked: HTTP {status}: no such key" in str(done.stopped)
+    assert "live" not in str(done.stopped)
+    assert "60 questions are open" in done.summary()
+
+
+def test_a_dead_key_costs_two_calls_where_money_is_counted(make_study):
+    with ChatServer(lambda n, body, server: Say(status=401, error="no such key")) as server:
+        study = make_study(60, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 5})
+        with pytest.raises(JudgeError, match="cannot be asked: HTTP 401"):
+            judge_study(study, **QUICK)
+        assert server.count == 2, "the first, which goes alone, and one about nothing"
+
+
+def test_a_key_that_dies_in_mid_run_is_found_out_and_nothing_is_lost(make_study):
+    def script(n, body, server):
+        return Say() if n <= 25 else Say(status=401, error="expired")
+
+    with ChatServer(script) as server:
+        study = make_study(100, server.url)
+        with pytest.raises(JudgeError, match="cannot be asked: HTTP 401: expired"):
+            judge_study(study, **QUICK)
+        assert server.count <= 25 + 10 + 1
+    assert rows(study, "select status, count(*) from answers group by 1") == [("valid", 25)]
+    assert rows(study, "select count(*) from assignments where status = 'open'") == [(75,)]
+
+
+# -- unreadable replies -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("concurrency", [1, 20])
+def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_study, concurrency):
+    with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
+        study = make_study(30, server.url, limits={"concurrency": concurrency})
+        done = judge_study(study)
+        assert server.count <= 20 + health.HOPELESS + health.UNREADABLE_TWICE
+    assert re.search(r"gave 2\d replies in a row that could not be read \(the last: no label in ", str(done.stopped))
+    assert f"assay replies {study.folder} --missing" in str(done.stopped)
+    with open_store(study) as store:
+        found = latest_replies(store, unreadable=True)
+    assert len(found) >= 10
+    assert {row["reply"] for row in found} == {"It depends on who reads it."}
+
+
+def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
+    with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
+        study = make_study(30, server.url, limits={"concurrency": 1, "unreadable": None})
+        done = judge_study(study)
+        assert (done.missing, done.stopped, server.count) == (30, None, 60)
+        study = make_study(60, server.url, limits={"concurrency": 1, "unreadable": 6})
+        assert "limits.unreadable in study.yaml" in str(judge_study(study).stopped)
+        assert server.count == 66
+
+
+def test_a_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_study):
+    def script(n, body, server):
+        return Say("Hm." if len(body["messages"]) == 2 else '{"label": 2}')
+
+    with ChatServer(script) as server:
+        study = make_study(60, server.url, limits={"concurrency": 40})
+        done = judge_study(study)
+    assert (done.answered, done.reasked, done.stopped) == (60, 60, None)
+
+
+def test_what_is_missing_can_be_listed_and_asked_again_alone(make_study):
+    said = {"q00001": "No idea.", "q00004": "I'm sorry, but I cannot help."}
+
+    def script(n, body, server):
+        return Say(said.get(item_of(body), '{"label": 4}'))
+
+    with ChatServer(script) as server:
+        study = make_study(6, server.url)
+        assert judge_study(study).missing == 2
+        with open_store(study) as store:
+            found = latest_replies(store, unreadable=True)
+            assert [(r["item"], r["reason"], r["reply"]) for r in found] == [
+                ("q00001", "no label in the reply", "No idea."),
+                ("q00004", "the model refused", "I'm sorry, but I cannot help."),
+            ]
+            assert "@q00001@" in json.loads(found[0]["prompt"])["messages"][1]["content"]
+            assert len(latest_replies(store)) == 6
+            assert [r["item"] for r in latest_replies(store, item="q00001")] == ["q00001"]
+        study = make_study(8, server.url)
+        del said["q00001"]
+        before = server.count
+        done = judge_study(study, retry="missing")
+        assert [len(body["messages"]) for body in server.requests[before:]].count(2) == 2, "each from the start"
+        assert {item_of(body) for body in server.requests[before:]} == {"q00001", "q00004"}
+        assert (done.answered, done.missing, done.left) == (1, 1, 2), "new items are not asked"
+        assert judge_study(study).answered == 2
+    assert len(study_labels(study)) == 7
+
+
+def test_what_was_to_be_retried_and_was_not_is_missing_as_before(make_study):
+    with ChatServer(lambda n, body, server: Say("No idea.")) as server:
+        study = make_study(8, server.url, judge=PRICE)
+        judge_study(study)
+        study = make_study(8, server.url, judge=PRICE, limits={"max_cost": 0.0001})
+        assert judge_study(study, retry="missing").stopped is not None
+        assert server.count == 16
+    assert rows(study, "select status, count(*) from assignments group by 1") == [("missing", 8)]
+
+
+# -- money and time ---------------------------------------------------------------------------------
+
+
+def test_money_in_flight_is_reserved(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=0.02)) as server:
+        study = make_study(100, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 0.0031})
+        done = judge_study(study)
+        assert server.count == 15, "fifteen cost $0.0030, sixteen $0.0032"
+    assert (
+        "max_cost would be passed ($0.0030 of $0.0031 is spent, and the next call may cost $0.0002)" in done.summary()
+    )
+    assert rows(study, "select sum(cost) from runs")[0][0] <= 0.0031
+
+
+def test_max_tokens_is_what_a_call_may_bring(make_study):
+    with ChatServer() as server:
+        judge = PRICE | {"max_tokens": 100}  # 100 tokens in and at most 100 out: at most $0.0011
+        study = make_study(50, server.url, judge=judge, limits={"max_cost": 0.002})
+        assert judge_study(study).stopped is not None
+        assert server.count == 5, "after five, $0.0010 is spent and $0.0011 may be wanted"
+
+
+def test_the_first_call_of_each_judge_flies_alone():
+    async def go():
+        judges = {name: Judge.model_validate({"name": name, **PRICE}) for name in "ab"}
+        budget = Budget(1.0, judges, {name: client.pricer(judge) for name, judge in judges.items()})
+        request, stopping = Request("m", [{"role": "user", "content": "x"}]), asyncio.Event()
+        first = await budget.place("a", request, stopping)
+        others = [asyncio.ensure_future(budget.place(name, request, stopping)) for name in "aab"]
+        await asyncio.sleep(0)
+        assert not any(other.done() for other in others)
+        budget.learn("a", request, Completion("x", tokens_in=100, tokens_out=10))
+        budget.home(first)
+        _, waiting = await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+        assert len(waiting) < 3
+        for place in [other.result() for other in others if other.done()]:
+            budget.home(place)
+        budget.learn("b", request, Completion("x", tokens_in=100, tokens_out=10))
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for other in done:
+                budget.home(other.result())
+
+    asyncio.run(asyncio.wait_for(go(), 20))
+
+
+def test_a_long_wait_is_said(make_study, monkeypatch):
+    async def no_wait(self, seconds):
+        return None
+
+    monkeypatch.setattr(client.Endpoint, "_sleep", no_wait)
+    told = []
+    with ChatServer(
+        lambda n, b, server: Say(status=429, headers={"Retry-After": "3600"}) if n <= 5 else Say()
+    ) as server:
+        study = make_study(5, server.url, limits={"concurrency": 5})
+        assert judge_study(study, tell=told.append, **QUICK).answered == 5
+    assert len(told) == 1, "once, not for each call in flight"
+    assert told[0].startswith(f"{server.url} asks to wait 1 h 0 min (HTTP 429: scripted); the run waits")
+
+
+# -- a store that fails -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk():
+    """Databases that take so many pages: as on a disk that is full."""
+
+    def settle(connection, _record):
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("pragma max_page_count=70")
+
+    sa.event.listen(sa.pool.Pool, "connect", settle)
+    yield
+    sa.event.remove(sa.pool.Pool, "connect", settle)
+
+
+def test_a_full_disk_is_said_in_one_line(make_study, small_disk, caplog):
+    with ChatServer(lambda n, b, server: Say('{"label": 3}' + " " * 2000)) as server:
+        study = make_study(300, server.url)
+        with pytest.raises(StudyError, match=r"the store .*study\.db failed: database or disk is full\. What it took"):
+            judge_study(study)
+        assert 0 < rows(study, "select count(*) from answers")[0][0] < 300
+    assert caplog.text.count("Traceback") == 0
+
+
+def test_a_full_disk_at_the_command_line(make_study, small_disk, capfd):
+    from assay.cli.app import main
+
+    with ChatServer(lambda n, b, server: Say('{"label": 3}' + " " * 2000)) as server:
+        study = make_study(300, server.url)
+        with pytest.raises(SystemExit) as ended:
+            main(["judge", str(study.folder)])
+    out, err = capfd.readouterr()
+    assert (ended.value.code, out, len(err.splitlines())) == (2, "", 1)
+    assert "mistake of assay" not in err
+
+
+def test_a_file_of_replies_that_cannot_be_written_stops_the_run_and_the_store_has_the_reply(make_study):
+    with ChatServer() as server:
+        study = make_study(50, server.url, limits={"concurrency": 2})
+        with pytest.raises(StudyError, match=r"/dev/full cannot be written \(No space left on device\)"):
+            judge_study(study, record="/dev/full")
+        assert rows(study, "select count(*) from answers")[0][0] == server.count <= 2
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url, caplog, capfd):
+    root = sa.create_engine(
+        sa.make_url(url).set(drivername="postgresql+psycopg", database="postgres"), isolation_level="AUTOCOMMIT"
+    )
+    name = sa.make_url(url).database
+
+    def close_down(n, body, server):
+        if n == 30:
+            with root.connect() as db:
+                db.execute(sa.text(f"alter database {name} allow_connections false"))
+                db.execute(sa.text(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"))
+        return Say()
+
+    with ChatServer(close_down) as server:
+        study = make_study(200, server.url)
+        with pytest.raises(StudyError, match=r"the store postgresql.* failed: .* it goes on from there") as caught:
+            judge_study(study, store=url)
+        assert "\n" not in str(caught.value)
+        with root.connect() as db:
+            db.execute(sa.text(f"alter database {name} allow_connections true"))
+        server.script = lambda n, body, server: Say()
+        done = judge_study(study, store=url)
+    assert 150 < done.answered < 200
+    assert "Traceback" not in caplog.text + capfd.readouterr().err
+    root.dispose()
+
+
+def test_claims_that_are_there_before_the_loop_says_so_are_taken(monkeypatch):
+    turns, shield = itertools.count(), asyncio.shield
+
+    def counted(future):  # who awaits what is done already never lets the loop go on
+        assert next(turns) < 100
+        return shield(future)
+
+    monkeypatch.setattr(asyncio, "shield", counted)
+
+    async def go():
+        first = asyncio.get_running_loop().create_future()
+        coming = iter([first])
+        claims = Claims(lambda: next(coming, None) or done([]), batch=2)
+        waiting = asyncio.ensure_future(claims.next())
+        await asyncio.sleep(0)
+        first.set_result(["one"])
+        assert await claims.next() == "one", "its arrival is said to the loop only after this"
+        assert await waiting is None
+
+    def done(found):
+        future = asyncio.get_running_loop().create_future()
+        future.set_result(found)
+        return future
+
+    asyncio.run(asyncio.wait_for(go(), 20))
+
+
+# -- what would be sent -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", PARAMS)
+def test_what_is_shown_is_what_is_sent(make_study, monkeypatch, provider):
+    monkeypatch.delenv("TEST_KEY")
+    with ChatServer() as server:
+        judge = of_format(server, provider) | {"params": PARAMS[provider], "repeats": 2}
+        study = make_study(3, judge=judge, conditions={"temperature": [0, 1]})
+        shown = requests_of(study, "q00001")
+        first = requests_of(study)
+        assert server.count == 0
+        monkeypatch.setenv("TEST_KEY", "test-key-0123456789")
+        assert judge_study(study).answered == 12
+    assert [(s.item, s.condition, s.times) for s in shown] == [
+        ("q00001", {"temperature": 0}, 2),
+        ("q00001", {"temperature": 1}, 2),
+    ]
+    assert {s.item for s in first} == {"q00000"}
+    sent = [body for body in server.requests if "@q00001@" in json.dumps(body)]
+    for one in shown:
+        assert sent.count(one.body) == 2
+        assert str(one).startswith("# judge m1, question quality, item q00001, temperature ")
+        assert f"POST http://127.0.0.1:{server.port}/" in str(one)
+        assert "test-key" not in str(one)
+    with pytest.raises(StudyError, match="item 'q99' is not in the study"):
+        requests_of(study, "q99")
+
+
+def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
+    from assay.cli.app import main
+
+    def assay(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return ended.value.code, *capsys.readouterr()
+
+    with ChatServer(lambda n, b, server: Say("No idea.\nNone.")) as server:
+        folder = str(make_study(2, server.url).folder)
+        code, out, err = assay("judge", folder, "--show", "q00001")
+        assert (code, err, server.count) == (0, "", 0)
+        assert "\n    text: text @q00001@\n" in out
+        code, out, err = assay("judge", folder, "q00001")
+        assert (code, out) == (2, "")
+        assert f"assay judge {folder} q00001 --show" in err
+        assert assay("judge", folder)[0] == 0
+        code, out, err = assay("replies", folder, "--missing")
+        assert out.startswith("m1, q00000, quality: no label in the reply\n    No idea.\n    None.\n")
+        assert err == "2 replies without a label\n"
+        rest = json.loads(assay("replies", folder, "--json", "--prompts")[1])
+        assert [row["reply"] for row in rest] == ["No idea.\nNone."] * 2
+        assert json.loads(rest[0]["prompt"])["model"] == "tiny"
+        server.script = lambda n, b, server: Say()
+        assert "2 answered" in assay("judge", folder, "--retry", "missing")[1]
+        assert assay("replies", folder, "--missing") == (0, "", "0 replies without a label\n")
+        assert assay("replies", folder, "--missing", "--csv")[1].startswith("annotator,item,criterion,")
+        for words in (("--only", "m2"), ("q99",)):
+            code, out, err = assay("replies", folder, *words)
+            assert (code, out, len(err.splitlines())) == (2, "", 1)
