@@ -31,7 +31,7 @@ from assay.study.store import queue
 from assay.study.store.answers import human_labels
 from assay.study.store.changes import Change, Changed, deciding
 from assay.study.store.connection import Store
-from assay.study.store.found import SENT, Assignment
+from assay.study.store.found import SENT, Assignment, has_earlier
 from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import DRAWN, Role, items, items_named
 from assay.study.store.questions import AskedQuestion, questions
@@ -77,6 +77,7 @@ class Plan:
         }
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
+        self._has_earlier = has_earlier(store)
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
@@ -115,7 +116,7 @@ class Plan:
                 judge = self.judges[way.judge.name]
                 if way.judge.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue
-                earlier = self._earlier_recipe(way.judge, question, condition, item)
+                earlier = self._earlier_recipe(way.judge, question, condition, item) if self._has_earlier else None
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
                     for order, varied in self._orders(judge, question, item, repeat):

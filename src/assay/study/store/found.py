@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from assay.study.store import tables
-from assay.study.store.connection import insert
+from assay.study.store.connection import Store, insert
 
 SENT = "sent:"
 """How the recipe of an assignment begins that names the request; earlier ones named the parts of study.yaml."""
@@ -30,6 +30,14 @@ class Assignment:
     """Names the content of the item."""
     earlier: str | None = None
     """The recipe that assay 0.1 gave it."""
+
+
+def has_earlier(store: Store) -> bool:
+    """Whether the store holds assignments of judges that assay 0.1 named."""
+    a = tables.assignments.c
+    query = sa.select(a.id).where(a.session.is_(None), a.recipe.not_like(f"{SENT}%")).limit(1)
+    with store.reading() as db:
+        return db.execute(query).first() is not None
 
 
 def found_again(
