@@ -226,6 +226,13 @@ def test_preferences(text, label):
     assert read_reply(text, parse_scale("preference")).label == label
 
 
+@pytest.mark.parametrize(
+    "words", ["rating (", "the rating is ", "I give it ", "x: y\n", "<label>", '{"label": ', "[[", "4, "]
+)
+def test_a_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
+    assert read_reply(words * 3000, STARS).label is None
+
+
 def test_an_article_is_not_the_option_a():
     assert read_reply("A bird does not belong", parse_scale("odd-one-out")).label is None
     assert read_reply("Option b", parse_scale("odd-one-out")).label == "B"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.data.scales import Scale
-from assay.judging.worded import BULLET, DOUBTFUL, THING, WRAPPING, on_scale, stated_label, takes_any_word
+from assay.judging.worded import BULLET, DOUBTFUL, THING, WRAPPING, is_bound, on_scale, stated_label, takes_any_word
 
 LABEL_KEYS = (
     *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),
@@ -128,7 +128,7 @@ _MARKS = (
     re.compile(r"##\s*(?P<said>[^#\n]{1,200}?)\s*##"),
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
-        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade))\b[^<>]*>"
+        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
         re.IGNORECASE,
     ),
@@ -160,7 +160,7 @@ _STATED = re.compile(
     rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
     rf"(?:\s+(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?))?{_CLOSING}"
     rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
-    rf"|(?:\s+(?:for|of|to)\s+(?:this|the|it)\b[^:=\n.;]{{0,40}}?)?"
+    rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
     rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
     re.IGNORECASE,
 )
@@ -205,7 +205,10 @@ def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     starts = [one.start() for one in found] + [len(text)]
     for one, until in zip(found, starts[1:], strict=True):
         before = _clause(text, one.start())
-        if _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
+        counted = (
+            one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()
+        )  # the stars of "4 stars - good"
+        if counted or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
             continue
         rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
@@ -213,7 +216,7 @@ def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING))
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
-        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]))
+        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
     if not takes_any_word(scale):
         yield from _given(text, scale)
 
@@ -232,6 +235,12 @@ def _subject(before: str, of: str | None) -> str:
     return "" if _NO_SUBJECT.match(word[1]) else word[1]
 
 
+def _part(rest: str) -> str:
+    """What follows "for" after a label: ``2 for the food``."""
+    found = re.search(r"\bfor\s+(?:the\s+|its\s+)?(\w+)", rest.casefold())
+    return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
+
+
 def _given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-_MOST:]:
@@ -242,9 +251,10 @@ def _given(text: str, scale: Scale) -> Iterator[Statement]:
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + _NEAR], maxsplit=1)[0].split()
         for skipped in range(min(6, len(words))):
-            label = stated_label(" ".join(words[skipped:]), scale)
+            rest = " ".join(words[skipped:])
+            label = stated_label(rest, scale)
             if label is not None:
-                yield Statement(one.start(), one.end(), label)
+                yield Statement(one.start(), one.end(), label, about=_part(rest))
                 break
             if on_scale(words[skipped], scale) is not None or re.search(
                 r"\d|^(?:not|no|never|neither)$", words[skipped]
@@ -284,7 +294,7 @@ def last_line(text: str, scale: Scale) -> Iterator[Statement]:
         last, before = ([None, *(on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-n] for n in (1, 2))
         label = DOUBTFUL if None not in (last, before) and last != before else last
         aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
-        if label is not None and not aside:
+        if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
             yield Statement(len(text), len(text), label)
 
 

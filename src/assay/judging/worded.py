@@ -20,9 +20,10 @@ THING = (
 _DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _UNIT = r"(?:stars?|points?|pts|★|⭐)"
 _FRACTION = re.compile(
-    rf"^(?P<value>{_DIGITS})[\s-]*{_UNIT}?\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)[\s-]*{_UNIT}?$", re.IGNORECASE
+    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
+    re.IGNORECASE,
 )
-_NUMBER = re.compile(rf"^(?P<value>{_DIGITS})[\s-]*(?P<unit>%|percent|{_UNIT})?$", re.IGNORECASE)
+_NUMBER = re.compile(rf"^(?P<value>{_DIGITS})(?:[\s-]*(?P<unit>%|percent|{_UNIT}))?$", re.IGNORECASE)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
@@ -35,7 +36,7 @@ _SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|o
 """The same where it is sure that a label is stated: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^[\s>#*]*(?:[-*]\s+)?(?:(?:so|thus|hence|therefore|finally|in conclusion)\b[,:]?\s+)?", re.IGNORECASE
+    r"^[\s>#*]*(?:[-*]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?", re.IGNORECASE
 )
 """With what a line may begin."""
 
@@ -58,9 +59,12 @@ _HEDGED = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
-_LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b")
+_LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
 
 _PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
+
+_NEAR = 300
+"""A label begins what is said within so many characters."""
 
 DOUBTFUL = object()
 """In place of a label: the words name one, and take it back or name another."""
@@ -74,16 +78,24 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
     """
     if not isinstance(stated, str):
         return on_scale(stated, scale)
-    words = re.sub(r"\*+|`|</?(?:b|strong|em|i)>", "", BULLET.sub("", stated)).strip()
-    splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words))
+    if scale.numeric and is_bound(stated):
+        return None
+    words = re.sub(r"\*+|`|</?(?:b|strong|em|i|s)>", "", BULLET.sub("", stated)).strip()
+    splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
     if takes_any_word(scale):
         return on_scale(words[: splits[0].start()] if splits else words, scale)
+    words = words[:_NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
         for part in dict.fromkeys((candidate, _LEADING.sub("", candidate, count=1))):
             label = on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
+
+
+def is_bound(stated: str) -> bool:
+    """Whether this is an end of a range, or about a number: ``>4``, ``< 4``, ``~4``."""
+    return re.match(r"\s*(?:[~<≤≥]\s*|>=?)[-+]?\.?\d[^>]*$", stated) is not None
 
 
 def takes_any_word(scale: Scale) -> bool:
