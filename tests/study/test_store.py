@@ -204,6 +204,16 @@ def test_labels_of_people_off_the_scale_name_the_file(store, study):
         sync_study(store, study)
 
 
+def test_a_model_among_the_people_s_labels_is_said_to_be_one(store, study):
+    file = study.folder / "labels.csv"
+    file.write_text("item,annotator,label\nr01,ana,3\nr01,gpt-4o,3\n")
+    with pytest.raises(StudyError, match=r"labels\.csv: gpt-4o looks like a model; say in a column 'kind'"):
+        sync_study(store, study)
+    file.write_text("item,annotator,label,kind\nr01,ana,3,human\nr01,Ana,3,human\nr01,gpt-4o,3,judge\n")
+    with pytest.raises(StudyError, match="differ only in case or spaces: 'Ana', 'ana'; spell each in one way"):
+        sync_study(store, study)
+
+
 def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,example,3\n")
     with pytest.raises(StudyError, match="'example' is the name of a judge already"):

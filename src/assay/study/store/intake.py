@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from assay.data.annotations import Annotations
 from assay.data.formats.labels import read_labels
 from assay.data.kinds import KindUnknownError
+from assay.data.names import SpellingError
 from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
@@ -138,6 +139,8 @@ def _labels_of_people(study: Study) -> Annotations | None:
             f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it "
             "is human or judge"
         ) from None
+    except SpellingError as error:
+        raise StudyError(f"{path}: names differ only in case or spaces: {error.shown}; spell each in one way") from None
     except AssayError as error:
         raise StudyError(f"{error} (study.yaml names {path.name} as the labels that people gave)") from None
     strange = [c for c in labels.criteria if c not in scales]
