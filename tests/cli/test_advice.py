@@ -44,7 +44,15 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--annotator": "worker"}),
     "no such label": (("agreement", "own.csv", "--item", "id", "--annotator", "worker", *KNOWN), {"--label": "stars"}),
     "one column twice": (("agreement", "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
-    "words among numbers": (("agreement", "mixed.csv", *TEST[2:]), {"--scale": "nominal"}),
+    "words among numbers": (("agreement", "mixed.csv", *TEST[2:]), {"--scale": "nominal", "--missing": "five"}),
+    "decimals or thousands": (("agreement", "thousands.csv", *TEST[2:]), {}),
+    "numbers and words in one": (("agreement", "stars.csv", *TEST[2:]), {"--scale": "nominal"}),
+    "dates": (("agreement", "dates.csv", *TEST[2:]), {}),
+    "no answer or a category": (("agreement", "marks.csv", *TEST[2:]), {}),
+    "no answer on a scale": (("agreement", "marks.csv", "--scale", "nominal:1 of all,2 of all,3 of all,4 of all",
+        *TEST[2:]), {"--scale": "nominal:1 of all,2 of all,3 of all,4 of all,N/A"}),
+    "labels spelled in two ways": (("agreement", "cases.csv", *TEST[2:]), {}),
+    "a scale spelled otherwise": (("agreement", "cases.csv", "--scale", "nominal:good,BAD", *TEST[2:]), {}),
     "off the scale": (("agreement", "plain.csv", "--scale", "1-3", *TEST[2:]), {"--scale": "1-5"}),
     "free text": (("alt-test", "texts.csv", "--judges", "m1", "--scale", "text", *TEST), {"--similarity": "words"}),
     "agreement on free text": (("agreement", "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
@@ -98,6 +106,14 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "annotator")).write_csv(folder / "spelling.csv")  # fmt: skip
     m.with_columns(label=pl.when(pl.col("label") == 5).then(pl.lit("five")).otherwise(pl.col("label").cast(
         pl.String))).write_csv(folder / "mixed.csv")  # fmt: skip
+    one, two = pl.col("label") > 2, half == 1
+    cases = pl.when(one & two).then(pl.lit("Good")).when(one).then(pl.lit("good")).otherwise(pl.lit("bad"))
+    marks = pl.when(pl.col("label") == 5).then(pl.lit("N/A")).otherwise(pl.format("{} of all", "label"))
+    for name, label in {
+        "thousands": pl.format("{},250", "label"), "stars": pl.format("{} stars", "label"),
+        "dates": pl.format("2024-05-0{}", "label"), "marks": marks, "cases": cases,
+    }.items():  # fmt: skip
+        m.with_columns(label=label).write_csv(folder / f"{name}.csv")
     m.with_columns(doc=pl.when(half == 1).then(pl.lit("d1"))).write_csv(folder / "clusters.csv")
     heat = [m.with_columns(heat=pl.lit(h)) for h in (0.5, 1.0)]
     pl.concat(heat).write_csv(folder / "heat.csv")
@@ -197,7 +213,7 @@ def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: py
 
 ROOMS = ("cli", "concordance", "data", "planning", "reading", "replacement", "verdict")
 ONLY_PYTHON = {
-    "bias", "cache", "who", "missing", "annotators", "prior", "ranges", "sets", "judge", "min_items",
+    "bias", "cache", "who", "annotators", "prior", "ranges", "sets", "judge", "min_items",
 }  # fmt: skip
 """Options that a message of Python alone advises, or that a command line has under another name."""
 
