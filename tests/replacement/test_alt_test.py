@@ -714,8 +714,8 @@ STUDY = random_study(1)
         ({"epsilon": 0.1, "balance": True, "ties": "best"}, DesignError, "ties must be random, lowest"),
         ({"epsilon": 0.1, "method": "bayes"}, DesignError, "method must be percentile"),
         ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be published, t, wilcoxon or exact; got 'wilcox'"),
-        ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "it goes with neither balance=... nor"),
-        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave test=... out"),
+        ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "balanced and clustered tests are t-tests"),
+        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave test='exact' out"),
     ],
 )
 def test_what_is_refused_and_how(options, kind, words):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 from scipy.stats import multinomial, norm
 
 from assay.replacement import decision
@@ -32,8 +32,9 @@ def chances(psi: float, epsilon: float) -> np.ndarray:
 
 def probabilities(counts: np.ndarray, psi: np.ndarray, epsilon: float) -> np.ndarray:
     """Of each outcome, at each discordance: (values, outcomes)."""
-    n = int(counts[0].sum())
-    return np.array([multinomial.pmf(counts, n, chances(value, epsilon)) for value in psi])
+    ways = gammaln(counts[0].sum() + 1) - gammaln(counts + 1).sum(axis=1)
+    logs = np.log(np.maximum([chances(value, epsilon) for value in psi], 1e-300))
+    return np.exp(logs @ counts.T + ways)
 
 
 def discordances(epsilon: float, n_values: int) -> np.ndarray:

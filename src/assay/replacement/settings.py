@@ -93,8 +93,8 @@ class AltTestSettings(Settings):
             )
         if self.test == "exact" and (self.balance or self.clusters is not None):
             raise DesignError(
-                "test='exact' takes items as independent and of equal weight, so it goes with neither balance=... nor "
-                "clusters=...; they have t-tests of their own: leave test=... out"
+                "test='exact' takes items as independent and of equal weight; balanced and clustered tests are t-tests "
+                "that allow for both: leave test='exact' out"
             )
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(
