@@ -109,7 +109,7 @@ def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -
     page.wait_for_selector("#said:has-text('There is a new link for Chi')")
     wait_until(lambda: field.input_value() != first, "the old link still stands there")
     mine.locator("summary:has-text('End their link')").click()
-    mine.locator("button.danger").click()
+    mine.locator("[data-key=end] button.danger").click()
     mine.locator(".tag:text-is('ended')").wait_for()
     assert mine.locator("input[data-link]").count() == 0
 

@@ -226,13 +226,14 @@ def test_what_was_shown_can_be_rebuilt(serve: Any, study: dict[str, Any]) -> Non
     else:
         page = serve(items=part, who=["ana", "ben"], **study)
     seen = {}
-    for name in ("ana", "ben"):
-        one = Watching(page, name)
-        one.work()
-        seen[name] = one.saw
-    if not any(seen.values()):
-        pytest.fail("nothing was shown")
-    compare(page, {name: pages for name, pages in seen.items() if pages})
+    with page:
+        for name in ("ana", "ben"):
+            one = Watching(page, name)
+            one.work()
+            seen[name] = one.saw
+        if not any(seen.values()):
+            pytest.fail("nothing was shown")
+        compare(page, {name: pages for name, pages in seen.items() if pages})
 
 
 def serve_with(serve: Any, part: dict[str, Any], *, tables: Mapping[str, Any], **study: Any) -> Served:
