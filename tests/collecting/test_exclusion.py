@@ -20,6 +20,7 @@ from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.store import people, tables
 from assay.study.store.answers import human_labels
+from assay.study.store.changes import counting_answers
 from assay.study.store.questions import questions
 from assay.study.store.table import stored_annotations
 
@@ -46,6 +47,9 @@ def test_the_answers_of_an_excluded_person_do_not_count_and_it_is_said(serve: Ca
     assert set(table.labels["annotator"].to_list()) == {"ben"}
     assert any("2" in line and "ana is excluded: failed the checks" in line for line in table.reading.lines())
     assert len(human_labels(page.store, question.id)) == 2, "nor are they shown to a model"
+    with page.store.reading() as db:
+        counted = {place.annotator for place in counting_answers(db).values()}
+    assert counted == {"ben"}, "nor can a change of the study take them out of count"
     whole = study_labels_with_excluded(page)
     assert [row for row in whole if row[1]] == [("ana", True)] * 2
     marked = {(row["annotator"], row["excluded"]) for row in record(page, "answers")}

@@ -93,6 +93,7 @@ def test_what_cannot_be_sent_is_refused_before_the_run(make_study, provider, jud
             with pytest.raises(JudgeError, match=rf"judge 'm1': {lost} would not reach .* nothing was asked"):
                 way(study)
         assert server.count == 0
+        assert not (study.folder / "study.db").exists(), "nothing is planned either"
 
 
 def test_a_parameter_is_found_however_a_format_spells_it():
@@ -129,6 +130,40 @@ def test_prompts_are_kept_once_and_images_by_their_digest(make_study):
     inline = {"parts": [{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}], "data": "is kept"}
     assert kept(inline)["data"] == "is kept"
     assert kept(inline)["parts"][0]["inlineData"]["data"].startswith("(sha256 ")
+
+
+@pytest.mark.parametrize("provider", PARAMS)
+def test_a_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make_study, provider):
+    def script(n, body, server):
+        return Say(status=400, error="no") if "@q00001@" in json.dumps(body) else Say()
+
+    secret = "test-key-0123456789"
+    with ChatServer(script) as server:
+        study = make_study(2, judge=of_format(server, provider))
+        (study.folder / "items.csv").write_text(f"item,text\na,@q00000@ {secret}\nb,@q00001@ {secret}\n")
+        assert (judge_study(study).answered, len(server.requests)) == (1, 2)
+        assert all(secret in json.dumps(body) for body in server.requests), "the model gets every word"
+    bodies = [body for (body,) in rows(study, "select body from prompts")]
+    assert len(bodies) == 2
+    assert all("***" in body and secret not in body for body in bodies)
+    assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(2,)]
+
+
+def test_what_is_shown_and_estimated_is_written_nowhere_and_a_copy_without_room_is_said(make_study, monkeypatch):
+    with ChatServer() as server:
+        study = make_study(2, server.url)
+        assert requests_of(study)
+        estimate_study(study)
+        assert not (study.folder / "study.db").exists()
+
+        def full(*_, **__):
+            raise sa.exc.OperationalError("insert", None, sqlite3.OperationalError("database or disk is full"))
+
+        monkeypatch.setattr("assay.judging.run.planned", full)
+        for way in (requests_of, estimate_study):
+            with pytest.raises(StudyError, match=r"a copy of the store .*study\.db failed: database or disk is full"):
+                way(study)
+        assert server.count == 0
 
 
 # -- items and keys ---------------------------------------------------------------------------------

@@ -109,6 +109,8 @@ def test_a_store_of_the_assay_before_keeps_its_answers(old: Folder) -> None:
     labels = study_labels(old.study)
     assert labels.judges == ("plain", "shots")
     assert len(labels.where(annotator="ben")) == 6
+    assert old.rows("select annotator, closed, excluded_at from people") == [("ana", 0, None)]
+    assert old.rows("select count(*) from prompts") == [(0,)]
     assert judge_study(old.study).answered == 0, "what was asked is found again"
     again = study_labels(old.study)
     assert {name: len(again.where(annotator=name)) for name in ("plain", "shots", "ben")} == dict.fromkeys(

@@ -72,7 +72,7 @@ def _digest(data: str) -> str:
 
 
 def fingerprint(body: Any) -> str:
-    """A name for exactly this body, as it is kept: model, messages, images, parameters, schema."""
+    """A name for exactly this body: model, messages, images, parameters, schema."""
     return hashlib.sha256(canonical(body).encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -87,7 +87,7 @@ def identity(request: Request) -> str:
 
     Where a reply is cut off is no part of it.
     """
-    return fingerprint(kept(chat_body(replace(request, max_tokens=None), request.schema)))
+    return fingerprint(chat_body(replace(request, max_tokens=None), request.schema))
 
 
 # -- what did not get into it -----------------------------------------------------------------------
