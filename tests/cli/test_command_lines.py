@@ -16,7 +16,7 @@ import assay
 from assay.data.formats.exports import write
 
 Run = Callable[..., tuple[int, str, str]]
-ALL, SHARE = 600, 36
+ALL, SHARE = 600, 16
 
 QUICK = ("--n-resamples", "40", "--seed", "3")
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
@@ -98,7 +98,7 @@ WRONG = (
 
 
 def line(number: int) -> tuple[str, ...]:
-    """A command line, by its number: two of three are sound."""
+    """A command line, by its number: three of four are sound."""
     draw = random.Random(number)
     command = draw.choices(list(COMMANDS), (6, 1, 3, 1, 3, 2, 2))[0]
     kinds, always, options = COMMANDS[command]
@@ -109,7 +109,7 @@ def line(number: int) -> tuple[str, ...]:
     if command == "export":
         target = draw.choice(options) if draw.random() < 0.6 else ()
         words = [command, *source[:1], *([] if len(target) > 2 else always), *target, *source[1:]]
-    if draw.random() < 1 / 3:
+    if draw.random() < 1 / 4:
         what = draw.choice(("add", "add", "add", "drop", "swap"))
         if what == "add":
             words += draw.choice(WRONG)
@@ -162,7 +162,7 @@ def tried(run: Run, number: int) -> bool:
 
 def of_all(run: Run, numbers: range) -> None:
     """Every line of a range; half of them at least are sound."""
-    assert sum(tried(run, number) for number in numbers) >= len(numbers) / 2
+    assert sum([tried(run, number) for number in numbers]) >= len(numbers) / 2
 
 
 @pytest.fixture
@@ -171,10 +171,10 @@ def here(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_share_of_the_command_lines(run: Run, here: None) -> None:
-    of_all(run, range(SHARE))
+    of_all(run, range(0, ALL, ALL // SHARE))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(SHARE, ALL, (ALL - SHARE) // 4))
+@pytest.mark.parametrize("start", range(0, ALL, ALL // 4))
 def test_all_command_lines(run: Run, here: None, start: int) -> None:
-    of_all(run, range(start, min(start + (ALL - SHARE) // 4, ALL)))
+    of_all(run, range(start, start + ALL // 4))

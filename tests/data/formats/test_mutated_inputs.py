@@ -22,7 +22,7 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import AssayError
 
-ALL, SHARE = 10_000, 250
+ALL, SHARE = 10_000, 200
 
 # -- a sound input of every reader ------------------------------------------------------------------
 
