@@ -44,6 +44,20 @@ def test_a_page_prints_what_it_says(
     assert capsys.readouterr().out == blocks(ROOT / name, "text")[0]
 
 
+def test_the_first_commands_about_judges_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    from assay.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^\$ assay (.*)$", blocks(ROOT / "docs" / "judging.md", "console")[0], flags=re.M)
+    assert [command.split()[0] for command in commands] == ["init", "judge", "judge", "report"]
+    for command in commands:
+        with pytest.raises(SystemExit) as end:
+            main(command.split())
+        assert end.value.code in (0, None), command
+    assert "example" in (tmp_path / "report.html").read_text()
+
+
 def test_the_readme_table_is_the_start_of_the_file() -> None:
     rows = re.findall(r"^\| (item_\d+) \| ([\w-]+) \| (\d) \|$", (ROOT / "README.md").read_text(), flags=re.M)
     lines = (ROOT / "examples" / "labels.csv").read_text().splitlines()

@@ -33,6 +33,7 @@ from assay.data.scales import Ordinal as Ordinal
 from assay.data.scales import Preference as Preference
 from assay.data.scales import Text as Text
 from assay.errors import AssayError as AssayError
+from assay.errors import ChangedStudyError as ChangedStudyError
 from assay.errors import DataError as DataError
 from assay.errors import DesignError as DesignError
 from assay.errors import JudgeError as JudgeError

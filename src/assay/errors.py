@@ -4,6 +4,7 @@
     ├── DataError      the table: a column, a row, a label off the scale, a name that is not there
     ├── DesignError    the question does not fit the data: too few annotators, no overlap, repeats
     ├── StudyError     the study folder: study.yaml, its database
+    │   └── ChangedStudyError   answers would no longer count, and nobody has said that they may not
     ├── JudgeError     a model cannot be asked: dead key, unknown model, budget spent
     └── MissingExtra   a part of assay that needs more than the base install
 
@@ -33,6 +34,22 @@ class DesignError(AssayError):
 
 class StudyError(AssayError):
     """A study's folder, its ``study.yaml`` or its store cannot be used."""
+
+
+class ChangedStudyError(StudyError):
+    """A change of the study would take answers out of count, and nobody has said so; nothing was changed.
+
+    ``what`` says how many answers of which question; ``can_keep`` whether some may go on counting if somebody says
+    that it is the same question still.
+    """
+
+    def __init__(self, what: str, *, can_keep: bool = True) -> None:
+        keep = "; changed='same-question' goes on counting them" if can_keep else ""
+        super().__init__(
+            f"{what}. Nothing was changed. changed='new-version' takes them out of count (they stay in the store, and "
+            f"count again when the change is taken back){keep}"
+        )
+        self.what, self.can_keep = what, can_keep
 
 
 class JudgeError(AssayError):

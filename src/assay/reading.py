@@ -19,7 +19,7 @@ from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
 from assay.data.names import Spelling
 from assay.data.numerals import Decimal
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import DesignError, unknown
+from assay.errors import ChangedStudyError, DesignError, unknown
 from assay.estimation.options import one_of
 
 if TYPE_CHECKING:
@@ -161,19 +161,29 @@ def study_labels(study: Study, store: str | None = None) -> Annotations:
     store : str, optional
         A database in place of the one in the folder: a path or ``postgresql://…``.
 
+    Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
+    that of the study before the change, and ``reading`` says so.
+
     Raises
     ------
     StudyError
         While there is no answer with a label.
     """
-    from assay.study.store.opening import open_store
+    from assay.study.store.opening import open_to_read
 
-    with open_store(study, store) as opened:
+    with open_to_read(study, store) as opened:
         from assay.study.store.intake import sync_study
         from assay.study.store.table import stored_annotations
 
-        sync_study(opened, study)
-        return stored_annotations(opened, study.folder)
+        notes = []
+        try:
+            sync_study(opened, study)
+        except ChangedStudyError as error:
+            notes.append(
+                f"the study's folder has changed, and this is the study before the change: {error.what} (assay judge, "
+                "assay serve and assay invite ask what the change means)"
+            )
+        return stored_annotations(opened, notes, study.folder)
 
 
 def _paths(source: Any) -> list[Path]:

@@ -37,6 +37,7 @@ from assay.collecting.invitations import Signer, invite
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
 from assay.study.store.answers import history
+from assay.study.store.changes import Changed
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.opening import open_store
@@ -73,10 +74,14 @@ def write_study(
 
 
 def invite_people(
-    study: Study, store: Store, people: Iterable[str] | Mapping[str, Mapping[str, Any]], secret: str = SECRET
+    study: Study,
+    store: Store,
+    people: Iterable[str] | Mapping[str, Mapping[str, Any]],
+    secret: str = SECRET,
+    changed: Changed | None = None,
 ) -> dict[str, str]:
     """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
-    sync_study(store, study)
+    sync_study(store, study, changed)
     design = Design(study, store)
     attributes = people if isinstance(people, Mapping) else {name: {} for name in people}
     for name, about in attributes.items():
@@ -519,10 +524,16 @@ class Served:
         Who is invited, with attributes where it is a dictionary.
     store : str, optional
         A database in place of the one in the folder.
+    changed : {"new-version", "same-question"}, optional
+        What a change of the folder means that takes answers out of count.
     """
 
     def __init__(
-        self, folder: Path, people: Iterable[str] | Mapping[str, Mapping[str, Any]] = ("ana",), store: str | None = None
+        self,
+        folder: Path,
+        people: Iterable[str] | Mapping[str, Mapping[str, Any]] = ("ana",),
+        store: str | None = None,
+        changed: Changed | None = None,
     ) -> None:
         self.folder, self._where = folder, store
         self.heard: list[Reply] = []
@@ -530,7 +541,7 @@ class Served:
         self.study = load_study(folder)
         self.store = open_store(self.study, store)
         try:
-            self.links = invite_people(self.study, self.store, people)
+            self.links = invite_people(self.study, self.store, people, changed=changed)
             self.app = make_app(self.study, self.store, SECRET)
         except BaseException:
             self.store.close()
@@ -541,10 +552,10 @@ class Served:
         """The study as people are asked it."""
         return Design(self.study, self.store)
 
-    def again(self) -> Served:
+    def again(self, changed: Changed | None = None) -> Served:
         """Stop, and serve what the folder says now."""
         self.close()
-        return Served(self.folder, (), self._where)
+        return Served(self.folder, (), self._where, changed)
 
     def client(self) -> InProcess:
         """A wire to the application."""

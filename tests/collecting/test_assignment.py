@@ -22,7 +22,6 @@ from assay.collecting.assignment import Assigner, progress
 from assay.collecting.design import Design
 from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
-from assay.collecting.triplets import PairCounts, Sampler
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
 from assay.study.definition import load_study
@@ -31,6 +30,7 @@ from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.opening import open_store
 from assay.study.store.table import stored_annotations
+from assay.study.triplets import PairCounts, Sampler
 
 DAY = 86400.0
 STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
@@ -310,6 +310,33 @@ def test_a_share_comes_again_with_others_between(site):
     assert all(order.index(item, order.index(item) + 1) - order.index(item) > 3 for item in again[:2])
     repeats = stored_annotations(made.store).labels
     assert sorted(repeats.filter(repeats["repeat"] == 2)["item"]) == sorted(again)
+
+
+CROSSED = """
+questions:
+  - name: stars
+    text: How good?
+    scale: 1-5
+    guidelines: Judge the whole visit.
+    meanings: {1: very bad, 5: excellent}
+    by_scale:
+      "0-3": {guidelines: Use the full range 0 to 3., meanings: {0: useless}}
+conditions: {scale: ["1-5", "0-3"]}
+"""
+
+
+def test_each_session_has_the_anchors_and_guidelines_of_its_scale(site):
+    made = site(questions=CROSSED, items=1)
+    read = {}
+    for _ in range(2):
+        (task,) = made.tasks("ana", made.hold("ana").pages)
+        form = task.questions[0]
+        read[len(form.choices)] = (form.guidelines, {c.text: c.meaning for c in form.choices if c.meaning})
+        made.answer("ana", task, 2)
+    assert read == {
+        5: ("Judge the whole visit.", {"1": "very bad", "5": "excellent"}),
+        4: ("Judge the whole visit.\nUse the full range 0 to 3.", {"0": "useless"}),
+    }
 
 
 def test_a_session_for_each_scale_the_next_one_closed_until_its_time(site, clock):

@@ -225,7 +225,7 @@ def test_what_was_answered_to_other_words_is_told_apart(serve: Any) -> None:
     work(page, page.annotator(), {}, most=1)
     text = (page.folder / "study.yaml").read_text()
     (page.folder / "study.yaml").write_text(text.replace("How many stars?", "How many stars in all?"))
-    with page.again() as now:
+    with page.again("new-version") as now:
         found = look(now)
         assert (found.numbers.answered, found.numbers.earlier, found.short[0].answers) == (0, 1, 2)
         assert "1 more were answered when the questions read differently" in now.lead().send("GET", "/lead").text

@@ -31,10 +31,13 @@ from annotating import (
 
 from assay.cli import app as cli
 from assay.collecting.invitations import Signer, invite
-from assay.errors import StudyError
+from assay.errors import ChangedStudyError, StudyError
+from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store import tables
 from assay.study.store.answers import history
+from assay.study.store.changes import Changed
+from assay.study.store.intake import sync_study
 from assay.study.store.items import known_items
 from assay.study.store.opening import open_store
 from assay.study.store.people import new_link, set_state
@@ -558,13 +561,18 @@ def test_questions_that_are_not_asked_and_times_that_a_browser_claims(serve: Any
 # -- 10: versions -----------------------------------------------------------------------------------
 
 
-def edited(page: Served, change: Any) -> Served:
-    """The same study after its file was changed and the server was started again."""
+def edit(page: Served, change: Any) -> None:
+    """Change the study's file."""
     path = page.folder / "study.yaml"
     content = yaml.safe_load(path.read_text())
     change(content)
     path.write_text(yaml.safe_dump(content, sort_keys=False))
-    return page.again()
+
+
+def edited(page: Served, change: Any, changed: Changed | None = None) -> Served:
+    """The same study after its file was changed and the server was started again."""
+    edit(page, change)
+    return page.again(changed)
 
 
 def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) -> None:
@@ -582,7 +590,10 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         assert sorted(forms.values()) == ["As it is now.", "As it was."]
         shown = [forms[row["shown"]["form"]] for row in second.history()]
         assert shown[0] == "As it was."
-    with edited(first, lambda study: study["questions"][0].update(text="How many stars, really?")) as third:
+    words = {"text": "How many stars, really?"}
+    with pytest.raises(ChangedStudyError, match=r"2 answers to 'stars' \(2 of people"):
+        edited(first, lambda study: study["questions"][0].update(words))
+    with first.again("new-version") as third:
         ana = third.annotator()
         asked = ana.work()
         assert [one.revision for one in asked] == [0, 0]
@@ -596,6 +607,105 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         # An answer that was under way to the old question is kept, as one to the old question.
         assert ana.answer(held[0].id, {held[0].questions[0].id: 1}, revision=1).status == 200
         assert stored_annotations(third.store).labels["label"].to_list() == [5]
+
+
+def test_words_that_are_taken_back_are_the_version_of_before(serve: Any) -> None:
+    first = serve(items=3)
+    held = first.annotator().work()
+    assert first.annotator().answer(held[0]).status == 200
+    for text, changed in (("Really?", "new-version"), ("How many stars?", None), ("How many stars? ", None)):
+        with edited(first, lambda study, text=text: study["questions"][0].update(text=text), changed) as later:
+            asked = later.annotator().work()
+    assert [one.id for one in asked][:2] == [one.id for one in held][1:3], "the item that was answered is not asked"
+    with edited(first, lambda study: study["questions"][0].update(optional=True, keys={})) as last:
+        assert last.annotator().answer(held[1]).status == 200
+        assert [row["version"] for row in last.history()] == [1, 1]
+        assert len(stored_annotations(last.store)) == 2
+        forms = [row.definition["questions"][0]["reads"] for row in last.rows(tables.forms)]
+        assert [one.get("optional", False) for one in forms] == [False, False, True], "and the record knows the words"
+
+
+# -- a study that is changed while its page is open -------------------------------------------------
+
+
+def reworded(study: Any) -> None:
+    study["questions"][0]["text"] = "How many stars, really?"
+
+
+def test_a_running_page_follows_a_study_that_was_changed_and_says_so(serve: Any) -> None:
+    page = serve(items=2)
+    ana = page.annotator()
+    lead = page.lead()
+    for task in ana.work():
+        assert ana.answer(task).status == 200
+    assert "100 %" in lead.send("GET", "/lead").text
+    edit(page, reworded)
+    study = load_study(page.folder)
+    said = lead.send("GET", "/lead/live").text
+    assert "was edited and is not taken in yet" in said
+    assert len(stored_annotations(page.store)) == 2, "the page and the table are of the study as it was"
+    with open_store(study) as shell:  # as `assay invite --new-version` does in another process
+        sync_study(shell, study, "new-version")
+    said = lead.send("GET", "/lead/live").text
+    assert "The study was changed" in said
+    assert "&#39;stars&#39; (version 2)" in said
+    assert "not taken in yet" not in said
+    assert "0 %" in said
+    assert "100 %" not in said
+    assert "2 more were answered when the questions read differently" in said
+    assert lead.send("GET", "/lead/labels.csv").status == 404, "as the page says, nothing counts yet"
+    again = ana.work()
+    assert "How many stars, really?" in ana.send("GET", "/work").text
+    assert ana.answer(again[0]).status == 200
+    assert "50 %" in lead.send("GET", "/lead/live").text
+    assert lead.send("GET", "/lead/labels.csv").text.count("\n") == 2, "a heading and the one answer"
+    assert len(study_labels(study)) == 1
+
+
+def test_an_answer_under_way_while_the_study_changes_is_one_to_the_question_it_was_given_to(serve: Any) -> None:
+    page = serve(items=2)
+    ana = page.annotator()
+    held = ana.work()
+    edit(page, reworded)
+    with open_store(page.study) as shell:
+        sync_study(shell, load_study(page.folder))
+    assert ana.answer(held[0]).status == 200
+    assert [(row["version"], row["counts"]) for row in page.history()] == [(1, False)]
+    assert {one.id for one in ana.work()}.isdisjoint({one.id for one in held})
+
+
+def test_a_page_that_cannot_show_the_changed_study_says_so_and_loses_nothing(serve: Any) -> None:
+    page = serve(items=2)
+    ana, lead = page.annotator(), page.lead()
+    assert ana.answer(ana.work()[0]).status == 200
+    edit(page, lambda study: study["questions"][0].update(show=["nothing"]))
+    with open_store(page.study) as shell:
+        sync_study(shell, load_study(page.folder), "same-question")
+    reply = ana.send("GET", "/work")
+    assert (reply.status, "being changed" in reply.text) == (503, True)
+    assert "cannot be shown as it is now" in lead.send("GET", "/lead").text
+    edit(page, lambda study: study["questions"][0].update(show=["text"]))
+    with open_store(page.study) as shell:
+        sync_study(shell, load_study(page.folder))
+    assert ana.send("GET", "/work").status == 200
+
+
+def test_labels_of_an_old_and_a_new_text_are_told_apart(serve: Any) -> None:
+    page = serve(items=1, who=("ana", "ben"))
+    assert page.annotator("ana").answer(page.annotator("ana").work()[0]).status == 200
+    (page.folder / "items.jsonl").write_text('{"item": "i000", "text": "Another text."}\n')
+    with page.again() as later:
+        ben = later.annotator("ben")
+        assert ben.answer(ben.work()[0]).status == 200
+        labels = stored_annotations(later.store)
+        assert dict(zip(labels.labels["annotator"], labels.column("content_version"), strict=True)) == {
+            "ana": 1,
+            "ben": 2,
+        }
+        assert any("1 item has labels given on several contents" in line for line in labels.reading.lines())
+        head, *rows = later.lead().send("GET", "/lead/labels.csv").text.splitlines()
+        at = head.split(",").index("content_version")
+        assert {row.split(",")[1]: row.split(",")[at] for row in rows} == {"ana": "1", "ben": "2"}
 
 
 def test_a_changed_file_of_checks_is_read_again(serve: Any) -> None:

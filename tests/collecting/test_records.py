@@ -257,7 +257,7 @@ def test_words_that_changed_meanwhile_are_each_where_they_were_shown(serve: Any)
     )
     items = page.folder / "items.jsonl"
     items.write_text(items.read_text().replace("Text number 0.", "Zero.").replace("Text number 3.", "Three."))
-    with page.again() as now:
+    with page.again("new-version") as now:
         after = Watching(now, "ana")
         after.saw = dict(before.saw)
         after.work()

@@ -30,9 +30,11 @@ class Say:
         fault: str | None = None,
         error: str = "scripted",
         refusal: str | None = None,
+        reasoning: str | None = None,
     ) -> None:
         self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
         self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
+        self.reasoning = reasoning
 
 
 def item_of(body: dict[str, Any]) -> str:
@@ -123,6 +125,8 @@ class ChatServer:
             error = {"error": {"message": say.error, "type": "scripted"}}
             return web.json_response(error, status=say.status, headers=say.headers)
         message = {"role": "assistant", "content": say.content, "refusal": say.refusal}
+        if say.reasoning is not None:
+            message["reasoning_content"] = say.reasoning
         text = json.dumps(
             {
                 "id": f"chat-{self.count}",

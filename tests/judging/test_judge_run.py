@@ -187,7 +187,7 @@ def test_a_call_that_takes_too_long_is_made_again(make_study):
         assert server.count == 2
 
 
-@pytest.mark.parametrize(("status", "error"), [(401, "Incorrect API key provided: sk-abc***xyz"), (404, "no model")])
+@pytest.mark.parametrize(("status", "error"), [(401, "Incorrect API key provided: sk-sec***-123"), (404, "no model")])
 def test_a_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, monkeypatch, status, error):
     monkeypatch.setenv("TEST_KEY", "sk-secret-123")
     with ChatServer(lambda n, body, server: Say(status=status, error=error)) as server:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.data.scales import parse_scale
-from assay.judging.replies import AMBIGUOUS, NO_LABEL, OFF_SCALE, REFUSED, TRUNCATED, read_reply
+from assay.judging.replies import AMBIGUOUS, NO_LABEL, OFF_SCALE, REFUSED, TRUNCATED, UNFINISHED, read_reply
 
 STARS = parse_scale("1-5")
 RELATIONS = parse_scale("nominal:HasProperty,Part-Of,Result-In,None of the above")
@@ -83,7 +85,12 @@ BEFORE = [
 AFTER = ["", "\n", "\n\nI hope that this helps!"]
 
 
-@settings(max_examples=2500, deadline=None)
+THOROUGH = settings.default.max_examples >= 200
+MANY = settings(max_examples=2500 if THOROUGH else 100)
+SOME = settings(max_examples=800 if THOROUGH else 60)
+
+
+@MANY
 @given(st.sampled_from(CASES), st.sampled_from(SHAPES), st.sampled_from(BEFORE), st.sampled_from(AFTER), st.data())
 def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, data):
     spec, label = case
@@ -104,7 +111,7 @@ def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, dat
     assert type(read.label) is type(label) or float(label).is_integer()
 
 
-@settings(max_examples=800, deadline=None)
+@SOME
 @given(st.sampled_from(list(SCALES)), st.text(max_size=200))
 def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(spec, text):
     scale = parse_scale(spec)
@@ -116,18 +123,53 @@ def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(sp
         assert read.reason is None
 
 
-@settings(max_examples=800, deadline=None)
+@SOME
 @given(st.sampled_from(SHAPES[:32]), st.sampled_from([0, 6, 7, 42, 4.5, -1, "excellent"]))
 def test_a_label_off_the_scale_is_never_turned_into_one(shape, label):
     read = read_reply(shape.format(x=label, j=json.dumps(label), other=9), STARS)
     assert read.label is None
 
 
-@settings(max_examples=500, deadline=None)
+@SOME
 @given(st.sampled_from(SHAPES), st.integers(1, 40), st.integers(1, 5))
 def test_a_reply_that_was_cut_off_gives_its_own_label_or_none(shape, at, label):
     text = shape.format(x=label, j=json.dumps(label), other=9)[:at]
     assert read_reply(text, STARS, finish="length").label in (None, label)
+
+
+CORPUS = yaml.safe_load((Path(__file__).parent / "replies.yaml").read_text(encoding="utf-8"))
+REPLIES = [(group, reply) for group in CORPUS for reply in group["replies"]]
+
+
+@pytest.mark.parametrize(("group", "reply"), REPLIES, ids=[f"{g['scale']}:{r[:30]!r}" for g, r in REPLIES])
+def test_every_reply_of_the_corpus_gives_its_label(group, reply):
+    read = read_reply(reply, parse_scale(group["scale"]), finish=group.get("finish", "stop"))
+    label = reply if group.get("verbatim") else group["label"]
+    assert (read.label, type(read.label)) == (label, type(label)), read.reason
+    assert (read.reason is None) == (label is not None)
+
+
+def test_the_corpus_is_large_and_says_nothing_twice():
+    asked = [(group["scale"], group.get("finish"), reply) for group, reply in REPLIES]
+    assert len(set(asked)) == len(asked) >= 300
+    missing = [reply for group, reply in REPLIES if group.get("label") is None and not group.get("verbatim")]
+    assert len(missing) >= 100
+    scales = {group["scale"] for group in CORPUS}
+    assert {parse_scale(spec).kind for spec in scales} >= {"ordinal", "interval", "nominal", "preference", "text"}
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason"),
+    [
+        ('<think>Maybe {"label": 2}', "length", TRUNCATED),
+        ('<think>Maybe {"label": 2}', "stop", UNFINISHED),
+        ("3 or 4", "stop", NO_LABEL),
+        ("Rating: 3 or 4", "stop", AMBIGUOUS),
+        ("Rating: 9", "stop", OFF_SCALE),
+    ],
+)
+def test_the_reason_of_a_missing_label_is_said(text, finish, reason):
+    assert read_reply(text, STARS, finish=finish).reason == reason
 
 
 @pytest.mark.parametrize(

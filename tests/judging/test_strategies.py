@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
+from collections import Counter
+from itertools import combinations
 
+import polars as pl
 import pytest
 from chat_server import ChatServer, Say, item_of
 
-from assay.errors import StudyError
+from assay.errors import ChangedStudyError, StudyError
 from assay.judging.plan import Plan
 from assay.judging.providers import CallFailed, PydanticAI, Request, retry_after, without_secrets
-from assay.judging.run import judge_study
+from assay.judging.run import estimate_study, judge_study
 from assay.reading import study_labels
+from assay.study.digests import canonical
 from assay.study.ensembles import combined
 from assay.study.schema import Judge
-from assay.study.store import queue
-from assay.study.store.answers import history
+from assay.study.store import intake, queue
+from assay.study.store.annotators import put_annotators
+from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items
 from assay.study.store.opening import open_store
+from assay.study.store.people import add_person
+from assay.study.store.questions import current_questions
+from assay.study.store.tasks import triplets_drawn
+from assay.study.store.triplets import TripletDrawer
 
 
 def people(study, n):
@@ -110,6 +120,96 @@ def test_the_result_says_how_demonstrations_were_used_and_new_labels_change_noth
     assert table.where(kind="human").n_items == 20
 
 
+MIXED = [
+    {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"]},
+    {"name": "stars", "text": "How many stars?", "scale": "1-5"},
+    {"name": "share", "text": "How much of it is true?", "scale": "interval:0-1"},
+    {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"]},
+]
+
+
+def mixed_labels(study, n, *, preference="-1", but=()):
+    """One file with the answers of two people on four scales, and items that have what the questions show."""
+    rows = "".join(f"q{i:05},@q{i:05}@,left {i},right {i},d{i}\n" for i in range(n))
+    (study.folder / "items.csv").write_text("item,text,a,b,doc\n" + rows)
+    said = {"better": preference, "stars": "3", "share": "0.25", "tone": "warm"}
+    lines = [
+        f"q{i:05},{who},{name},{x}"
+        for i in range(n)
+        for who in ("ana", "ben")
+        for name, x in said.items()
+        if name not in but
+    ]
+    (study.folder / "labels.csv").write_text("item,annotator,criterion,label\n" + "\n".join(lines) + "\n")
+
+
+def shown_labels(plan, store):
+    """Every demonstration's label with the question, the scale and the order it was shown under."""
+    found = set()
+    for claim in queue.sample(store, "m1", 1000):
+        question = plan.questions[claim.question].definition.name
+        for message in plan.request(claim).messages[2:-1:2]:
+            order = ">".join(plan.order(claim))
+            found.add((question, claim.condition.get("scale"), order, message["content"]))
+    return found
+
+
+@pytest.mark.parametrize("preference", ["-1", "first"])
+def test_labels_of_a_file_with_several_scales_are_shown_as_their_own_scale_has_them(make_study, preference):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    scale = {"scale": ["1-5", "interval:0-100"]}
+    study = make_study(8, judge=judge, questions=MIXED, labels="labels.csv", conditions=scale)
+    mixed_labels(study, 8, preference=preference)
+    store, plan = planned(study)
+    with store:
+        assert shown_labels(plan, store) == {
+            ("better", None, "a>b", '{"label":"first"}'),
+            ("better", None, "b>a", '{"label":"second"}'),
+            ("stars", "1-5", "", '{"label":3}'),
+            ("stars", "interval:0-100", "", '{"label":50.0}'),
+            ("share", "1-5", "", '{"label":2}'),
+            ("share", "interval:0-100", "", '{"label":25.0}'),
+            ("tone", None, "", '{"label":"warm"}'),
+        }
+        stored = {type(json.loads(label)) for label in history(store)["label"]}
+    assert stored == {int, float, str}
+
+
+def test_labels_and_demonstrations_that_an_earlier_version_kept_as_text_are_cast(make_study, monkeypatch):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    study = make_study(8, judge=judge, questions=MIXED[1:2] + MIXED[3:], labels="labels.csv")
+    mixed_labels(study, 8, but=("better", "share"))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(intake, "_on_own_scale", lambda labels, study: labels.labels["label"].to_list())
+        earlier.setattr(intake, "_READING", 1)
+        earlier.setattr("assay.judging.plan._on_scale", lambda kept, scale: dict(kept))
+        store, plan = planned(study)
+        with store:
+            assert ("stars", None, "", '{"label":"3"}') in shown_labels(plan, store)
+    store, plan = planned(study)
+    with store:
+        assert ("stars", None, "", '{"label":3}') in shown_labels(plan, store)
+        counting = history(store).filter(pl.col("counts") & (pl.col("criterion") == "stars"))
+        assert set(counting["label"]) == {"3"}, "a number in JSON, no longer text"
+
+
+def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
+    study = make_study(8, judge=judge)
+    store = open_store(study)
+    with store:
+        sync_study(store, study)
+        with store.writing() as db:
+            put_annotators(db, [("ana", "human", {})])
+            (question,) = current_questions(db)
+            condition = canonical({"scale": "interval:0-100"})
+            given = {FileLabel(f"q{i:05}", question.id, "ana", condition, 1): (75, None) for i in range(8)}
+            put_file_labels(db, given)
+        plan = Plan(study, store)
+        plan.save()
+        assert shown_labels(plan, store) == {("quality", None, "", '{"label":4}')}
+
+
 def test_few_shot_without_enough_labels_says_so(make_study):
     study = make_study(8, judge={"strategy": "few-shot"}, labels="labels.csv")
     people(study, 2)
@@ -149,6 +249,71 @@ def test_conditions_are_crossed_and_each_is_a_column(make_study):
     assert table.scale.spec == "interval:0-100"
 
 
+CROSSED = {
+    "name": "quality",
+    "text": "How good is it?",
+    "scale": "1-5",
+    "guidelines": "Judge the whole text.",
+    "meanings": {1: "very bad", 5: "excellent"},
+    "by_scale": {
+        "ordinal:1-5": {"guidelines": "Use the full range 1 to 5."},
+        "interval:0-100": {"guidelines": "Use the full range 0 to 100.", "meanings": {0: "very bad", 100: "excellent"}},
+        "interval:0-10": {"meanings": {}},
+    },
+}
+
+
+def test_each_crossed_scale_has_its_own_anchors_and_guidelines_in_the_prompt(make_study):
+    scales = ["1-5", "interval:0-10", "interval:0-100"]
+    store, plan = planned(make_study(1, questions=[CROSSED], conditions={"scale": scales}))
+    with store:
+        claims = queue.sample(store, "m1", 10)
+        told = {claim.condition["scale"]: plan.request(claim).messages[0]["content"] for claim in claims}
+    assert "Judge the whole text.\nUse the full range 1 to 5.\n" in told["1-5"]
+    assert "1: very bad\n5: excellent" in told["1-5"]
+    assert "Judge the whole text.\nUse the full range 0 to 100.\n" in told["interval:0-100"]
+    assert "0: very bad\n100: excellent" in told["interval:0-100"]
+    assert "to 5" not in told["interval:0-100"]
+    assert "very bad" not in told["interval:0-10"]
+    assert "Judge the whole text.\nThe label must be a number from 0 to 10." in told["interval:0-10"]
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "message"),
+    [
+        ({"by_scale": {}}, "meanings", "belong to the scale '1-5', and conditions.scale asks 'interval:0-100' too"),
+        ({"by_scale": {"interval:0-100": {"guidelines": "x"}}}, "meanings", "belong to the scale '1-5'"),
+        ({"meanings": {}, "guidelines": "Use the full range 1 to 5."}, "guidelines", "names 1, a label of the scale"),
+        ({"meanings": {}, "text": "From one to 5?"}, "text", "names 5, a label of the scale '1-5'"),
+        ({"by_scale": CROSSED["by_scale"] | {"0-3": {}}}, "by_scale.0-3", "neither the question's scale nor one of"),
+        ({"by_scale": {"interval:0-100": {"meanings": {"101": "x"}}}}, "meanings.101", "a number from 0 to 100"),
+        ({"by_scale": {"0 to 5": {}}}, "by_scale", "is not a scale"),
+        ({"meanings": {"9": "x"}}, "meanings.9", "is not in the scale"),
+        ({"scale": "interval:0-5", "meanings": {"9": "x"}}, "meanings.9", "a label must be a number from 0 to 5"),
+    ],
+)
+def test_what_would_contradict_a_crossed_scale_is_refused_with_its_place(make_study, change, where, message):
+    with pytest.raises(StudyError) as caught:
+        make_study(1, questions=[CROSSED | change], conditions={"scale": ["interval:0-10", "interval:0-100"]})
+    assert f"{where}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_numbers_that_are_no_labels_and_scales_that_are_not_replaced_are_left_alone(make_study):
+    plain = {"name": "quality", "text": "How good?", "scale": "1-5", "guidelines": "Read 20 words, 100% of 1st lines."}
+    make_study(1, questions=[plain], conditions={"scale": ["interval:0-100"]})
+    make_study(1, questions=[CROSSED | {"by_scale": {}, "text": "1 to 5?"}], conditions={"scale": ["ordinal:1-5"]})
+    make_study(1, questions=[CROSSED | {"by_scale": {}, "text": "1 to 5?"}])
+
+
+def test_a_prompt_file_that_names_a_scale_is_refused_where_scales_are_crossed(make_study):
+    (make_study(1).folder / "prompts").mkdir()
+    (make_study(1).folder / "prompts" / "strict.txt").write_text("{{ question }} From 0 to 100: {{ format }}")
+    make_study(1, judge={"prompt": "strict"})
+    with pytest.raises(StudyError, match=r"prompts/strict.txt names a scale itself; write \{\{ scale \}\} there"):
+        make_study(1, judge={"prompt": "strict"}, conditions={"scale": ["interval:0-10", "interval:0-100"]})
+
+
 def test_prompts_of_ones_own_are_a_condition(make_study):
     with ChatServer() as server:
         study = make_study(1, server.url)
@@ -165,11 +330,13 @@ def test_a_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does
     with ChatServer() as server:
         judge_study(make_study(2, server.url))
         changed = make_study(2, server.url, judge={"temperature": 0.5})
-        assert judge_study(changed).answered == 2
+        with pytest.raises(ChangedStudyError, match="2 answers to 'quality'"):
+            judge_study(changed)
+        assert judge_study(changed, changed="new-version").answered == 2
         assert judge_study(make_study(2, server.url)).answered == 0, "the first answers are found again"
         question = [{"name": "quality", "text": "How very good is it?", "scale": "1-5"}]
         reworded = make_study(2, server.url, questions=question)
-        assert judge_study(reworded).answered == 2
+        assert judge_study(reworded, changed="new-version").answered == 2
         assert server.count == 6
     table = study_labels(reworded)
     assert len(table) == 2
@@ -225,6 +392,56 @@ def test_odd_one_out_is_shuffled_and_the_position_kept(make_study):
     assert where == labels["position"].to_list()
 
 
+DRAWN = {"name": "odd", "text": "Which differs?", "scale": "odd-one-out", "options": ["text"], "show": []}
+
+
+def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
+    people = {"pairs": 2, "seed": 3}
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(8, server.url, questions=[DRAWN], people=people)  # two documents of four items
+        done = judge_study(study)
+        assert done.answered == server.count == 8, "all four triplets of each document"
+        assert judge_study(study).answered == 0
+        study = make_study(12, server.url, questions=[DRAWN], people=people)
+        assert judge_study(study).answered == 4, "those of the new document"
+    table = study_labels(study)
+    triplets = [name.split(" | ") for name in table.items["item"] if " | " in name]
+    seen = Counter(pair for triplet in triplets for pair in combinations(triplet, 2))
+    assert len(seen) == 3 * 6
+    assert min(seen.values()) >= 2
+
+
+def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
+    study = make_study(5, questions=[DRAWN], items={"file": "items.csv"})
+    store, _ = planned(study)
+    with store, store.reading() as db:
+        at_once = triplets_drawn(db, 0)
+    (study.folder / "study.db").unlink()
+    with open_store(study) as store:
+        sync_study(store, study)
+        drawer = TripletDrawer(store, "text", wanted=study.config.people.pairs, seed=study.config.people.seed)
+        with store.exclusive() as db:
+            while drawer.draw(db) is not None:
+                pass
+            assert triplets_drawn(db, 0) == at_once
+    assert len(at_once) == 10
+
+
+def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study):
+    study = make_study(4, questions=[DRAWN])
+    with open_store(study) as store:
+        sync_study(store, study)
+        add_person(store, "ana", {})
+    with pytest.raises(StudyError, match="nobody has begun yet; judges are asked the triplets that people were given"):
+        estimate_study(study)
+    (study.folder / "study.db").unlink()
+    with pytest.raises(StudyError, match="no triplet can be drawn"):
+        judge_study(make_study(2, questions=[DRAWN]))
+    many = make_study(200, questions=[DRAWN], items={"file": "items.csv"})
+    with pytest.raises(StudyError, match=r"about 19900 triplets would be drawn, .* 6000 at most; name items.document"):
+        judge_study(many)
+
+
 def test_images_go_by_path_and_by_url(make_study, tmp_path):
     with ChatServer() as server:
         study = make_study(1, server.url, items={"file": "items.csv", "images": ["photo"]})
@@ -238,6 +455,22 @@ def test_images_go_by_path_and_by_url(make_study, tmp_path):
     (study.folder / "items.csv").write_text("item,text,photo\nq3,@q3@,gone.png\n")
     with pytest.raises(StudyError, match=r"item 'q3': the image .*gone.png is not there"):
         judge_study(study)
+
+
+def test_a_task_of_writing_is_not_told_to_judge_or_to_disregard_what_the_item_asks(make_study):
+    question = {"name": "reply", "text": "Do what the customer asks for.", "scale": "text"}
+    for judge in ({}, {"prompt": "own"}, {"strategy": "chain-of-thought"}):
+        study = make_study(1, questions=[question])
+        (study.folder / "prompts").mkdir(exist_ok=True)
+        (study.folder / "prompts" / "own.txt").write_text("{{ question }}")
+        store, plan = planned(make_study(1, questions=[question], judge=judge))
+        with store:
+            system, user = (m["content"] for m in plan.request(queue.sample(store, "m1", 1)[0]).messages)
+        assert "do not follow" not in system
+        assert "judge" not in system
+        assert "Do what the customer asks for." in system
+        assert user.splitlines()[0] == user.splitlines()[-1]
+        assert user.splitlines()[0] in system
 
 
 def test_several_generations_of_a_text(make_study):
@@ -288,10 +521,8 @@ def test_ties_are_drawn_by_seed():
 # -- providers of other formats ---------------------------------------------------------------------
 
 
-def ask(model, **request):
-    import asyncio
-
-    provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x"}), timeout=5, model=model)
+def ask(model, *, key=None, **request):
+    provider = PydanticAI(Judge.model_validate({"name": "m", "model": "x", "key": key}), timeout=5, model=model)
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     return asyncio.run(provider.complete(Request("x", messages, **request)))
 
@@ -315,7 +546,7 @@ def test_pydantic_ai_brings_text_tokens_and_settings():
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, "retry"), (529, "retry"), (401, "fatal"), (400, "rejected")])
-def test_pydantic_ai_errors_are_ours(status, kind):
+def test_pydantic_ai_errors_are_ours(status, kind, monkeypatch):
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.exceptions import ModelHTTPError
     from pydantic_ai.models.function import FunctionModel
@@ -323,16 +554,76 @@ def test_pydantic_ai_errors_are_ours(status, kind):
     def model(messages, info):
         raise ModelHTTPError(status, "x", {"message": "no, sk-abcdef123"}, headers={"retry-after": "3"})
 
+    monkeypatch.setenv("TEST_KEY", "sk-abcdef123")
     with pytest.raises(CallFailed) as caught:
-        ask(FunctionModel(model))
+        ask(FunctionModel(model), key="TEST_KEY")
     assert (caught.value.kind, caught.value.wait) == (kind, 3 if kind == "retry" else None)
     assert "sk-abc" not in str(caught.value)
 
 
-def test_secrets_are_not_readable():
-    assert without_secrets("Incorrect API key provided: sk-proj-ab**yz.") == "Incorrect API key provided: ***"
-    assert without_secrets("key=k1", "k1") == "key=***"
-    assert without_secrets("a task-oriented, risk-free text") == "a task-oriented, risk-free text"
+def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
+    key = "sk-proj-abcdefghwxyz"
+    assert without_secrets(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
+    assert without_secrets("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
+    assert without_secrets("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
+    assert without_secrets("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
+    plain = (
+        "a key-value store with an api-first design, sk-learn, sk-live-12345678, AIzaSyExampleOnly, "
+        "Bearer of bad news, pk-test ** bold ** and sk-abc***xyz ... wxyz"
+    )
+    for used in (None, "", key, "none", "EMPTY", "ollama"):
+        assert without_secrets(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
+
+
+def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_study, monkeypatch):
+    secret = "sk-very-secret-0123456789"
+    monkeypatch.setenv("TEST_KEY", secret)
+    text = "a key-value store with an api-first design; Bearer of the token"
+    question = [{"name": "summary", "text": "Sum it up.", "scale": "text"}]
+    say = Say(f"{text} {secret}", reasoning=f"My key-words: {secret}")
+    with ChatServer(lambda n, body, server: say) as server:
+        study = make_study(1, server.url, judge={"key": "TEST_KEY"}, questions=question)
+        judge_study(study)
+    with open_store(study) as store:
+        (row,) = history(store).to_dicts()
+    assert json.loads(row["label"]) == row["reply"] == f"{text} ***"
+    assert row["reasoning"] == "My key-words: ***"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "openai"])
+def test_a_key_that_a_library_finds_by_itself_is_masked_too(monkeypatch, provider):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.exceptions import UserError
+
+    secret = "found-in-the-environment-123"
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", secret)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    judge = Judge.model_validate({"name": "m", "model": "some-model", "provider": provider})
+    asked = PydanticAI(judge, timeout=5)
+
+    async def broken(*_, **__):
+        raise UserError(f"a key-value problem with {secret}")
+
+    monkeypatch.setattr("pydantic_ai.direct.model_request", broken)
+    with pytest.raises(CallFailed) as caught:
+        asyncio.run(asked.complete(Request("some-model", [{"role": "user", "content": "u"}])))
+    assert str(caught.value) == "a key-value problem with ***"
+
+
+def test_thoughts_that_a_library_brings_hold_no_key(monkeypatch):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart
+    from pydantic_ai.models.function import FunctionModel
+
+    monkeypatch.setenv("TEST_KEY", "sk-very-secret-0123456789")
+
+    def model(messages, info):
+        return ModelResponse(parts=[ThinkingPart("sk-very-secret-0123456789, api-first"), TextPart("4")])
+
+    judge = Judge.model_validate({"name": "m", "model": "x", "key": "TEST_KEY"})
+    asked = PydanticAI(judge, timeout=5, model=FunctionModel(model))
+    completion = asyncio.run(asked.complete(Request("x", [{"role": "user", "content": "u"}])))
+    assert completion.reasoning == "***, api-first"
 
 
 def test_retry_after_is_a_number_or_a_date():

@@ -10,7 +10,7 @@ import pytest
 sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
-from assay.errors import StudyError  # noqa: E402
+from assay.errors import ChangedStudyError, StudyError  # noqa: E402
 from assay.estimation.result import Exclusion  # noqa: E402
 from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
@@ -38,10 +38,10 @@ def store(url, study) -> Iterator[Store]:
         yield opened
 
 
-def plan(store, n=8, digest="one", recipe="r"):
+def plan(store, n=8, digest="one", recipe="r", changed=None):
     question = questions(store)[0].id
     wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
-    queue.plan(store, wanted, digest)
+    queue.plan(store, wanted, digest, changed)
 
 
 def test_statements_and_migrations_know_the_same_columns(url):
@@ -146,7 +146,9 @@ def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(st
     run = queue.start_run(store)
     claim = queue.claim(store, run, ["example"], 1)[0]
     add_answer(store, claim, run, Answer("valid", 4), 1)
-    plan(store, digest="two", recipe="other")
+    with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of judges\)"):
+        plan(store, digest="two", recipe="other")
+    plan(store, digest="two", recipe="other", changed="new-version")
     assert queue.counts(store, ["example"]) == {"open": 8}
     assert stored_annotations(store).judges == ()
     plan(store, digest="three")
@@ -202,6 +204,16 @@ def test_labels_of_people_off_the_scale_name_the_file(store, study):
         sync_study(store, study)
 
 
+def test_a_model_among_the_people_s_labels_is_said_to_be_one(store, study):
+    file = study.folder / "labels.csv"
+    file.write_text("item,annotator,label\nr01,ana,3\nr01,gpt-4o,3\n")
+    with pytest.raises(StudyError, match=r"labels\.csv: gpt-4o looks like a model; say in a column 'kind'"):
+        sync_study(store, study)
+    file.write_text("item,annotator,label,kind\nr01,ana,3,human\nr01,Ana,3,human\nr01,gpt-4o,3,judge\n")
+    with pytest.raises(StudyError, match="differ only in case or spaces: 'Ana', 'ana'; spell each in one way"):
+        sync_study(store, study)
+
+
 def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,example,3\n")
     with pytest.raises(StudyError, match="'example' is the name of a judge already"):
@@ -213,6 +225,20 @@ def test_words_for_a_store_that_can_not_be_used(tmp_path):
         Store.open("mysql://x")
     with pytest.raises(StudyError, match="cannot be used"):
         Store.open(tmp_path)
+
+
+def test_an_estimate_writes_nothing_to_either_database(url, study):
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    from assay.judging.run import estimate_study
+
+    def everything():
+        with Store.open(url) as store, store.reading() as db:
+            return {table.name: [tuple(row) for row in db.execute(sa.select(table))] for table in TABLES}
+
+    before = everything()
+    assert estimate_study(study, store=url).judges[0].calls == 8
+    assert everything() == before
+    assert before["questions"] == []
 
 
 def test_a_whole_run_of_judging_on_either_database(url, study):

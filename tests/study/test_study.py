@@ -49,7 +49,7 @@ def test_nothing_is_overwritten(folder):
             24,
             "[0].provdier: is not a key here; did you mean 'provider'",
         ),
-        ("concurrency: 20", "concurrency: lots", 48, "limits.concurrency: input should be a valid integer"),
+        ("concurrency: 20", "concurrency: lots", 52, "limits.concurrency: input should be a valid integer"),
         ("scale: 1-5 ", "scale: 1~5 ", 14, "questions[0].scale: '1~5' is not a scale"),
         ("scale: 1-5 ", "scale: preference ", 12, "questions[0].options: needs 2 columns to choose between"),
         ("meanings: {1:", "meanings: {7:", 16, "questions[0].meanings.7: label '7' is not in the scale"),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from assay.cli.changing import NO_CHANGE, ChangeOptions
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
 from assay.errors import AssayError, require
+
+if TYPE_CHECKING:
+    from assay.judging.run import JudgeRun
+    from assay.study.store.changes import Changed
 
 _STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
@@ -39,6 +44,7 @@ def judge(
     store: _STORE = None,
     record: Path | None = None,
     verbose: bool = False,
+    change: ChangeOptions = NO_CHANGE,
 ) -> int:
     """Ask every judge of a study every question that has no answer yet.
 
@@ -47,7 +53,7 @@ def judge(
     study
         The study folder, made by assay init.
     dry_run
-        Say how many calls, tokens and how much money, and ask nothing.
+        Say how many calls, tokens and how much money; ask nothing and write nothing.
     only
         Ask these judges only, separated by commas.
     record
@@ -66,11 +72,16 @@ def judge(
         _log()
     loaded = load_study(study)
     if dry_run:
-        print(estimate_study(loaded, store=store, judges=only).summary())
+        meant = change.given or "new-version"
+        print(estimate_study(loaded, store=store, judges=only, changed=meant).summary())
         return 0
-    with progress_bar("Asking") as bar:
-        tell = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-        done = judge_study(loaded, store=store, judges=only, record=record, progress=tell)
+
+    def ask(changed: Changed | None) -> JudgeRun:
+        with progress_bar("Asking") as bar:
+            tell = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
+            return judge_study(loaded, store=store, judges=only, record=record, progress=tell, changed=changed)
+
+    done = change.decided(ask)
     print(done.summary())
     return int(done.stopped is not None)
 
@@ -82,6 +93,7 @@ def invite(
     base_url: str = "http://127.0.0.1:8321",
     store: _STORE = None,
     secret: _SECRET = None,
+    change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Add people who may answer on the page of a study, and print each one's personal link.
 
@@ -103,12 +115,13 @@ def invite(
     for library in ("sqlalchemy", "alembic", "itsdangerous"):
         require(library, "serve", "inviting people")
     from assay.collecting import invitations
-    from assay.collecting.server import links
+    from assay.collecting.server import links, take_in
     from assay.study.store.opening import open_store
 
     loaded = load_study(study)
     if names:
         attributes = invitations.read_attributes(", ".join(attribute or ()))
+        change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
             invitations.invite_all(loaded, opened, names, attributes)
     everybody = links(loaded, base_url, secret, store)[1]
@@ -126,6 +139,7 @@ def serve(
     base_url: str | None = None,
     store: _STORE = None,
     secret: _SECRET = None,
+    change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Open the page on which people answer a study's questions, and the page of whoever leads it.
 
@@ -155,6 +169,7 @@ def serve(
     number_in("workers", workers, low=1, whole=True)
     loaded = load_study(study)
     server.check_reach(host, port, secret)
+    change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     lead, people = server.links(loaded, base_url or here, secret, store)
     print(f"You lead the study at {lead}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request, Response
@@ -10,10 +11,10 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting.design import Design
+from assay.collecting.following import Serving
 from assay.collecting.protection import Protection
 from assay.collecting.routes import common, lead, people
-from assay.collecting.routes.common import AppState, Refused
+from assay.collecting.routes.common import Refused
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
@@ -38,8 +39,13 @@ def make_app(study: Study, store: Store, secret: str, base_url: str | None = Non
         Where the study cannot be put before people as it is.
     """
     sync_study(store, study)
+    return app_of(store, study.folder, secret, base_url)
+
+
+def app_of(store: Store, folder: Path, secret: str, base_url: str | None = None) -> FastAPI:
+    """The page of the study that a store holds, see `make_app`."""
     app = FastAPI(title="assay", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.assay = AppState(Design(study, store), secret, base_url)
+    app.state.assay = Serving(store, folder, secret, base_url)
     app.add_middleware(Protection, host=base_url and urlsplit(base_url).netloc)
     for router in (common.router, people.router, lead.entrance, lead.router):
         app.include_router(router)
@@ -68,5 +74,5 @@ def _say(request: Request, status: int, title: str, text: str, error: str) -> Re
     """What is wrong, in words: JSON for the page's script, a page for everybody else."""
     if request.url.path.startswith(("/answers", "/drafts", "/pages")):
         return JSONResponse({"error": error, "message": text}, status)
-    state: AppState = request.app.state.assay
-    return state.page("notice.html", status, title=title, text=text)
+    serving: Serving = request.app.state.assay
+    return serving.held.page("notice.html", status, title=title, text=text)

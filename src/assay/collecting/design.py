@@ -81,7 +81,8 @@ class Design:
         scale = json.loads(condition).get("scale")
         found = []
         for number, definition in questions_by_id(self.store, json.loads(ids)).items():
-            found.append(Asked(number, definition, parse_scale(scale) if scale else scale_of(definition.scale)))
+            own = parse_scale(scale) if scale else scale_of(definition.scale)
+            found.append(Asked(number, definition.on(own), own))
         return tuple(found)
 
     def _keep_form(self) -> int:
@@ -89,7 +90,10 @@ class Design:
         shown = {
             "instructions": self.people.instructions,
             "consent": self.people.consent,
-            "questions": [{"id": q.id, "name": q.definition.name, "version": q.version} for q in self.questions],
+            "questions": [
+                {"id": q.id, "name": q.definition.name, "version": q.version, "reads": _reads(q)}
+                for q in self.questions
+            ],
             "hidden": list(self.hidden),
             "images": list(self.study.config.items.images),
             "together": self.people.together,
@@ -241,6 +245,11 @@ class Design:
     def item_images(self, item: Item) -> tuple[str, ...]:
         """The columns of an item that hold an image."""
         return tuple(c for c in self.study.config.items.images if item.fields.get(c))
+
+
+def _reads(question: AskedQuestion) -> dict[str, Any]:
+    """A question as study.yaml words it now, without what it leaves at its default."""
+    return question.definition.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
 
 
 def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale) -> bool:

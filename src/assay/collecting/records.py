@@ -143,16 +143,18 @@ questions.jsonl every version of every question
   name          what it is called in labels.csv: its criterion
   version       1 is the first
   current       whether it is asked now
-  made_at       since when it reads so
-  definition    as in study.yaml: text, scale, guidelines, meanings, keys, optional; "options": the columns to
-                choose between; "show": the columns shown beside them. Where "show" is null, all columns are
-                shown, but the options, the column that names the document, and the names of a triplet's items.
+  made_at       since when there is this version
+  definition    as in study.yaml, in its last wording ("reads" in forms.jsonl has those before it): text, scale,
+                guidelines, meanings, keys, optional; "options": the columns to choose between; "show": the columns
+                shown beside them. Where "show" is null, all columns are shown, but the options, the column that names
+                the document, and the names of a triplet's items.
 
 forms.jsonl     what people read beside the items, whenever it changed
   id            as in tasks.jsonl
   digest        of all its words
   made_at       since when
-  definition    "instructions"; "consent"; "questions": id, name and version of those asked;
+  definition    "instructions"; "consent"; "questions": id, name and version of those asked,
+                and how they read ("reads", as in study.yaml, without what stands at its default);
                 "hidden": columns never shown; "images": columns that hold images; "together": whether all items of
                 a document stood on one page
 
@@ -161,9 +163,10 @@ items.jsonl     every item, those drawn, attention checks and practice among the
   role          as in tasks.jsonl
   position      in its file, from 0; of a triplet, when it was drawn
   document      the document that it was taken from
-  digest        of document and fields
+  digest        of document, fields and pictures
   active        false where it has left the study since
   fields        its columns, as they are now. An image is a path beside study.yaml.
+  pictures      by column, what names the bytes of its image
   known         of checks and practice, the known answers ("labels", by question) and the words said after them;
                 of a triplet, its three items ("members")
 
@@ -172,6 +175,7 @@ contents.jsonl  what items said before they were changed
   digest        as in items.jsonl; "item" in "shown" of tasks.jsonl says which contents somebody saw
   document      as it was
   fields        as they were
+  pictures      as they were
   kept_at       when they were changed
 
 people.jsonl    everybody who was invited, in that order

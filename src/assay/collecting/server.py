@@ -9,10 +9,11 @@ import os
 import socket
 from typing import Any
 
-from assay.collecting.app import make_app
+from assay.collecting.app import app_of, make_app
 from assay.collecting.invitations import Signer, personal_link, secret_of
 from assay.errors import StudyError
 from assay.study.definition import Study, load_study
+from assay.study.store.changes import Changed
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.opening import open_store
@@ -31,6 +32,7 @@ def serve(
     secret: str | None = None,
     store: str | None = None,
     base_url: str | None = None,
+    changed: Changed | None = None,
 ) -> None:
     """Serve the page until it is stopped.
 
@@ -48,11 +50,14 @@ def serve(
         A database in place of the one in the folder.
     base_url : str, optional
         Where people reach the page, if not at host and port.
+    changed : {"new-version", "same-question"}, optional
+        What a change of the study means that takes answers out of count.
 
     Raises
     ------
     StudyError
-        Where other machines can reach the page and there is no secret, or the study cannot be shown.
+        Where answers would no longer count, and ``changed`` says nothing; where other machines can reach the page
+        and there is no secret, or the study cannot be shown.
     """
     import uvicorn
 
@@ -61,7 +66,7 @@ def serve(
     # Behind a proxy on this machine, its word on the protocol counts; nobody else's does.
     common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
     with open_store(study, store) as opened:
-        sync_study(opened, study)
+        sync_study(opened, study, changed)
         used = secret_of(opened, secret)
         if workers == 1:
             uvicorn.run(make_app(study, opened, used, base_url), **common)
@@ -73,11 +78,18 @@ def serve(
     uvicorn.run("assay.collecting.server:worker", factory=True, workers=workers, **common)
 
 
+def take_in(study: Study, store: str | None = None, changed: Changed | None = None) -> None:
+    """Bring the store to what the study's folder says, see `assay.study.store.intake.sync_study`."""
+    with open_store(study, store) as opened:
+        sync_study(opened, study, changed)
+
+
 def worker() -> Any:
     """The application of one worker process."""
     settings = json.loads(os.environ[_SETTINGS])
     study = load_study(settings["study"])
-    return make_app(study, open_store(study, settings["store"]), settings["secret"], settings["base_url"])
+    # As the store holds it: a worker that starts later goes on with the study that the others serve.
+    return app_of(open_store(study, settings["store"]), study.folder, settings["secret"], settings["base_url"])
 
 
 def check_reach(host: str, port: int, secret: str | None) -> None:

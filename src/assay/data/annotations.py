@@ -247,6 +247,7 @@ class Annotations:
         )
         notes += said
         ids["annotator"] = ids["annotator"].reordered(people["annotator"].to_list())
+        notes += frames.several_contents(table)
         item_frame, forgotten = frames.item_frame(ids["item"].names, about_items, spelling, source)
         if forgotten:
             notes.append(f"{counted(forgotten, 'item')} of the item table without a label, not counted")

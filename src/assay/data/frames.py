@@ -360,3 +360,22 @@ def twice(table: pl.DataFrame, key: list[str]) -> str:
         else "remove the extra rows, or number the answers in a column 'repeat'"
     )
     return f"{counted(groups.height, 'answer')} given more than once ({shown}{more}); {remedy}"
+
+
+# -- contents ---------------------------------------------------------------------------------------
+
+CONTENT = "content_version"
+"""The column that numbers the contents of an item that was changed while it was annotated."""
+
+
+def several_contents(table: pl.DataFrame) -> list[str]:
+    """Words for items whose labels were given on several contents; none where there are no such items."""
+    if CONTENT not in table.columns:
+        return []
+    key = [name for name in ("item", "criterion") if name in table.columns]
+    contents = table.group_by(key, maintain_order=True).agg(pl.col(CONTENT).drop_nulls().n_unique())
+    varied = contents.filter(pl.col(CONTENT) > 1)["item"].unique(maintain_order=True).to_list()
+    if not varied:
+        return []
+    have = f"{counted(len(varied), 'item')} {'has' if len(varied) == 1 else 'have'}"
+    return [f"{have} labels given on several contents, as the column {CONTENT} says: {listing(varied)}"]

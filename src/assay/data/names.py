@@ -18,6 +18,15 @@ Spelling = Literal["refuse", "merge", "apart"]
 
 PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", "label": "labels"}
 
+
+class SpellingError(DataError):
+    """Names differ only in spelling, and nothing says whether they are one."""
+
+    def __init__(self, message: str, shown: str = "") -> None:
+        super().__init__(message)
+        self.shown = shown
+
+
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
 
@@ -98,7 +107,7 @@ def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[C
     groups = table.filter(pl.col("key").is_duplicated()).group_by("key", maintain_order=True).agg("name")["name"]
     shown = groups_in_words(groups.to_list())
     if how == "refuse":
-        raise DataError(refusal(role, shown, source))
+        raise SpellingError(refusal(role, shown, source), shown)
     if how == "apart":
         return found, [f"{PLURALS[role]} that differ only in spelling are kept apart: {shown}"]
     chosen = table.select(pl.col("name").sort_by("rows", descending=True, maintain_order=True).first().over("key"))
@@ -140,7 +149,7 @@ def spelled_as(names: pl.Series, known: pl.Series, role: str, how: Spelling, sou
         return names
     if how == "refuse":
         shown = groups_in_words(respelled.select("known", "name").rows())
-        raise DataError(refusal(role, shown, f"{source} and the table of {PLURALS[role]}"))
+        raise SpellingError(refusal(role, shown, f"{source} and the table of {PLURALS[role]}"), shown)
     return table.select(pl.when("strange").then(pl.coalesce("known", "name")).otherwise("name").alias(names.name))[
         names.name
     ]

@@ -240,15 +240,15 @@ class Interval(Scale):
     @property
     def spec(self) -> str:
         """``interval:0-100``, ``interval:0-inf`` or ``interval``."""
-        return "interval" if self == Interval() else f"interval:{_plain(self.low)}-{_plain(self.high)}"
+        return "interval" if self == Interval() else f"interval:{plain_number(self.low)}-{plain_number(self.high)}"
 
     def describe(self) -> str:
         """The scale in words."""
         if self.bounds:
-            return f"a number from {_plain(self.low)} to {_plain(self.high)}"
+            return f"a number from {plain_number(self.low)} to {plain_number(self.high)}"
         if math.isfinite(self.low):
-            return f"a number of at least {_plain(self.low)}"
-        return f"a number of at most {_plain(self.high)}" if math.isfinite(self.high) else "a number"
+            return f"a number of at least {plain_number(self.low)}"
+        return f"a number of at most {plain_number(self.high)}" if math.isfinite(self.high) else "a number"
 
     def valid(self, labels: pl.Series) -> pl.Series:
         """Finite and between the ends."""
@@ -416,7 +416,7 @@ def _written(names: Sequence[Label], separator: str) -> str:
     return json.dumps(list(names), ensure_ascii=False)
 
 
-def _plain(number: float) -> str:
+def plain_number(number: float) -> str:
     """A number with all its digits, whole ones without a point."""
     return str(int(number)) if math.isfinite(number) and number == int(number) else repr(float(number))
 

@@ -33,8 +33,14 @@ class Estimate:
     high: float
     standard_error: float
     reason: str | None = None
-    source: Estimates | None = field(default=None, repr=False, compare=False, metadata={"json": False})
-    """The one value with its resamples."""
+    among: Estimates | None = field(default=None, repr=False, compare=False, metadata={"json": False})
+    at: int = field(default=0, repr=False, compare=False, metadata={"json": False})
+    """Where the value stands among those that were estimated together."""
+
+    @property
+    def source(self) -> Estimates | None:
+        """The one value with its resamples."""
+        return self.among if self.among is None or len(self.among) == 1 else self.among.part(np.array([self.at]))
 
     def row(self) -> dict[str, float]:
         """The three columns that a result's table has for it."""
@@ -43,14 +49,16 @@ class Estimate:
     def interval(self, level: float) -> tuple[float, float]:
         """The interval at another level, from the same resamples; NaN where there is none."""
         number_in("level", level, above=0, below=1)
-        if self.source is None:
+        source = self.source
+        if source is None:
             return math.nan, math.nan
-        other = self.source.at_level(level)
+        other = source.at_level(level)
         return float(other.low[0]), float(other.high[0])
 
     def p(self, null: float = 0.0) -> float:
         """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
-        return math.nan if self.source is None else float(self.source.p(null)[0])
+        source = self.source
+        return math.nan if source is None else float(source.p(null)[0])
 
 
 def missing(reason: str) -> Estimate:
@@ -111,7 +119,8 @@ class Estimates:
             float(self.high[i]),
             float(self.standard_error[i]),
             self.reasons[i],
-            self if len(self) == 1 else self.part(np.array([i if i >= 0 else len(self) + i])),
+            self,
+            i if i >= 0 else len(self) + i,
         )
 
     def __iter__(self) -> Iterator[Estimate]:

@@ -114,12 +114,15 @@ class Settings:
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
         """Settings from keyword options; an unknown one is refused with its nearest."""
+        key = (cls, *((name, type(value), value) for name, value in options.items()))
+        if all(kind in _SIMPLE for _, kind, _ in key[1:]) and (made := _MADE.get(key)) is not None:
+            return made  # type: ignore[return-value]
         known = [f.name for f in dataclasses.fields(cls)]
         where = "the options" if question is None else f"the options of {question}"
         for name in options:
             if name not in known:
                 raise DesignError(unknown("option", name, known, where))
-        return cls(**options)
+        return _kept(key, cls(**options))
 
     def __post_init__(self) -> None:
         for name, hint, limits, default in _fields(type(self)):
@@ -202,6 +205,20 @@ def number_in(
     first, last = above if low is None else low, below if high is None else high
     limits = Limits("", first, last, above is not None, below is not None)
     check(name, value, int if whole else float, limits)
+
+
+_SIMPLE = (str, int, float, bool, type(None))
+_MADE: dict[tuple[Any, ...], Settings] = {}
+"""Settings that were checked before, by class and options, so that a thousand tests check theirs once."""
+
+
+def _kept(key: tuple[Any, ...], made: T) -> T:
+    """The settings, kept where every option is a simple value, which nothing can change later."""
+    if all(kind in _SIMPLE for _, kind, _ in key[1:]):
+        if len(_MADE) >= 256:
+            _MADE.clear()
+        _MADE[key] = made  # type: ignore[assignment]
+    return made
 
 
 _KNOWN: dict[type, tuple[tuple[str, Any, Limits, Any], ...]] = {}

@@ -288,7 +288,7 @@ def estimate_sums(
         n_resamples=len(replicates),
         seed=how.seed,
         replicates=replicates,
-        n_undefined=np.isnan(replicates).sum(axis=0),
+        n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
         leave_one_out=leave_one_out,
         transform=scale,
     )

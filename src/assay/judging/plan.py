@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+from assay._version import __version__
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError
-from assay.judging.prompts import Demonstration, complaint, instructions, messages_for, names_item, reply_schema
+from assay.judging.prompts import (
+    Demonstration,
+    Message,
+    complaint,
+    instructions,
+    messages_for,
+    names_item,
+    reply_schema,
+)
 from assay.judging.providers import Request
 from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.ensembles import combined
 from assay.study.items import Item
-from assay.study.schema import Judge, scale_of
+from assay.study.schema import Judge, Question, scale_of
 from assay.study.store import queue
 from assay.study.store.answers import human_labels
+from assay.study.store.changes import Change, Changed, deciding
 from assay.study.store.connection import Store
-from assay.study.store.intake import SYNCED
+from assay.study.store.found import SENT, Assignment
+from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import DRAWN, Role, items, items_named
 from assay.study.store.questions import AskedQuestion, questions
-from assay.study.store.queue import Assignment, Claim
+from assay.study.store.queue import Claim
+from assay.study.store.triplets import TripletDrawer
 
-_RECIPE = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
-"""What makes two answers of a judge different answers; where it runs and what it costs do not."""
+_EARLIER = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
+"""What assay 0.1 named a judge's answers by, so that those of its time are found again."""
 
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
@@ -39,6 +51,8 @@ class _Way:
 
     judge: Judge
     question: AskedQuestion
+    asked: Question
+    """The question with what belongs to the scale."""
     scale: Scale
     schema: dict[str, Any] | None
     template: str | None
@@ -53,8 +67,8 @@ class Plan:
         self.study, self.store = study, store
         self.judges = {judge.name: judge for judge in study.judges}
         self.questions = {question.id: question for question in questions(store)}
-        drawn = any(question.definition.drawn_from for question in self.questions.values())
-        self._role: Role = "triplet" if drawn else "item"
+        self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
+        self._role: Role = "triplet" if self._column else "item"
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
@@ -66,38 +80,49 @@ class Plan:
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
-    def save(self) -> None:
-        """Write the assignments to the store; nothing where they stand there already."""
-        digest = digest_of(
-            [
-                self.store.setting(SYNCED),
-                self.store.setting(DRAWN),
-                self.study.prompts,
-                list(self._chosen.values()),
-            ]
-        )
-        queue.plan(self.store, self.assignments(), digest)
+    def save(self, changed: Changed | None = None) -> None:
+        """Write the assignments to the store, nothing where they stand there already; draw triplets before.
+
+        Raises
+        ------
+        ChangedStudyError
+            See `assay.study.store.queue.plan`.
+        """
+        if self._column is not None and self.judges:
+            people = self.study.config.people
+            TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
+        # What assay itself says may change with it, and shows in what the first item is sent with.
+        first = list(itertools.islice(items(self.store, self._role), 1))
+        made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
+        made_of += [list(self._chosen.values()), [one.recipe for one in self._assignments(first)]]
+        queue.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
 
     # -- what is asked --------------------------------------------------------------------------
 
     def assignments(self) -> Iterator[Assignment]:
         """Every question to every judge, item by item, so that a run that stops has whole items."""
+        return self._assignments(items(self.store, self._role))
+
+    def _assignments(self, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
         cells = [
-            (judge, question, condition, judge.variant(condition))
+            (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in self.questions.values()
             for judge in self.judges.values()
             for condition in self.conditions(question)
         ]
-        for item, digest in items(self.store, self._role):
-            for judge, question, condition, variant in cells:
-                if variant.strategy == "few-shot" and self._is_held_out(judge, question, item):
+        for item, digest in them:
+            for question, condition, way in cells:
+                judge = self.judges[way.judge.name]
+                if way.judge.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue
-                recipe = self._recipe(variant, question, condition, item, digest)
+                earlier = self._earlier_recipe(way.judge, question, condition, item)
+                recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
                     for order, varied in self._orders(judge, question, item, repeat):
                         own = condition | ({"order": ">".join(order)} if varied else {})
                         shown = {"order": list(order)} if order else None
-                        yield Assignment(item.name, question.id, judge.name, recipe, canonical(own), repeat, shown)
+                        place = (item.name, question.id, judge.name, recipe_of(order), canonical(own), repeat)
+                        yield Assignment(*place, shown, digest, earlier)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
@@ -123,13 +148,18 @@ class Plan:
         chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
         return [(tuple(drawn), False)]
 
-    def _recipe(
-        self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item, digest: str
-    ) -> str:
+    def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
+        """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
+        request = self._request(way, self._messages(way, item, order), {})
+        sent = [request.model, request.messages, request.temperature, request.schema, request.params]
+        provider = way.judge.provider.removesuffix("-compatible")
+        return SENT + digest_of([provider, way.question.definition.name, *sent])
+
+    def _earlier_recipe(self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item) -> str:
         made_of: list[Any] = [
-            {name: getattr(variant, name) for name in _RECIPE},
+            {name: getattr(variant, name) for name in _EARLIER},
             self._template_of(variant.prompt),
-            digest,
+            digest_of([item.document, item.fields]),
         ]
         if variant.strategy == "few-shot":
             made_of.append(self._demonstrations_kept(variant, question, item))
@@ -145,13 +175,14 @@ class Plan:
         wanted = judge.demonstrations
         what = digest_of([wanted.model_dump(), judge.seed])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
+        scale = scale_of(question.definition.scale)
         kept = self.store.setting(key)
         if kept is not None:
-            return dict(kept)
+            return _on_scale(kept, scale)
         labelled: dict[str, tuple[str, list[Label]]] = {}
-        for item, document, label in human_labels(self.store, question.id):
-            labelled.setdefault(item, (document or item, []))[1].append(label)
-        scale = scale_of(question.definition.scale)
+        for one in human_labels(self.store, question.id):
+            label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
+            labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
         folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)
         chosen: Chosen = {"folds": {}, "documents": []}
         for fold in folds:
@@ -171,7 +202,7 @@ class Plan:
             chosen["folds"][str(fold)] = pairs
             if wanted.use == "held-out":
                 chosen["documents"] = sorted({labelled[item][0] for item in drawn})
-        return dict(self.store.keep(key, chosen))
+        return _on_scale(self.store.keep(key, chosen), scale)
 
     def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
@@ -207,8 +238,9 @@ class Plan:
             schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
         template = self._template_of(judge.prompt)
         nothing = Item("", None, {})
-        known = None if names_item(template) else instructions(judge, question.definition, scale, template, nothing)
-        return _Way(judge, question, scale, schema, template, known)
+        asked = question.definition.on(scale)
+        known = None if names_item(template) else instructions(judge, asked, scale, template, nothing)
+        return _Way(judge, question, asked, scale, schema, template, known)
 
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
@@ -217,37 +249,67 @@ class Plan:
     def request(self, claim: Claim) -> Request:
         """The call for an assignment; with the complaint, where its last reply could not be read."""
         way = self._way(claim)
-        judge, question, scale = way.judge, way.question, way.scale
-        few_shot = judge.strategy == "few-shot"
+        messages = self._messages(way, claim.item, self.order(claim))
+        if claim.unread is not None:
+            messages = complaint(messages, *claim.unread, way.scale)
+        about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
+        about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
+        if claim.shown:
+            about["order"] = ">".join(self.order(claim))
+        if claim.unread is not None:
+            about["attempt"] = 2
+        return self._request(way, messages, about)
+
+    def _messages(self, way: _Way, item: Item, order: tuple[str, ...]) -> list[Message]:
+        """What one judge is told in order to ask it one question about one item, in one way."""
+        few_shot = way.judge.strategy == "few-shot"
         part = self.study.config.items
-        messages = messages_for(
-            judge,
-            question.definition,
-            scale,
-            claim.item,
-            order=self.order(claim),
-            demonstrations=self.demonstrations(judge, question, claim.item, scale) if few_shot else (),
+        return messages_for(
+            way.judge,
+            way.asked,
+            way.scale,
+            item,
+            order=order,
+            demonstrations=self.demonstrations(way.judge, way.question, item, way.scale) if few_shot else (),
             template=way.template,
             images=part.images,
             folder=self.study.folder,
             hidden=() if part.document is None else (part.document,),
             system=way.instructions,
         )
-        if claim.unread is not None:
-            messages = complaint(messages, *claim.unread, scale)
-        about: dict[str, Any] = {"item": claim.item.name, "judge": judge.name, "question": question.definition.name}
-        about |= {"repeat": claim.repeat, **claim.condition}
-        if claim.shown:
-            about["order"] = ">".join(self.order(claim))
-        if claim.unread is not None:
-            about["attempt"] = 2
-        return Request(
-            judge.model or judge.name, messages, judge.temperature, judge.max_tokens, way.schema, judge.params, about
-        )
+
+    def _request(self, way: _Way, messages: list[Message], about: dict[str, Any]) -> Request:
+        judge = way.judge
+        model = judge.model or judge.name
+        return Request(model, messages, judge.temperature, judge.max_tokens, way.schema, judge.params, about)
+
+
+def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
+    """The study's judging, with the store brought to what the folder says, in one transaction; and what that changes.
+
+    Raises
+    ------
+    ChangedStudyError
+        Where answers would no longer count, and nobody said (``changed``) what the change means; nothing was changed.
+    """
+    with deciding(store, changed) as change:
+        sync_study(store, study, changed)
+        plan = Plan(study, store)
+        plan.save(changed)
+    return plan, change
 
 
 def _fold(judge: Judge, document: str) -> int:
     return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
+
+
+def _on_scale(kept: Chosen, scale: Scale) -> Chosen:
+    """Demonstrations with their labels in the type of the scale; those kept by earlier versions may be text."""
+    folds = {
+        fold: [(item, label if (cast := scale.read(label)) is None else cast) for item, label in pairs]
+        for fold, pairs in kept["folds"].items()
+    }
+    return {**kept, "folds": folds}
 
 
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:

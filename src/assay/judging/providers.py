@@ -101,18 +101,40 @@ def _key(judge: Judge) -> str | None:
     return key
 
 
-def without_secrets(text: str, key: str | None = None) -> str:
-    """A text in which keys, also those that a service repeats in part, are not readable."""
-    if key:
-        text = text.replace(key, "***")
-    text = re.sub(r"(?i)(bearer\s+)\S+", r"\1***", text)
-    return re.sub(r"\b(?:sk|pk|gsk|xai|key|api)-[A-Za-z0-9_*.-]{4,}|\bAIza[\w*-]{8,}", "***", text)
+def without_secrets(text: str, key: str | None) -> str:
+    """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
+
+    A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.
+    """
+    if not key or (key.isalpha() and len(key) < _SHORT):
+        return text
+    alone = (r"(?<!\w)", r"(?!\w)") if len(key) < _SHORT else ("", "")
+    text = re.sub(alone[0] + re.escape(key) + alone[1], "***", text)
+    return _IN_PART.sub(lambda found: "***" if _is_part(found, key) else found[0], text)
+
+
+_SHORT = 8
+"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
+
+_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
+
+
+def _is_part(found: re.Match[str], key: str) -> bool:
+    """Whether this is how a service repeats the key: its first characters, something in between, its last ones."""
+    return key.startswith(found["head"]) and key.endswith(found["tail"])
+
+
+def _own_key(provider: Any) -> str | None:
+    """The key that a library's provider has found in the environment."""
+    client = getattr(provider, "client", None)
+    keys = [getattr(one, "api_key", None) for one in (client, getattr(client, "_api_client", None))]
+    return next((key for key in keys if isinstance(key, str)), None)
 
 
 def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
     """What an HTTP status means for the call."""
-    said = _said(body)
-    message = without_secrets(f"HTTP {status}" + (f": {said[:300]}" if said else ""), key)
+    said = without_secrets(_said(body), key)
+    message = f"HTTP {status}" + (f": {said[:300]}" if said else "")
     if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
         return CallFailed("fatal", message, status=status)
     if status in (408, 409, 429) or status >= 500:
@@ -211,18 +233,19 @@ class OpenAIChat:
         if isinstance(said, list):
             said = "".join(part.get("text", "") for part in said if isinstance(part, dict))
         refusal = message.get("refusal")
+        thought = message.get("reasoning_content") or message.get("reasoning")
         finish: Literal["stop", "length", "refusal"] = "stop"
         if refusal or choice.get("finish_reason") == "content_filter":
             finish = "refusal"
         elif choice.get("finish_reason") == "length":
             finish = "length"
         return Completion(
-            text=without_secrets(said or refusal or "", self._key) if self._key else said or refusal or "",
+            text=without_secrets(said or refusal or "", self._key),
             finish=finish,
             tokens_in=usage.get("prompt_tokens"),
             tokens_out=usage.get("completion_tokens"),
             model=content.get("model"),
-            reasoning=message.get("reasoning_content") or message.get("reasoning"),
+            reasoning=without_secrets(thought, self._key) if isinstance(thought, str) and thought else None,
         )
 
     def _open(self) -> Any:
@@ -262,7 +285,9 @@ class PydanticAI:
         def own(name: str) -> Any:
             given = {"api_key": self._key, "base_url": judge.base_url}
             given = {k: v for k, v in given.items() if v is not None}
-            return infer_provider_class(name)(**given) if given else infer_provider(name)
+            provider: Any = infer_provider_class(name)(**given) if given else infer_provider(name)
+            self._key = self._key or _own_key(provider)
+            return provider
 
         try:
             return infer_model(f"{judge.provider}:{judge.model}", own)
@@ -313,7 +338,7 @@ class PydanticAI:
             tokens_in=response.usage.input_tokens,
             tokens_out=response.usage.output_tokens,
             model=response.model_name,
-            reasoning=response.thinking,
+            reasoning=without_secrets(response.thinking or "", self._key) or None,
         )
 
     async def close(self) -> None:

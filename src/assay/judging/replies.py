@@ -1,20 +1,23 @@
 """From what a model wrote to a label, or to the reason why there is none.
 
-A label is taken where the reply states it: as JSON, between ``##``, after "Answer:", alone on its first
-or last line. A label that is merely mentioned is not an answer. What is in doubt is not guessed at.
+A label is taken where the reply states it: as JSON, between marks, after "Answer:", alone on a line (see
+`assay.judging.statements`). The last statement counts. A label that is merely mentioned is not an answer, thinking
+that has no end is none, and what is in doubt is not guessed at. Free text is its own label, as it came.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
 
-from assay.data.scales import Interval, Label, Scale
+from assay.data.scales import Label, Scale
+from assay.judging import statements
+from assay.judging.statements import Statement
+from assay.judging.worded import DOUBTFUL, TURNING, is_bare, takes_any_word
 from assay.study.kinds import kind_of
 
 OFF_SCALE = "the label is not on the scale"
@@ -23,36 +26,20 @@ AMBIGUOUS = "the reply states different labels"
 REFUSED = "the model refused"
 EMPTY = "the reply is empty"
 TRUNCATED = "the reply is cut off"
+UNFINISHED = "the reply is all thinking, without an answer"
 
-LABEL_KEYS = (
-    *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),
-    *("judgement", "grade", "category", "class", "classification", "relation", "result", "value", "stars"),
-    *("decision", "preference", "output", "response", "prediction", "annotation"),
-)
-_REASON_KEYS = ("reasoning", "reason", "explanation", "rationale", "thoughts", "thinking", "analysis", "why")
-
-_STATED = re.compile(
-    r"(?:(?:final|my|the|correct|overall)\s+){0,3}"
-    r"\b(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|relation|decision|preference"
-    r"|stars?)\b\s*(?:[*_`'\")\]]*\s*(?:[:=：]|(?:is|would be|should be)\b\s*:?)\s*)(?P<rest>[^\n]+)",
-    re.IGNORECASE,
-)
 _REFUSALS = re.compile(
     r"\b(?:I(?:'m| am) (?:sorry|unable|not able)|I (?:can(?:no|')t|cannot|won't|will not|must decline)"
     r"|as an AI|unable to (?:assist|help|comply|provide)|can(?:no|')t (?:assist|help|comply))",
     re.IGNORECASE,
 )
-_THINKING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
-_FRACTION = re.compile(
-    rf"^(?P<value>{_DIGITS})\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)(?:\s*(?:stars?|points?))?$", re.I
+_TAGS = r"(?:think|thinking|thought|thoughts|reasoning|scratchpad|reflection|analysis)"
+_OPENS = re.compile(
+    rf"<{_TAGS}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s*analysis\s*<\|message\|>", re.IGNORECASE
 )
-_NUMBER = re.compile(rf"^(?P<value>{_DIGITS})\s*(?P<unit>%|percent|stars?|points?|pts)?$", re.I)
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
-
-
-_DECODER = json.JSONDecoder()
+_CLOSES = re.compile(
+    rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s*final\s*<\|message\|>", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -87,36 +74,31 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
     if not text.strip():
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
-        return _read_text(text, scale, finish)
+        return _read_text(text, finish)
     answer, reasoning = _after_thinking(_plain(text))
-    for shape in (_from_json, _from_marks, _from_statement, _from_lines):
-        if finish == "length" and shape in (_from_statement, _from_lines):
-            break  # half a sentence may be about to say something else
-        stated = list(shape(answer))
-        if not stated:
-            continue
-        found = [_on_scale(one, scale) for one in stated]
-        labels = list(dict.fromkeys(label for label in found if label is not None))
-        if shape is _from_lines and not labels:
-            continue
-        # Most lines state nothing, and that is no fault; a last statement off the scale is one.
-        if len(labels) == 1 and (shape is _from_lines or found[-1] is not None):
-            return Reply(labels[0], None, reasoning or _reasons(answer))
-        return Reply(None, AMBIGUOUS if labels else OFF_SCALE, reasoning)
+    if answer is None:
+        return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
+    settled = _before_the_cut(answer, scale) if finish == "length" else _settled(answer, scale)
+    if settled is not None:
+        label = settled.label
+        if label is None or label is DOUBTFUL:
+            return Reply(None, OFF_SCALE if label is None else AMBIGUOUS, reasoning)
+        return Reply(label, None, reasoning or _reasons(answer))
     if finish == "length":
         return Reply(None, TRUNCATED, reasoning)
     if _REFUSALS.search(answer):
         return Reply(None, REFUSED)
-    return Reply(None, OFF_SCALE if _on_no_scale(answer, scale) else NO_LABEL, reasoning)
+    return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
 
 
-def _read_text(text: str, scale: Scale, finish: str) -> Reply:
-    """Free text is its own label, out of its JSON where it came in one."""
+def _read_text(text: str, finish: str) -> Reply:
+    """Free text is its own label, as it came but for the thinking before it."""
     if finish == "length":
         return Reply(None, TRUNCATED)
-    answer, reasoning = _after_thinking(text)
-    values = [v for v in _from_json(answer) if isinstance(v, str)]
-    label = values[-1].strip() if values and answer.strip().startswith(("{", "```")) else answer.strip()
+    answer, reasoning = _after_thinking(text, leading=True)
+    if answer is None:
+        return Reply(None, UNFINISHED, reasoning)
+    label = answer.strip()
     return Reply(label, None, reasoning) if label else Reply(None, EMPTY, reasoning)
 
 
@@ -125,182 +107,104 @@ def _plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
+    text = text.replace("’", "'").replace("\ufe0f", "")
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
 
 
-def _after_thinking(text: str) -> tuple[str, str | None]:
-    """The reply without the <think> part that some models put before it."""
-    match = _THINKING.match(text)
-    return (text[match.end() :], match[2].strip() or None) if match else (text, None)
+# -- thinking ---------------------------------------------------------------------------------------
 
 
-# -- the shapes in which a label is stated, the surest first ----------------------------------------
+def _after_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
+    """The reply without what some models think aloud before it, and that; no reply where the thinking has no end.
+
+    Only at the beginning where ``leading``: free text may speak of such marks.
+    """
+    if _is_json(text):
+        return text, None
+    opened = _OPENS.match(text.lstrip()) if leading else _OPENS.search(text)
+    closes = list(_CLOSES.finditer(text))
+    closed = closes[0 if leading else -1] if closes else None
+    if closed is not None and leading and opened is None and not re.match(r"[^\S\n]*(?:\n|$)", text[closed.end() :]):
+        closed = None
+    end = 0 if closed is None else closed.end()
+    thought = _CLOSES.sub("", _OPENS.sub("", text[:end])).strip() or None
+    answer = text[end:]
+    unfinished = opened is not None and closed is None if leading else _OPENS.search(answer) is not None
+    return (None, _OPENS.sub("", text).strip() or None) if unfinished else (answer, thought)
 
 
-def _from_json(text: str) -> Iterator[Any]:
-    """Values of the label's key in every JSON object of the text; a bare JSON value that is all of it."""
-    for value in _objects(text):
-        if not isinstance(value, dict):
-            continue
-        folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in value.items()}
-        key = next((k for k in LABEL_KEYS if k in folded), None)
-        rest = [k for k in folded if k not in _REASON_KEYS]
-        if key is None and len(rest) == 1:
-            key = rest[0]
-        if key is not None:
-            inner = folded[key]
-            yield inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """Every JSON object in a text, also one with single quotes, a trailing comma or no quotes at its keys."""
-    position = text.find("{")
-    while position >= 0:
-        try:
-            value, end = _DECODER.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError):
-            flat = re.match(r"\{[^{}]*\}", text[position:])
-            value = None if flat is None else _mended(flat[0])
-            end = position + (flat.end() if flat is not None and value is not None else 1)
-        if value is not None:
-            yield value
-        position = text.find("{", end)
-
-
-def _mended(text: str) -> Any:
-    text = re.sub(r",\s*}", "}", text)
-    text = re.sub(r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":', text)
-    text = re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', text)
-    text = re.sub(r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2', text)
+def _is_json(text: str) -> bool:
+    """Whether all of a reply is one JSON object, in which marks are words like others."""
     try:
-        return json.loads(text)
+        return text.lstrip().startswith("{") and isinstance(json.loads(text, strict=False), dict)
     except (json.JSONDecodeError, RecursionError):
-        return None
+        return False
 
 
-def _from_marks(text: str) -> Iterator[str]:
-    """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``: the last kind that is there."""
-    patterns = (
-        r"##\s*([^#\n]{1,200}?)\s*##",
-        r"\[\[\s*([^\[\]\n]{1,200}?)\s*\]\]",
-        r"<(?:label|answer|rating|score|verdict)>\s*([^<>]{1,200}?)\s*</",
-        r"\\boxed\{\s*(?:\\text\{)?([^{}]{1,200}?)\}",
-    )
-    for pattern in patterns:
-        found = re.findall(pattern, text, re.IGNORECASE)
+# -- which statement counts -------------------------------------------------------------------------
+
+
+def _settled(answer: str, scale: Scale) -> Statement | None:
+    """The statement by which a reply is settled: the last, of the surest shapes that there are."""
+    in_json = list(statements.in_json(answer, scale))
+    prose = _without(answer, in_json)
+    everywhere = (statements.in_marks, statements.in_sentences, statements.last_line) if prose.strip() else ()
+    sure = [one for one in chain(in_json, *(find(prose, scale) for find in everywhere)) if one.decides]
+    if sure:
+        return _last_of(sorted(sure, key=lambda one: one.at), answer)
+    where_any_word_is_one = (statements.in_keyed_lines, statements.in_lines)
+    where_not = (statements.in_lines, statements.in_keyed_lines, statements.at_the_end)
+    for find in where_any_word_is_one if takes_any_word(scale) else where_not:
+        found = list(find(prose, scale))
         if found:
-            yield from found
-            return
+            return _agreed(found)
+    return None
 
 
-def _from_statement(text: str) -> Iterator[str]:
-    """What follows the last "Answer:", "the rating is" and the like."""
-    matches = list(_STATED.finditer(text))
-    if matches:
-        yield _head(matches[-1]["rest"])
+def _before_the_cut(answer: str, scale: Scale) -> Statement | None:
+    """The same for a reply that was cut off: only what begins it, or exactly ends it, and is whole."""
+    in_json = list(statements.in_json(answer, scale))
+    found = [one for one in chain(in_json, statements.in_marks(_without(answer, in_json), scale)) if one.decides]
+    if not found:
+        return None
+    found = sorted(found, key=lambda one: one.at)
+    if not answer[found[-1].end :].strip(" \n`"):
+        return found[-1]
+    before = answer[: found[0].at].strip(" \n`")
+    begins = len(before) <= 80 and "\n" not in before and not TURNING.match(answer[found[-1].end :])
+    return _agreed(found) if begins else None
 
 
-def _from_lines(text: str) -> Iterator[str]:
-    """The reply's last line and its first, or the words before a dash or full stop there."""
-    lines = [line for line in text.splitlines() if line.strip(_WRAPPING)]
-    if len(lines) == 1:
-        yield _head(lines[0])
-    elif lines:
-        whole = [line for line in (lines[-1], lines[0]) if len(line) <= 80]
-        yield from (_head(line) for line in whole)
+def _last_of(found: list[Statement], answer: str) -> Statement:
+    """The last statement; in doubt where it is only the alternative to the one before, or of another thing."""
+    last = found[-1]
+    for before in found[-2:-1]:
+        between = answer[before.end : last.at].strip(" \n`").casefold()
+        if between in (",", "or", "and") or between.startswith(("or ", "and ")):
+            return _agreed([before, last])
+    others = [one for one in found if one.about and last.about and one.about != last.about]
+    return _agreed([*others, last])
 
 
-def _head(line: str) -> str:
-    """What a line says before it starts to explain itself."""
-    line = re.sub(r"^[\s>#*]*(?:[-*]\s+)?", "", line).strip()
-    for split in (r"\s+[-—–]+\s+", r"\.\s", r"[;\n]", r"\s\(", r",?\s+(?:because|since|as|due)\b", r",\s", r":\s"):
-        line = re.split(split, line, maxsplit=1)[0]
-    return line
+def _agreed(found: list[Statement]) -> Statement:
+    """One statement for all of them; in doubt where they differ."""
+    labels = {one.label for one in found}
+    return found[-1] if len(labels) == 1 else replace(found[-1], label=DOUBTFUL)
+
+
+def _without(text: str, found: Iterable[Statement]) -> str:
+    """The text with blanks in place of these parts of it."""
+    for one in found:
+        text = text[: one.at] + " " * (one.end - one.at) + text[one.end :]
+    return text
 
 
 def _reasons(text: str) -> str | None:
     """The reasoning that a reply gave beside its label."""
-    for value in _objects(text):
+    for _, _, value in statements.objects(text):
         if isinstance(value, dict):
             for key, reason in value.items():
-                if str(key).casefold() in _REASON_KEYS and isinstance(reason, str):
+                if str(key).casefold() in statements.REASON_KEYS and isinstance(reason, str):
                     return reason
     lines = text.strip().splitlines()
     return "\n".join(lines[:-1]).strip() or None if len(lines) > 1 else None
-
-
-# -- from the words of a label to the label ---------------------------------------------------------
-
-
-def _on_scale(stated: Any, scale: Scale) -> Label | None:
-    """The label of the scale that was stated, or None."""
-    if isinstance(stated, bool) and scale.kind == "nominal":
-        stated = str(stated)
-    if stated is None or isinstance(stated, bool | list | dict):
-        return None
-    if scale.numeric:
-        return _number(stated, scale)
-    if scale.kind in _READERS:
-        return _READERS[scale.kind](str(stated))
-    words = str(stated)
-    options = scale.categories
-    if options is None:
-        return words.strip(_WRAPPING) or None
-    exact = [o for o in options if str(o) == words.strip()]
-    alike = exact or [o for o in options if _key(str(o)) == _key(words) and _key(words)]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _number(stated: Any, scale: Scale) -> Label | None:
-    if isinstance(stated, int | float):
-        value = float(stated)
-    else:
-        words = str(stated).strip(_WRAPPING.replace(".", "").replace("-", ""))
-        words = re.sub(r"^\*+|\*+$|\.$", "", words).strip(_WRAPPING.replace(".", ""))
-        fraction, number = _FRACTION.match(words), _NUMBER.match(words)
-        if words.casefold() in _WORDS:
-            value = float(_WORDS.index(words.casefold()))
-        elif re.fullmatch(r"[-+]?\d+,\d{1,2}", words) and scale.kind == "interval":
-            value = float(words.replace(",", "."))
-        elif fraction and scale.bounds is not None and float(fraction["top"]) == scale.bounds[1]:
-            value = float(fraction["value"])
-        elif number and (number["unit"] not in ("%", "percent") or scale.bounds == (0.0, 100.0)):
-            value = float(number["value"])
-        else:
-            return None
-    # In plain Python: a frame of one label costs more than everything else about a reply.
-    low, high = (scale.low, scale.high) if isinstance(scale, Interval) else scale.bounds or (-math.inf, math.inf)
-    whole = math.isfinite(value) and value.is_integer()
-    if not (math.isfinite(value) and low <= value <= high and (whole or scale.kind == "interval")):
-        return None
-    return int(value) if whole else value
-
-
-def _preferred(stated: str) -> int | None:
-    words = _key(stated, " ")
-    words = re.sub(r"^(?:the )?(?:option|text|response|answer|output|version) |^the ", "", words)
-    words = re.sub(r" (?:one|option|text|response|answer|is better)$", "", words)
-    known = {"first": -1, "a": -1, "second": 1, "b": 1, "tie": 0, "neither": 0, "equal": 0, "no preference": 0}
-    return known.get(words)
-
-
-def _odd(stated: str) -> str | None:
-    letter = re.fullmatch(r"(?:(?:option|text|item|response|answer)\s+)?([abc])", _key(stated, " "), re.IGNORECASE)
-    return letter[1].upper() if letter else None
-
-
-_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preferred, "odd-one-out": _odd}
-"""For scales that are answered in more ways than with a label as it is listed."""
-
-
-def _key(words: str, gap: str = "") -> str:
-    """Letters and digits alone, so that Has-Property and "has property" are the same."""
-    spaced = re.sub(r"[\W_]+", " ", words.casefold()).strip()
-    return spaced.replace(" ", gap) if gap != " " else spaced
-
-
-def _on_no_scale(text: str, scale: Scale) -> bool:
-    """Whether the reply is a bare number or word that is just not on the scale."""
-    words = text.strip().strip(_WRAPPING)
-    number = _NUMBER.match(words) or _FRACTION.match(words) or words.casefold() in _WORDS
-    return bool(number) or (not scale.numeric and len(words.split()) == 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.client import Endpoint, Pricer, expected_tokens, pricer
-from assay.judging.plan import Plan
+from assay.judging.plan import Plan, planned
 from assay.judging.prompts import fingerprint
 from assay.judging.providers import CallFailed, Completion, Provider, Recorder, provider_for
 from assay.judging.replies import Reply, read_reply
@@ -26,9 +26,9 @@ from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import queue
 from assay.study.store.answers import Answer, add_answer, typical_output
+from assay.study.store.changes import Changed, in_words
 from assay.study.store.connection import DatabaseError, Store
-from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
+from assay.study.store.opening import open_scratch, open_store
 from assay.study.store.queue import Claim
 
 log = logging.getLogger("assay.judging")
@@ -143,6 +143,8 @@ class Estimate:
     judges: tuple[JudgeEstimate, ...]
     spent: float
     max_cost: float | None
+    lost: str = ""
+    """How many answers of which question would no longer count; empty where all of them would."""
 
     @property
     def cost(self) -> float | None:
@@ -152,7 +154,7 @@ class Estimate:
 
     def summary(self) -> str:
         """One line a judge."""
-        lines = []
+        lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
         for j in self.judges:
             money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
             lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
@@ -164,19 +166,25 @@ class Estimate:
         return "\n".join(lines)
 
 
-def estimate_study(study: Study, *, store: str | None = None, judges: Iterable[str] | None = None) -> Estimate:
+def estimate_study(
+    study: Study,
+    *,
+    store: str | None = None,
+    judges: Iterable[str] | None = None,
+    changed: Changed | None = "new-version",
+) -> Estimate:
     """How many calls, tokens and how much money will the open questions take?
 
-    Takes in the folder and writes the plan, and asks nothing. Tokens come from up to 100 rendered
-    prompts a judge, those of replies from the judge's replies so far, where there are 20.
+    Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
+    study would be said to mean; where it takes answers out of count, the estimate says how many. Tokens come from up
+    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     names = _chosen(study, judges)
-    with open_store(study, store) as opened:
-        sync_study(opened, study)
-        plan = Plan(study, opened)
-        plan.save()
+    with open_scratch(study, store) as opened:
+        plan, change = planned(study, opened, changed)
         estimates = [_estimate(plan, study_judge) for study_judge in study.judges if study_judge.name in names]
-        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost)
+        lost = in_words(change.lost) if change.lost else ""
+        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost)
 
 
 def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
@@ -203,6 +211,7 @@ def judge_study(
     progress: Callable[[Progress], None] | None = None,
     providers: dict[str, Provider] | None = None,
     first_wait: float = 0.5,
+    changed: Changed | None = None,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -222,6 +231,9 @@ def judge_study(
         Providers by judge, in place of those that study.yaml names.
     first_wait : float
         Seconds before a failed call is made for the second time.
+    changed : {"new-version", "same-question"}, optional
+        What a change of the study means that takes answers out of count: they are asked again (and count once more
+        when the change is taken back), or go on counting.
 
     Returns
     -------
@@ -230,6 +242,8 @@ def judge_study(
 
     Raises
     ------
+    ChangedStudyError
+        Where answers would no longer count, and ``changed`` says nothing; nothing was changed.
     JudgeError
         Where a judge cannot be asked at all: dead key, unknown model, no price though there is a
         ``max_cost``. What was answered before stays.
@@ -244,9 +258,7 @@ def judge_study(
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
     with open_store(study, store) as opened:
-        sync_study(opened, study)
-        plan = Plan(study, opened)
-        plan.save()
+        plan, _ = planned(study, opened, changed)
         answering = {judge.name: (providers or {}).get(judge.name) or _provider(judge, study) for judge in asked}
         if record is not None:
             answering = {name: Recorder(provider, Path(record)) for name, provider in answering.items()}

@@ -81,6 +81,11 @@ class Panel:
         return known, self.reference[known], np.ones(len(known))
 
     @cached_property
+    def people(self) -> Ints:
+        """How many human labels each item has: (items,)."""
+        return np.bincount(self.item, minlength=self.n_items)
+
+    @cached_property
     def companions(self) -> Ints:
         """For each answer, how many labels it is compared with: (answers,)."""
         item, _, _ = self.compared
@@ -97,6 +102,22 @@ class Panel:
         """For each answer, the weighted sum T of the labels it is compared with: (answers,)."""
         item, value, weight = self.compared
         return np.asarray(np.bincount(item, weight * value, self.n_items)[self.item] - self.own * self.value)
+
+    @cached_property
+    def doubled(self) -> Floats:
+        """2 T: (answers,)."""
+        return 2 * self.total
+
+    @cached_property
+    def alone(self) -> Ints:
+        """The answers that have nothing to be compared with."""
+        return np.flatnonzero(self.companions == 0)
+
+    def compared_only(self, difference: Floats) -> Floats:
+        """The differences, NaN for answers that have nothing to be compared with."""
+        if len(self.alone):
+            difference[self.alone] = np.nan
+        return difference
 
     @cached_property
     def agreement(self) -> Floats:
@@ -156,7 +177,8 @@ class Accuracy(Score):
         same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
         with_judge = same - panel.own * (panel.value == f)
         difference = _without_rounding(with_judge - panel.agreement, panel.others)
-        return np.where(np.isnan(f) | (panel.companions == 0), np.nan, difference)
+        difference[np.isnan(f)] = np.nan
+        return panel.compared_only(difference)
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The majority vote; ties are drawn."""
@@ -176,10 +198,9 @@ class NegRMSE(Score):
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """SSE of the annotator less that of the judge: positive where the judge is closer."""
         f, h = judge[panel.item], panel.value
-        leaning = panel.others * (f + h) - 2 * panel.total
-        size = panel.others * (np.abs(f) + np.abs(h)) + 2 * np.abs(panel.total)
-        difference = -(f - h) * _without_rounding(leaning, size)
-        return np.where(np.isnan(f) | (panel.companions == 0), np.nan, difference)
+        leaning = panel.others * (f + h) - panel.doubled
+        size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
+        return panel.compared_only((h - f) * _without_rounding(leaning, size))
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The mean of the labels."""

@@ -99,18 +99,27 @@ def p_values(
 
     With ``clustering`` the standard error is the cluster-robust one and clusters are counted, not items.
     """
+    return _p_values(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
+
+
+def _p_values(
+    parts: tuple[Floats, Floats, Floats], n: Floats, epsilon: float | Floats, clustering: Clustering | None
+) -> tuple[Floats, Floats, Floats]:
+    """`p_values` from the mean differences, their standard errors and degrees of freedom."""
     from scipy.special import stdtr
 
-    mean, error, df = t_parts(counts)
-    epsilon = np.asarray(epsilon, dtype=float)
-    n = counts.sum(axis=(-1, -2))
+    mean, error, df = parts
     if clustering is not None:
         error, df, n = error * clustering.inflation, (df + 1) * clustering.share - 1, n * clustering.share
-    flat = (error <= 1e-12) & (n > 0)
+    flat = is_flat(error) & (n > 0)
+    any_flat = flat.any()
     with np.errstate(invalid="ignore", divide="ignore"):
-        statistic = np.where(flat, np.nan, (mean - epsilon) / error)
+        statistic = np.asarray((mean - epsilon) / error)
+        if any_flat:
+            statistic[np.broadcast_to(flat, statistic.shape)] = np.nan
         wins, loses = stdtr(df, statistic), stdtr(df, -statistic)
-    if flat.any():
+    if any_flat:
+        epsilon = np.asarray(epsilon, dtype=float)
         # A difference that is always 0 (or −1), though its mean is epsilon or more: P(d > 0) >= epsilon.
         largest = np.where(mean < -0.5, (1 - epsilon) / 2, 1 - epsilon)
         exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
@@ -119,7 +128,14 @@ def p_values(
         reverse = np.where(mean > epsilon, np.clip(least, 0, 1) ** n, 1.0)
         wins, loses = np.where(flat, exact, wins), np.where(flat, reverse, loses)
     untestable = (n < 1.5) | np.isnan(mean)  # shares of an item may sum to a rounding less than it
-    return statistic, np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
+    if untestable.any():
+        wins, loses = np.where(untestable, np.nan, wins), np.where(untestable, np.nan, loses)
+    return statistic, wins, loses
+
+
+def is_flat(error: Floats) -> NDArray[np.bool_]:
+    """Where all differences are equal, so that the t statistic is undefined."""
+    return np.asarray(error <= 1e-12)
 
 
 def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
@@ -168,32 +184,26 @@ class Decision:
 
 def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: Clustering | None = None) -> Decision:
     """Test every annotator at one epsilon and correct across them (Benjamini-Yekutieli, C.5)."""
-    statistic, p, reverse = p_values(counts, epsilon, clustering)
+    parts = t_parts(counts)
     n = counts.sum(axis=(-1, -2))
-    balanced = counts.shape[-2] > 1
-    _, error, _ = t_parts(counts)
-    tests = []
-    for j in range(len(p)):
-        flat = error[j] <= 1e-12
-        small = test == "wilcoxon" or (test == "auto" and n[j] < SMALL)
-        if flat and not np.isnan(p[j]):
-            tests.append("exact")
-        elif small and not balanced and clustering is None:
-            p[j], reverse[j] = wilcoxon_p(counts[j, 0], epsilon)
-            statistic[j] = np.nan
-            tests.append("wilcoxon")
-        else:
-            tests.append("t")
-    return correct(statistic, p, reverse, fdr, tuple(tests))
+    statistic, p, reverse = _p_values(parts, n, epsilon, clustering)
+    flat = is_flat(parts[1]) & ~np.isnan(p)
+    ranked = np.zeros(len(p), dtype=bool)
+    if counts.shape[-2] == 1 and clustering is None:
+        ranked = ~flat & ((test == "wilcoxon") | ((test == "auto") & (n < SMALL)))
+    if ranked.any():
+        p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
+        statistic[ranked] = np.nan
+    each = zip(flat.tolist(), ranked.tolist(), strict=True)
+    tests = tuple("exact" if f else "wilcoxon" if r else "t" for f, r in each)
+    return correct(statistic, p, reverse, fdr, tests)
 
 
 def correct(statistic: Floats, p: Floats, reverse: Floats, fdr: float, tests: tuple[str, ...]) -> Decision:
     """Reject with the false discovery rate held at ``fdr`` over the p-values given."""
-    adjusted, adjusted_reverse = adjust_p(p), adjust_p(reverse)
-    return Decision(
-        statistic, p, adjusted, np.nan_to_num(adjusted, nan=1.0) <= fdr,
-        reverse, np.nan_to_num(adjusted_reverse, nan=1.0) <= fdr, tests,
-    )  # fmt: skip
+    adjusted = adjust_p(np.stack([p, reverse]))
+    rejected, rejected_reverse = adjusted <= fdr  # NaN is no hypothesis, and never rejected
+    return Decision(statistic, p, adjusted[0], rejected, reverse, rejected_reverse, tests)
 
 
 def winning_rate(rejected: NDArray[np.bool_], quality: Floats) -> float:

@@ -178,10 +178,9 @@ def _tally(
     """Win counts by judge and unit, then the facts of each judge, as one flat array that can be added up."""
     panel = rule.panel_of(answers) if whole is None else whole
     m = panel.n_annotators
-    people = np.bincount(panel.item, minlength=panel.n_items)
-    labelled = people > 0
+    labelled = panel.people > 0
     if panel.reference is None:
-        few = labelled & (people < rule.settings.min_humans)
+        few = labelled & (panel.people < rule.settings.min_humans)
     else:
         few = labelled & np.isnan(panel.reference)
     counts, facts = [], []

@@ -68,10 +68,16 @@ def advantage(counts: Floats) -> tuple[Floats, Floats]:
 
 def average_advantage(counts: Floats) -> Floats:
     """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
-    judge, _ = advantage(counts)
-    there = ~np.isnan(judge)
+    return _over_annotators(advantage(counts)[0])
+
+
+def _over_annotators(each: Floats) -> Floats:
+    """The mean over the last axis, of those that are there."""
+    there = each == each
+    if there.all():
+        return np.asarray(each.sum(axis=-1) / each.shape[-1])
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1))
+        return np.asarray(np.where(there, each, 0).sum(axis=-1) / there.sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,7 @@ class AdvantageProbability:
         """(..., annotators · classes · 3) -> (..., 1 + annotators)."""
         counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
         judge, _ = advantage(counts)
-        there = ~np.isnan(judge)
-        with np.errstate(invalid="ignore"):
-            average = np.where(there, judge, 0).sum(axis=-1) / there.sum(axis=-1)
-        return np.concatenate([average[..., None], judge], axis=-1)
+        return np.concatenate([_over_annotators(judge)[..., None], judge], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from assay.data.scales import Scale
+from assay.data.scales import Scale, parse_scale, plain_number
 from assay.errors import StudyError, unknown
 from assay.study.kinds import KINDS
 from assay.study.schema import Ensemble, Judge, Part, Question, StudyFile, scale_of
@@ -149,6 +149,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
         for where, what in _of_question(question):
             yield ("questions", position, *where), what
     yield from _of_people(config)
+    yield from _of_crossed_scales(config, folder)
     prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
     asked = [j.name for j in config.judges if isinstance(j, Judge)]
     for position, judge in enumerate(config.judges):
@@ -170,8 +171,71 @@ def _of_question(question: Question) -> Iterator[Problem]:
         known = [str(c) for c in scale.categories or ()]
         if known and label not in known:
             yield ("meanings", label), unknown("label", label, known, "the scale")
+        elif scale.numeric and scale.read(label) is None:
+            yield ("meanings", label), f"is not on the scale: a label must be {scale.describe()}"
     for label, why in _unusable_keys(question, scale).items():
         yield ("keys", label), why
+
+
+def _of_crossed_scales(config: StudyFile, folder: Path) -> Iterator[Problem]:
+    """What would contradict the scale in a prompt, where conditions.scale replaces the question's own."""
+    crossed = {spec: parse_scale(spec) for spec in config.conditions.scale}
+    for position, question in enumerate(config.questions):
+        own = scale_of(question.scale)
+        others = {spec: scale for spec, scale in crossed.items() if own.numeric and scale != own}
+        for where, what in (*_of_by_scale(question, [own, *others.values()]), *_of_others(question, own, others)):
+            yield ("questions", position, *where), what
+    asked = [judge.prompt for judge in config.judges if isinstance(judge, Judge)]
+    for prompt in dict.fromkeys([*config.conditions.prompt, *asked]) if crossed else ():
+        for file in sorted((folder / "prompts").glob(f"{prompt}.*")):
+            if any(_names_ends(file.read_text(encoding="utf-8"), scale) for scale in crossed.values()):
+                yield ("conditions", "scale"), f"prompts/{file.name} names a scale itself; write {{{{ scale }}}} there"
+
+
+def _of_by_scale(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
+    for spec, part in question.by_scale.items():
+        scale = parse_scale(spec)
+        if scale not in asked:
+            yield ("by_scale", spec), f"'{spec}' is neither the question's scale nor one of conditions.scale"
+        for label in part.meanings or {}:
+            if scale.read(label) is None:
+                yield ("by_scale", spec, "meanings", label), f"is not a label there: it must be {scale.describe()}"
+
+
+def _of_others(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
+    """What a question says of its own scale, where others are asked too."""
+    for spec, scale in others.items():
+        there = question.of_scale(scale)
+        if question.meanings and (there is None or there.meanings is None):
+            yield (
+                ("meanings",),
+                f"belong to the scale '{question.scale}', and conditions.scale asks '{spec}' too; give that scale "
+                f"its own under by_scale ({{'{spec}': {{meanings: {{…}}}}}}; {{}} for none)",
+            )
+    for part in ("text", "guidelines") if others else ():
+        number = _label_in(getattr(question, part), own)
+        if number is not None:
+            yield (
+                (part,),
+                f"names {number}, a label of the scale '{question.scale}', and conditions.scale asks "
+                f"'{next(iter(others))}' too; put guidelines that belong to a scale under by_scale, and write other "
+                "numbers as words (the prompt says what a label may be)",
+            )
+
+
+def _label_in(text: str, scale: Scale) -> str | None:
+    """A number in a text that is a label of a whole-number scale, or an end of one with fractions."""
+    labels = scale.categories or scale.bounds or ()
+    numbers = re.findall(r"(?<![\w.,])-?\d+(?:\.\d+)?(?![\w%])", text)
+    return next((number for number in numbers if float(number) in labels), None)
+
+
+def _names_ends(text: str, scale: Scale) -> bool:
+    """Whether a text says from where to where a scale goes."""
+    if scale.bounds is None:
+        return False
+    low, high = (re.escape(plain_number(end)) for end in scale.bounds)
+    return bool(re.search(rf"(?<![\w.]){low}\s*(?:-|–|to|and|through|bis)\s*{high}(?![\w])", text))
 
 
 def _of_ensemble(ensemble: Ensemble, asked: list[str]) -> Iterator[Problem]:

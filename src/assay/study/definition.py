@@ -55,6 +55,13 @@ class Study:
         """The items in the order of their file, see `assay.study.items.read_items`."""
         return read_items(self.folder, self.config)
 
+    def files(self) -> list[Path]:
+        """The files beside study.yaml that it names: items, labels, checks, practice."""
+        people = self.config.people
+        checks = None if people.checks is None else people.checks.file
+        names = (self.config.items.file, self.config.labels, people.warm_up, checks)
+        return [self.folder / name for name in names if name is not None]
+
     def known_items(self, role: Literal["check", "warm-up"]) -> list[KnownItem]:
         """The attention checks, or the items to warm up on, see `assay.study.items.read_known_items`."""
         return read_known_items(self.folder, self.config, role)

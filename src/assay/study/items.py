@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -43,6 +44,20 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
         For a missing file or column, an item without a name, and a name that appears twice.
     """
     return _items_of(folder / config.items.file, config.items, "items")
+
+
+def picture_digests(item: Item, columns: Sequence[str], folder: Path) -> dict[str, str]:
+    """By column, what names the bytes of each image of an item that lies in the study's folder."""
+    found = {}
+    for column in columns:
+        path = folder / str(item.fields.get(column) or "")
+        try:
+            if item.fields.get(column) and path.is_file():
+                with path.open("rb") as file:
+                    found[column] = hashlib.file_digest(file, "sha256").hexdigest()[:20]
+        except (OSError, ValueError):  # not a name that a file can have, such as an image that is written out
+            continue
+    return found
 
 
 def read_known_items(folder: Path, config: StudyFile, role: Literal["check", "warm-up"]) -> list[KnownItem]:

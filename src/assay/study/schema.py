@@ -33,6 +33,15 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _with_text(by_label: Any) -> Any:
+    return {str(k): str(v).strip() for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
+
+
+def _without_ends(text: Any) -> Any:
+    """Spaces at the ends of lines say nothing, so they make no other question."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
+
+
 class ItemsPart(Part):
     """Where the items are and what their columns mean."""
 
@@ -42,6 +51,18 @@ class ItemsPart(Part):
         None, description="the column that names the document an item was taken from; kept from demonstrations"
     )
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+
+
+class OnScale(Part):
+    """What belongs to one of the scales on which a question is asked."""
+
+    guidelines: str = Field("", description="read after the question's own, on this scale alone")
+    meanings: dict[str, str] | None = Field(
+        None, description="what a label of this scale means, in place of the question's own; {} for none"
+    )
+
+    _labels_are_text = field_validator("meanings", mode="before")(_with_text)
+    _ends_do_not_matter = field_validator("guidelines", mode="before")(_without_ends)
 
 
 class Question(Part):
@@ -68,11 +89,26 @@ class Question(Part):
     )
     optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
+    by_scale: dict[str, OnScale] = Field(
+        default_factory=dict, description="guidelines and meanings that belong to a scale of conditions.scale, by scale"
+    )
 
-    @field_validator("meanings", "keys", mode="before")
+    @field_validator("text", "guidelines", mode="before")
     @classmethod
-    def _labels_are_text(cls, by_label: Any) -> Any:
-        return {str(k): str(v) for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
+    def _ends_do_not_matter(cls, text: Any) -> Any:
+        return _without_ends(text)
+
+    _labels_are_text = field_validator("meanings", "keys", mode="before")(_with_text)
+
+    @field_validator("by_scale")
+    @classmethod
+    def _by_scale_is_by_scale(cls, parts: dict[str, OnScale]) -> dict[str, OnScale]:
+        for spec in parts:
+            try:
+                parse_scale(spec)
+            except DataError as error:
+                raise ValueError(str(error)) from None
+        return parts
 
     @field_validator("scale")
     @classmethod
@@ -103,10 +139,49 @@ class Question(Part):
         """The columns to choose between: those of the items, or those of a triplet that was drawn."""
         return TRIPLET if self.drawn_from else self.options
 
+    def of_scale(self, scale: Scale) -> OnScale | None:
+        """What `by_scale` has for a scale, however it is written there."""
+        return next((part for spec, part in self.by_scale.items() if parse_scale(spec) == scale), None)
+
+    def on(self, scale: Scale) -> Question:
+        """The question as it is asked on a scale: with the guidelines and meanings that belong to it."""
+        own, there = scale == scale_of(self.scale), self.of_scale(scale)
+        if own and there is None:
+            return self
+        guidelines, meanings = [self.guidelines], self.meanings if own else {}
+        if there is not None:
+            guidelines.append(there.guidelines)
+            meanings = meanings if there.meanings is None else there.meanings
+        return self.model_copy(update={"guidelines": "\n".join(filter(None, guidelines)), "meanings": meanings})
+
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """The columns that are shown beside the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS)]
+
+    def as_put(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
+        """What people see of it and which answers are possible: questions that agree in this are one version.
+
+        Its keys, and whether it may be left open, are not part of it. What is empty is left out, so that a key that a
+        later assay knows changes nothing where it is not used.
+
+        Parameters
+        ----------
+        columns : list of str
+            Those of the items, which are shown where the question does not say what is.
+        hidden : list of str
+            Columns that are never shown.
+        """
+        shown = {
+            "text": self.text,
+            "guidelines": self.guidelines,
+            "scale": scale_of(self.scale).spec,
+            "meanings": {label: meaning for label, meaning in self.meanings.items() if meaning},
+            "show": self.shown_columns(columns, hidden),
+            "options": list(self.options),
+            "fixed": self.orders == "fixed" and bool(self.options),
+        }
+        return {name: value for name, value in shown.items() if value}
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""

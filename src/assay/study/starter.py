@@ -108,7 +108,8 @@ judges:
 #   instructions: Read the whole review first.
 
 # conditions:              # every combination is asked, each a column of the table
-#   scale: [interval:0-5, interval:0-10, interval:0-100]
+#   scale: [1-5, interval:0-100]             # meanings belong to a scale: give the question its
+#                                            # by_scale: {"interval:0-100": {meanings: {0: very bad, 100: excellent}}}
 #   temperature: [0, 1]
 #   prompt: [default, strict]                # prompts/strict.txt
 

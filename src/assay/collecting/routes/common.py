@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import APIRouter, Cookie, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
@@ -48,9 +48,17 @@ class AppState:
         Signs links and cookies.
     base_url : str, optional
         Where people reach the page, if not where the server listens.
+
+    Attributes
+    ----------
+    notice : str
+        That the study was changed while the page was open, for the lead; empty where it was not.
+    trouble : str
+        Why the study cannot be shown as it is now; empty where it can.
     """
 
     def __init__(self, design: Design, secret: str, base_url: str | None = None) -> None:
+        self.notice = self.trouble = ""
         self.design, self.store = design, design.store
         self.secret, self.base_url = secret, base_url
         self.assigner = Assigner(design)
@@ -95,16 +103,31 @@ class AppState:
         return hashlib.sha256(f"{self.secret}/{person.name}".encode()).hexdigest()[:16]
 
 
-# What follows as `async def` waits for nothing, so it takes no thread of the pool.
-
-
-async def app_state(request: Request) -> AppState:
-    """What the routes of this application share."""
-    found: AppState = request.app.state.assay
-    return found
+def app_state(request: Request) -> AppState:
+    """What the routes of this application share; the study is the one that the store holds now."""
+    served: Served = request.app.state.assay
+    return served.now()
 
 
 Shared = Annotated[AppState, Depends(app_state)]
+
+
+# What follows as `async def` waits for nothing, so it takes no thread of the pool.
+
+
+async def held_state(request: Request) -> AppState:
+    """The same, whatever has happened to the study."""
+    found: AppState = request.app.state.assay.held
+    return found
+
+
+class Served(Protocol):
+    """What is served, see `assay.collecting.following.Serving`."""
+
+    held: AppState
+
+    def now(self) -> AppState:
+        """With the study as the store holds it."""
 
 
 # -- who is asking ----------------------------------------------------------------------------------
@@ -112,6 +135,8 @@ Shared = Annotated[AppState, Depends(app_state)]
 
 def person_of(state: AppState, token: str | None) -> Person:
     """Whose link or cookie this is; refused where it is nobody's."""
+    if state.trouble:
+        raise Refused(503, "The study is being changed", "What you answered is saved. Come back to this link later.")
     if not token:
         raise Refused(
             401, "Please open your personal link", "This page opens by the link that you were sent.", error="link"
@@ -167,7 +192,7 @@ def health() -> dict[str, bool]:
 
 # The version stands in the path, so that the files that a script imports by their names have it too.
 @router.get("/static/{version}/{name}")
-def static(version: str, name: str, state: Shared) -> Response:
+def static(version: str, name: str, state: Annotated[AppState, Depends(held_state)]) -> Response:
     """A file of the page: script, style, icon."""
     if name not in state.static:
         raise HTTPException(404, "No such file.")

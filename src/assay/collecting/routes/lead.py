@@ -52,7 +52,13 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         person.name: invitations.personal_link(state.signer, person, base)
         for person in store_people.everybody(state.store)
     }
-    return {"view": state.watch.look(), "links": links, "paused": bool(state.store.setting(PAUSED))}
+    said = [state.trouble, state.notice, request.app.state.assay.edited()]
+    return {
+        "view": state.watch.look(),
+        "links": links,
+        "paused": bool(state.store.setting(PAUSED)),
+        "changes": [one for one in said if one],
+    }
 
 
 # -- what the lead decides --------------------------------------------------------------------------

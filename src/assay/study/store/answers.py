@@ -15,7 +15,9 @@ from assay.data.scales import Label
 from assay.study.store import tables
 from assay.study.store.arrivals import CLOSES, CLOSING
 from assay.study.store.connection import Store, chunked, insert
-from assay.study.store.queue import FILE, Claim
+from assay.study.store.items import digests_of
+from assay.study.store.queue import Claim
+from assay.study.store.tables import FILE
 
 Status = Literal["valid", "unreadable", "missing", "failed", "withdrawn"]
 """Of an answer. ``unreadable`` will be asked again, ``missing`` will not, ``failed`` had no reply."""
@@ -80,22 +82,31 @@ class FileLabel(NamedTuple):
 
 
 def put_file_labels(db: sa.Connection, wanted: Mapping[FileLabel, tuple[Any, Any]]) -> None:
-    """Make these (label, what is kept beside it) the answers from the file; those that are gone are withdrawn."""
-    a, s = tables.assignments, tables.answers
+    """Make these (label, what is kept beside it) the answers from the file; those that are gone are withdrawn.
+
+    Answers to questions that are not asked now stay as they are, for when they are asked again.
+    """
+    a, s, q = tables.assignments, tables.answers, tables.questions.c
     key = (a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat)
     mine = sa.select(a.c.id, *key, s.c.label, s.c.shown)
     mine = mine.select_from(a.outerjoin(s, s.c.id == a.c.answer)).where(a.c.session == FILE)
+    mine = mine.where(a.c.question.in_(sa.select(q.id).where(q.current)))
     held = {FileLabel(*row[1:6]) for row in db.execute(mine)}
     new = [one._asdict() for one in wanted if one not in held]
+    contents: dict[str, str] = {}
+    for chunk in chunked({one.item for one in wanted}):
+        contents |= digests_of(db, chunk)
     rest = {"recipe": "", "session": FILE, "status": "open", "active": True}
     for chunk in chunked(new):
-        db.execute(sa.insert(a), [row | rest for row in chunk])
+        db.execute(sa.insert(a), [row | rest | {"content": contents[row["item"]]} for row in chunk])
     for there in db.execute(mine).all():
         label, shown = wanted.get(FileLabel(*there[1:6]), (None, None))
         if label is None and there.label is not None:
             _correct(db, there.id, Answer("withdrawn", reason="no longer in the file of labels"))
         elif label is not None and (label, shown) != (there.label, there.shown):
             _correct(db, there.id, Answer("valid", label, shown=shown))
+            if there.label is not None:
+                db.execute(sa.update(a).where(a.c.id == there.id).values(content=contents[there.item]))
 
 
 def _correct(db: sa.Connection, assignment: int, answer: Answer) -> None:
@@ -122,15 +133,24 @@ def typical_output(store: Store, judge: str) -> float | None:
     return float(mean) if number >= 20 else None
 
 
-def human_labels(store: Store, question: int) -> list[tuple[str, str | None, Label]]:
-    """(item, its document, label) for every label that a person gave and that counts."""
+class HumanLabel(NamedTuple):
+    """A label that a person gave: to which item, of which document, and on which scale where that was varied."""
+
+    item: str
+    document: str | None
+    label: Label
+    scale: str | None
+
+
+def human_labels(store: Store, question: int) -> list[HumanLabel]:
+    """Every label that a person gave to a question and that counts, in the order of the items."""
     a, i, s, n = tables.assignments, tables.items, tables.answers, tables.annotators
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item).join(n, n.c.annotator == a.c.annotator)
-    query = sa.select(i.c.item, i.c.document, s.c.label).select_from(joined)
+    query = sa.select(i.c.item, i.c.document, s.c.label, a.c.condition).select_from(joined)
     query = query.where(s.c.status == "valid", a.c.active, i.c.active, a.c.question == question, n.c.kind == "human")
     with store.reading() as db:
         rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
-    return [(row.item, row.document, row.label) for row in rows]
+    return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]
 
 
 def history(store: Store) -> pl.DataFrame:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from assay.errors import StudyError, require
 from assay.study.store import tables
 from assay.study.store.arrivals import Arrivals
+from assay.study.store.copying import can_be_written, copy_of_sqlite
 
 Connection = sa.Connection
 """A connection to the database, mostly within a transaction."""
@@ -41,6 +45,10 @@ class Store:
     _writing: sa.Engine = field(init=False, repr=False)
     _durable: sa.Engine = field(init=False, repr=False)
     _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
+    within: threading.local = field(init=False, repr=False, default_factory=threading.local)
+    """What this thread is in the midst of: a transaction for all it does (`together`), a change of the study."""
+    _rest: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
+    """What else is let go of with the database."""
 
     def __post_init__(self) -> None:
         self.arrivals = Arrivals(self.engine)
@@ -71,9 +79,51 @@ class Store:
             raise
         return store
 
+    @staticmethod
+    def can_be_written(where: str) -> bool:
+        """Whether a SQLite file and its folder may be written to; True for any other database."""
+        if "://" in where and not where.startswith("sqlite:"):
+            return True
+        path = sa.make_url(where).database if where.startswith("sqlite:") else where
+        return path is None or can_be_written(Path(path))
+
+    @classmethod
+    def scratch(cls, where: str | Path) -> Self:
+        """A store that begins as the one that is there now, and of which nothing is kept; for one thread.
+
+        It needs no more than leave to read: a copy of a SQLite file, a transaction that PostgreSQL takes back.
+
+        Raises
+        ------
+        StudyError
+            As `open`.
+        """
+        engine = _engine(str(where))
+        if engine.dialect.name == "sqlite":
+            engine.dispose()
+            with ExitStack() as rest:
+                folder = Path(rest.enter_context(TemporaryDirectory(prefix="assay-")))
+                if engine.url.database:
+                    _copy(Path(engine.url.database), folder / "copy.db")
+                store = cls.open(folder / "copy.db")
+                store.where = engine.url.render_as_string(hide_password=True)
+                store._rest = rest.pop_all()
+            return store
+        store = cls(engine, engine.url.render_as_string(hide_password=True))
+        try:
+            db = store._rest.enter_context(store._writing.connect())
+            store._rest.callback(db.begin().rollback)
+            store.within.db = db
+            _migrate(db)
+        except sa.exc.DBAPIError as error:
+            store.close()
+            raise StudyError(f"the store {store.where} cannot be used: {error.orig}") from None
+        return store
+
     def close(self) -> None:
         """Let go of the database."""
         self.arrivals.close()
+        self._rest.close()
         self.engine.dispose()
 
     def __enter__(self) -> Self:
@@ -93,19 +143,34 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection that only reads."""
-        with self.engine.connect() as db:
+        with self._within() or self.engine.connect() as db:
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that writes."""
-        with self._writing.begin() as db:
+        with self._within() or self._writing.begin() as db:
             yield db
+
+    @contextmanager
+    def together(self) -> Iterator[sa.Connection]:
+        """One transaction for all that this thread reads and writes in the block, whatever it calls."""
+        with self.writing() as db:
+            before, self.within.db = self._within(), db
+            try:
+                yield db
+            finally:
+                self.within.db = before and db
+
+    def _within(self) -> AbstractContextManager[sa.Connection] | None:
+        """The transaction that holds all that this thread does now; None where there is none."""
+        db = getattr(self.within, "db", None)
+        return None if db is None else nullcontext(db)
 
     @contextmanager
     def writing_durably(self) -> Iterator[sa.Connection]:
         """A transaction that writes, and that is on disk, with all before it, once the block has ended."""
-        with self._durable.begin() as db:
+        with self._within() or self._durable.begin() as db:
             yield db
 
     @contextmanager
@@ -154,7 +219,7 @@ def put_setting(db: sa.Connection, key: str, value: Any) -> None:
 
 def insert(db: sa.Connection, table: sa.TableClause) -> Any:
     """The dialect's own insert: both have ON CONFLICT, which SQLAlchemy keeps with each dialect."""
-    return (postgresql.insert if db.dialect.name == "postgresql" else sqlite.insert)(table)
+    return (postgresql.insert if db.dialect.name == "postgresql" else sqlite_insert)(table)
 
 
 def upsert(
@@ -200,6 +265,13 @@ def _engine(where: str) -> sa.Engine:
         db.exec_driver_sql("BEGIN IMMEDIATE" if options.get("assay_write") else "BEGIN")
 
     return engine
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        copy_of_sqlite(source, target)
+    except (OSError, sqlite3.Error) as error:
+        raise StudyError(f"the store {source} cannot be read: {error}") from None
 
 
 def _migrate(db: sa.Connection) -> None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
 from assay.data.formats.labels import read_labels
 from assay.data.kinds import KindUnknownError
+from assay.data.names import SpellingError
+from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.digests import canonical
+from assay.study.items import Item, picture_digests
 from assay.study.schema import scale_of
 from assay.study.store.annotators import put_annotators, retire_judges
 from assay.study.store.answers import FileLabel, put_file_labels
+from assay.study.store.changes import Changed, deciding
 from assay.study.store.connection import Store, chunked, put_setting
 from assay.study.store.items import NewItem, active_items, put_items, retire_items
 from assay.study.store.people import invited_names
-from assay.study.store.questions import current_questions, put_questions
+from assay.study.store.questions import Put, current_questions, put_questions
 
 SYNCED = "taken in"
 """The setting that names what the folder said when it was last taken into the store."""
@@ -29,55 +34,91 @@ SYNCED = "taken in"
 WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 """Settings: how many labels of the file are of items that the study does not have; columns not taken from it."""
 
+_READING = 2
+"""How the folder is read; a new number takes every study in anew."""
+
 OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
 """Columns of the file of labels that say which label it is; others are kept with the answer."""
 
 
-def sync_study(store: Store, study: Study) -> None:
+CONFIG = "study"
+"""The setting that holds what study.yaml said then, for a server that goes on while the folder changes."""
+
+
+def sync_study(store: Store, study: Study, changed: Changed | None = None) -> None:
     """Bring items, questions, annotators and the people's labels to what the folder says now.
 
-    One transaction, and none at all where nothing has changed. A question whose words or scale
-    have changed becomes a new version; answers to older versions stay, and do not count.
+    One transaction, and none at all where nothing has changed. A question that people see otherwise than before becomes
+    a new version, or the version again that once read so; answers to other versions stay, and do not count.
+
+    Parameters
+    ----------
+    changed : {"new-version", "same-question"}, optional
+        What is said of a change that takes answers out of count.
+
+    Raises
+    ------
+    ChangedStudyError
+        Where nothing is said and answers would no longer count; nothing was changed.
     """
-    digest = _digest_of_study(study)
+    digest = digest_of_study(study)
     if store.setting(SYNCED) == digest:
         return
     labels = _labels_of_people(study)
-    with store.writing() as db:
+    with deciding(store, changed) as change:
+        db = change.db
         now = store.now(db)
-        _sync_items(db, study, now)
-        put_questions(db, study.config.questions, now)
+        put = Put(_sync_items(db, study, now), tuple(c for c in (study.config.items.document,) if c is not None))
+        put_questions(db, study.config.questions, put, now, same=change.changed == "same-question")
         retire_judges(db)
         put_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
         if labels is not None:
             _sync_labels(db, labels, study)
+        put_setting(db, CONFIG, study.config.model_dump(mode="json", exclude_unset=True))
         put_setting(db, SYNCED, digest)
 
 
-def _digest_of_study(study: Study) -> str:
+def digest_of_study(study: Study) -> str:
     """Of everything that `sync_study` reads."""
     config = study.config
-    whole = hashlib.sha256(canonical(config.model_dump(mode="json")).encode())
-    checks = None if config.people.checks is None else config.people.checks.file
-    for name in (config.items.file, config.labels, config.people.warm_up, checks):
-        path = None if name is None else study.folder / name
-        if path is not None and path.is_file():
+    whole = hashlib.sha256(canonical([_READING, config.model_dump(mode="json", exclude_defaults=True)]).encode())
+    for path in study.files():
+        if path.is_file():
             with path.open("rb") as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
+    if config.items.images:
+        for item in _every_item(study):
+            whole.update(canonical(picture_digests(item, config.items.images, study.folder)).encode())
     return whole.hexdigest()
 
 
-def _sync_items(db: sa.Connection, study: Study, now: float) -> None:
+def _every_item(study: Study) -> Iterator[Item]:
+    yield from study.items()
+    for role in _KNOWN:
+        yield from (known.item for known in study.known_items(role))
+
+
+_KNOWN: tuple[Literal["check", "warm-up"], ...] = ("check", "warm-up")
+
+
+def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
+    """Make the items those of the files; the columns that they have."""
+    images, folder = study.config.items.images, study.folder
+    columns: dict[str, None] = {}
     retire_items(db)
     for chunk in chunked(enumerate(study.items())):
-        put_items(db, [NewItem(position, item) for position, item in chunk], now)
-    for role in ("check", "warm-up"):
+        columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
+        new = (NewItem(n, item, pictures=picture_digests(item, images, folder)) for n, item in chunk)
+        put_items(db, list(new), now)
+    for role in _KNOWN:
         known = study.known_items(role)
         taken = active_items(db, among=[k.item.name for k in known])
         if taken:
             raise StudyError(f"{listing(taken)} stands in two of the files of items; give each item a name of its own")
         answers = [{"labels": k.known, "feedback": k.feedback} for k in known]
-        put_items(db, [NewItem(n, k.item, role, answers[n]) for n, k in enumerate(known)], now)
+        pictures = [picture_digests(k.item, images, folder) for k in known]
+        put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
+    return list(columns)
 
 
 # -- the file of labels -----------------------------------------------------------------------------
@@ -98,6 +139,8 @@ def _labels_of_people(study: Study) -> Annotations | None:
             f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it "
             "is human or judge"
         ) from None
+    except SpellingError as error:
+        raise StudyError(f"{path}: names differ only in case or spaces: {error.shown}; spell each in one way") from None
     except AssayError as error:
         raise StudyError(f"{error} (study.yaml names {path.name} as the labels that people gave)") from None
     strange = [c for c in labels.criteria if c not in scales]
@@ -142,6 +185,7 @@ def _file_labels(
     varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
     conditions = {c: labels.column(c).to_list() for c in varied}
     beside = {c: labels.column(c).to_list() for c in kept}
+    own = _on_own_scale(labels, study)
     wanted: dict[FileLabel, tuple[Any, Any]] = {}
     without_item = 0
     for number, row in enumerate(labels.labels.iter_rows(named=True)):
@@ -152,8 +196,25 @@ def _file_labels(
         condition = canonical(_there(conditions, number))
         key = FileLabel(row["item"], question, row["annotator"], condition, int(row.get("repeat") or 1))
         about = _there(beside, number)
-        wanted[key] = (row["label"], {"about": json.loads(canonical(about))} if about else None)
+        wanted[key] = (own[number], {"about": json.loads(canonical(about))} if about else None)
     return wanted, without_item
+
+
+def _on_own_scale(labels: Annotations, study: Study) -> list[Label]:
+    """Each label in the type of its question's scale; one column of the table has one type for all of them."""
+    frame = labels.labels.with_row_index("_place")
+    if not labels.criteria:
+        frame = frame.with_columns(criterion=pl.lit(study.question_names[0]))
+    own: dict[int, Label] = {}
+    for question in study.config.questions:
+        part = frame.filter(pl.col("criterion") == question.name)
+        cast = scale_of(question.scale).cast(part["label"])
+        own |= zip(part["_place"], map(_plain, cast), strict=True)
+    return [own[number] for number in range(frame.height)]
+
+
+def _plain(label: Label) -> Label:
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def _there(columns: Mapping[str, Sequence[Any]], row: int) -> dict[str, Any]:

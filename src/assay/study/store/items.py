@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from assay.study.digests import digest_of
+from assay.study.digests import canonical, digest_of
 from assay.study.items import Item
+from assay.study.schema import Question
 from assay.study.store import tables
-from assay.study.store.connection import CHUNK, Store, insert, upsert
+from assay.study.store.connection import CHUNK, Store, chunked, insert, upsert
 
 Role = Literal["item", "triplet", "check", "warm-up"]
 """What an item is for: to be judged, three items drawn for odd-one-out, to see who reads, to practise on."""
@@ -36,6 +37,13 @@ class NewItem:
     role: Role = "item"
     known: dict[str, Any] | None = None
     """The known answers of a check; the members of a triplet."""
+    pictures: dict[str, str] | None = None
+    """Digests of its images by column, see `assay.study.items.picture_digests`."""
+
+    @property
+    def digest(self) -> str:
+        """Names its content: document, fields and images."""
+        return digest_of([self.item.document, self.item.fields, *([self.pictures] if self.pictures else [])])
 
 
 def items(store: Store, role: Role = "item") -> Iterator[tuple[Item, str]]:
@@ -100,6 +108,28 @@ def digests_of(db: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     return {row.item: row.digest for row in rows}
 
 
+def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dict[tuple[int, str, str], int]:
+    """By question, item and digest, the number of what the question shows of an item that was changed: 1 is the first.
+
+    Contents that differ only in what a question does not show have one number.
+    """
+    contents: dict[str, dict[str, Any]] = {}
+    for row in db.execute(sa.select(tables.contents).order_by(tables.contents.c.kept_at)):
+        contents.setdefault(row.item, {})[row.digest] = row
+    for chunk in chunked(contents):
+        for row in db.execute(sa.select(tables.items).where(tables.items.c.item.in_(chunk))):
+            contents[row.item].setdefault(row.digest, row)
+    numbers = {}
+    for number, question in questions.items():
+        for item, rows in contents.items():
+            seen: dict[str, int] = {}
+            for digest, row in rows.items():
+                columns = {*question.shown_columns(row.fields), *question.choices}
+                shown = [{c: v for c, v in (part or {}).items() if c in columns} for part in (row.fields, row.pictures)]
+                numbers[number, item, digest] = seen.setdefault(canonical(shown), len(seen) + 1)
+    return numbers
+
+
 # -- writing ----------------------------------------------------------------------------------------
 
 
@@ -116,7 +146,8 @@ def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
             "position": one.position,
             "document": one.item.document,
             "fields": one.item.fields,
-            "digest": digest_of([one.item.document, one.item.fields]),
+            "pictures": one.pictures or {},
+            "digest": one.digest,
             "role": one.role,
             "known": one.known,
             "active": True,
@@ -124,16 +155,21 @@ def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
         for one in new
     ]
     if rows:
-        _keep_contents(db, {str(row["item"]): str(row["digest"]) for row in rows}, now)
-        changed = ("position", "document", "fields", "digest", "role", "known", "active")
+        _keep_contents(db, {str(row["item"]): row for row in rows}, now)
+        changed = ("position", "document", "fields", "pictures", "digest", "role", "known", "active")
         upsert(db, tables.items, ["item"], changed, rows)
 
 
-def _keep_contents(db: sa.Connection, new: Mapping[str, str], now: float) -> None:
+def _keep_contents(db: sa.Connection, new: Mapping[str, Mapping[str, Any]], now: float) -> None:
     """Keep what items have said so far, where that is about to change."""
     i = tables.items.c
-    there = db.execute(sa.select(i.item, i.digest, i.document, i.fields).where(i.item.in_(new))).all()
-    old = [{**row._mapping, "kept_at": now} for row in there if row.digest != new[row.item]]
+    query = sa.select(i.item, i.digest, i.document, i.fields, i.pictures).where(i.item.in_(new))
+    old = []
+    for row in db.execute(query):
+        if row.digest != new[row.item]["digest"]:
+            # An earlier assay kept no digests of images; those that are there now count as the ones there were.
+            pictures = new[row.item]["pictures"] if row.pictures is None else row.pictures
+            old.append({**row._mapping, "pictures": pictures, "kept_at": now})
     if old:
         db.execute(insert(db, tables.contents).on_conflict_do_nothing(), old)
 

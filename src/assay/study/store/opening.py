@@ -21,8 +21,27 @@ def open_store(study: Study, url: str | None = None) -> Store:
     StudyError
         Where it cannot be used, see `assay.study.store.connection.Store.open`.
     """
-    require("sqlalchemy", "judge", "a study's database")
-    require("alembic", "judge", "a study's database")
     from assay.study.store.connection import Store
 
-    return Store.open(url or study.config.store or str(study.folder / STORE_FILE))
+    return Store.open(_where(study, url))
+
+
+def open_scratch(study: Study, url: str | None = None) -> Store:
+    """The study's database as it stands, of which nothing that is done is kept; see `Store.scratch`."""
+    from assay.study.store.connection import Store
+
+    return Store.scratch(_where(study, url))
+
+
+def open_to_read(study: Study, url: str | None = None) -> Store:
+    """The study's database, or what stands in it, where nobody may write to it: on a read-only mount."""
+    from assay.study.store.connection import Store
+
+    where = _where(study, url)
+    return Store.open(where) if Store.can_be_written(where) else Store.scratch(where)
+
+
+def _where(study: Study, url: str | None) -> str:
+    require("sqlalchemy", "judge", "a study's database")
+    require("alembic", "judge", "a study's database")
+    return url or study.config.store or str(study.folder / STORE_FILE)

@@ -44,10 +44,11 @@ def add_page_answer(db: sa.Connection, task: Task, question: int, answer: Mappin
     """Add an answer to one question of a task; its assignment is made with the first."""
     place = {column: getattr(task, column) for column in ("item", "annotator", "condition", "repeat")}
     row = place | {"question": question, "recipe": PAGE, "session": PAGE, "status": "open", "active": True}
+    row["content"] = task.shown["item"]
     statement = insert(db, tables.assignments)
     statement = statement.on_conflict_do_update(
         index_elements=["item", "question", "annotator", "recipe", "condition", "repeat"],
-        set_={"status": statement.excluded.status},
+        set_={"status": statement.excluded.status, "content": statement.excluded.content},
     )
     number = db.execute(statement.returning(tables.assignments.c.id), row).scalar_one()
     append(db, {**answer, "assignment": number})

@@ -15,29 +15,17 @@ import sqlalchemy as sa
 
 from assay.study.items import Item
 from assay.study.store import tables
+from assay.study.store.changes import Changed, counting_answers, deciding
 from assay.study.store.connection import Store, chunked, insert, put_setting
+from assay.study.store.found import Assignment, found_again
+from assay.study.store.questions import question_names
+from assay.study.store.tables import FILE
 
 LEASE = 60.0
 """Seconds after which a run on another machine that gives no sign of life loses what it had claimed."""
 
-FILE = "file"
-"""The session of an assignment that a file of labels has answered."""
-
 PLANNED = "plan"
 """The setting that names the plan whose assignments are in the store."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """One question about one item for one annotator, under one condition, for the n-th time."""
-
-    item: str
-    question: int
-    annotator: str
-    recipe: str
-    condition: str
-    repeat: int
-    shown: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,23 +48,32 @@ class Claim:
 # -- what is planned --------------------------------------------------------------------------------
 
 
-def plan(store: Store, assignments: Iterable[Assignment], digest: str) -> None:
+def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: Changed | None = None) -> None:
     """Make exactly these the assignments of the judges; others of theirs no longer count.
 
-    Answers that fit an assignment made before are found again, whatever was planned in between.
-    Nothing happens where ``digest`` is that of the plan before.
+    Answers that fit an assignment made before are found again, whatever was planned in between, and in whatever
+    version of its question. Nothing happens where ``digest`` is that of the plan before.
+
+    Raises
+    ------
+    ChangedStudyError
+        Where answers would no longer count and nobody said (``changed``) what the change means; nothing was changed.
     """
     if store.setting(PLANNED) == digest:
         return
     a, n = tables.assignments, tables.annotators.c
     of_judges = a.c.annotator.in_(sa.select(n.annotator).where(n.kind == "judge"))
     from_file = sa.func.coalesce(a.c.session, "") == FILE
-    with store.writing() as db:
+    with deciding(store, changed) as change:
+        db = change.db
+        counting = set(counting_answers(db)) if change.changed == "same-question" else set()
         db.execute(sa.update(a).where(of_judges, sa.not_(from_file)).values(active=False))
         key = ["item", "question", "annotator", "recipe", "condition", "repeat"]
         statement = insert(db, a).on_conflict_do_update(index_elements=key, set_={"active": True})
+        names = question_names(db)
         for chunk in chunked(assignments):
-            db.execute(statement, [{**vars(one), "status": "open", "active": True} for one in chunk])
+            rows = found_again(db, chunk, names, counting)
+            db.execute(statement, [row | {"status": "open", "active": True} for row in rows])
         put_setting(db, PLANNED, digest)
 
 

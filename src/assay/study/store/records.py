@@ -76,14 +76,14 @@ def _forms(db: sa.Connection) -> Rows:
 
 def _items(db: sa.Connection) -> Rows:
     i = tables.items.c
-    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.known)
+    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.pictures, i.known)
     for row in _rows(db, query.order_by(i.role, i.position, i.item)):
         yield row | {"active": bool(row["active"])}
 
 
 def _contents(db: sa.Connection) -> Rows:
     c = tables.contents.c
-    query = sa.select(c.item, c.digest, c.document, c.fields, c.kept_at)
+    query = sa.select(c.item, c.digest, c.document, c.fields, c.pictures, c.kept_at)
     yield from _rows(db, query.order_by(c.kept_at, c.item, c.digest))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.scales import Interval, Nominal, Scale, parse_scale
+from assay.data.frames import CONTENT
+from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing
 from assay.study.digests import canonical
 from assay.study.ensembles import with_ensembles
@@ -21,12 +22,12 @@ from assay.study.store import tables
 from assay.study.store.annotators import active_annotators
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
-from assay.study.store.items import NOT_COUNTED
+from assay.study.store.items import NOT_COUNTED, content_numbers
 from assay.study.store.questions import current_questions
 
 
-def stored_annotations(store: Store, folder: Path | None = None) -> Annotations:
-    """Every answer that counts, as the one table.
+def stored_annotations(store: Store, notes: Sequence[str] = (), folder: Path | None = None) -> Annotations:
+    """Every answer that counts, as the one table; ``notes`` are said in ``reading``.
 
     The latest answer of each current assignment counts. Missing answers, and answers to earlier
     versions of a question or to a judge since changed, are left out and counted in ``reading``.
@@ -39,15 +40,16 @@ def stored_annotations(store: Store, folder: Path | None = None) -> Annotations:
     """
     with store.reading() as db:
         questions = {q.id: q.definition for q in current_questions(db)}
-        rows, excluded = _counting(db, questions)
         annotators = active_annotators(db)
+        rows, excluded = _counting(db, questions, {one["annotator"] for one in annotators})
         items = _counted_items(db)
         excluded_before = _excluded_before(db)
     if not rows:
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    frame, notes = with_ensembles(_frame(rows, conditions), conditions, annotators)
-    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=tuple(notes))
+    frame, further = with_ensembles(_frame(rows, conditions), conditions, annotators)
+    said = (*notes, *further)
+    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=said)
     return Annotations.from_frame(
         frame,
         scale=_scales(questions.values(), frame),
@@ -62,26 +64,30 @@ def stored_annotations(store: Store, folder: Path | None = None) -> Annotations:
 # -- which answers count ----------------------------------------------------------------------------
 
 
-def _counting(db: sa.Connection, questions: Mapping[int, Question]) -> tuple[list[dict[str, Any]], Counter[str]]:
+def _counting(
+    db: sa.Connection, questions: Mapping[int, Question], annotators: Collection[str]
+) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
     a, s, i = tables.assignments, tables.answers, tables.items
     query = sa.select(
-        *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active),
+        *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active, a.c.content),
         *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
     )
     joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
+    numbers = content_numbers(db, questions)
     for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
-        why = _excluded(row, questions)
+        why = _excluded(row, questions, annotators)
         if why is None:
-            rows.append(_label_row(row, questions[row.question].name))
+            number = numbers.get((row.question, row.item, row.content), 1)
+            rows.append(_label_row(row, questions[row.question].name, number))
         else:
             excluded[why] += 1
     return rows, excluded
 
 
-def _excluded(row: Any, questions: Mapping[int, Question]) -> str | None:
+def _excluded(row: Any, questions: Mapping[int, Question], annotators: Collection[str]) -> str | None:
     """Why an answer does not count; None where it does."""
     if not row.there:
         return "the item is no longer in the study"
@@ -89,15 +95,18 @@ def _excluded(row: Any, questions: Mapping[int, Question]) -> str | None:
         return NOT_COUNTED[row.role]
     if row.question not in questions:
         return "the question has changed since, or is no longer asked"
+    if row.annotator not in annotators:
+        return "the judge is no longer in the study"
     if not row.active:
         return "the judge, its prompt or the item has changed since"
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
-def _label_row(row: Any, criterion: str) -> dict[str, Any]:
+def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     shown, condition = row.shown or {}, json.loads(row.condition)
     own = {"item": row.item, "annotator": row.annotator, "label": row.label}
     own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
+    own[CONTENT] = content
     if "order" in shown:
         own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
@@ -138,11 +147,13 @@ def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
     labels = [row["label"] for row in rows]
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("item", "annotator", "criterion")}
     if any(isinstance(label, str) for label in labels):
-        columns["label"] = [label if isinstance(label, str) else f"{label:g}" for label in labels]
+        columns["label"] = [label if isinstance(label, str) else plain_number(label) for label in labels]
     else:
         columns["label"] = pl.Series(labels, strict=False)
     if any(row["repeat"] > 1 for row in rows):
         columns["repeat"] = [row["repeat"] for row in rows]
+    if any(row[CONTENT] > 1 for row in rows):
+        columns[CONTENT] = [row[CONTENT] for row in rows]
     shown = ["order", "position"] if any("order" in row for row in rows) else []
     about = [name for row in rows for name in row["_about"]]
     for name in dict.fromkeys([*conditions, *shown, *about]):

@@ -10,21 +10,34 @@ from sqlalchemy.dialects import postgresql
 _JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 
 
+FILE = "file"
+"""The session of an assignment that a file of labels has answered."""
+
+
 def _table(name: str, *columns: str, **typed: Any) -> sa.TableClause:
     return sa.table(name, *(sa.column(c) for c in columns), *(sa.column(c, t) for c, t in typed.items()))
 
 
-items = _table("items", "item", "position", "document", "digest", "role", fields=_JSON, known=_JSON, active=sa.Boolean)
+items = _table(
+    "items",
+    *("item", "position", "document", "digest", "role"),
+    fields=_JSON,
+    known=_JSON,
+    pictures=_JSON,
+    active=sa.Boolean,
+)
 questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
+wordings = _table("wordings", "question", "digest", "made_at", definition=_JSON)
 annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
 runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
 assignments = _table(
     "assignments",
     *("id", "item", "question", "annotator", "recipe", "condition", "repeat", "session", "status", "run"),
-    *("expires_at", "answer"),
+    *("expires_at", "answer", "content"),
     shown=_JSON,
     active=sa.Boolean,
 )
+same_requests = _table("same_requests", "annotator", "recipe", "same_as")
 answers = _table(
     "answers",
     *("id", "assignment", "request_key", "revision", "status", "reason", "comment", "flag", "reply", "reasoning"),
@@ -43,7 +56,10 @@ tasks = _table(
     shown=_JSON,
     extra=sa.Boolean,
 )
-contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON)
+contents = _table("contents", "item", "digest", "document", "kept_at", fields=_JSON, pictures=_JSON)
 drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
-TABLES = (items, questions, annotators, runs, assignments, answers, settings, people, forms, tasks, contents, drafts)
+TABLES = (
+    *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, settings),
+    *(people, forms, tasks, contents, drafts),
+)
