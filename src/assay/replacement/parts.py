@@ -26,7 +26,7 @@ _REASONS = {
 def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
     evidence, advice = " ".join(_evidence(test)), " ".join(_advice(test))
-    return Card(test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice)
+    return Card(test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)))
 
 
 def _headline(test: AltTest) -> str:
@@ -44,12 +44,11 @@ def _headline(test: AltTest) -> str:
 
 
 def _evidence(test: AltTest) -> list[str]:
-    """What always stands beside the verdict: its grounds, the published outcome, trivial judges, people."""
-    s, g, rho, difference = test.settings, test.grounds, test.advantage_probability, test.mean_difference
+    """What the verdict rests on."""
+    g = test.grounds
     if not test.n_annotators:
-        return [f"Nobody has the {s.min_items} comparable items that the test asks for."]
+        return [f"Nobody has the {test.settings.min_items} comparable items that the test asks for."]
     closer, tie, farther = test.trivial.outcome
-    reference = "the reference" if s.fixed_reference else "the other annotators"
     shown = {
         "replace": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators",
         "do not replace": f"Shown to be worse than at least {g.least_worse} of {test.n_annotators} annotators",
@@ -57,12 +56,23 @@ def _evidence(test: AltTest) -> list[str]:
         f"({p_value(g.p_as_good)}), and worse than at least {g.least_worse}",
     }.get(test.verdict, f"As good as at least {g.least} of {test.n_annotators} annotators")
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
-    lines = [
+    return [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
         f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, "
         f"as close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
+    ]
+
+
+def _beside(test: AltTest) -> list[str]:
+    """What always stands beside the verdict: closeness, the mean difference, the published outcome, people."""
+    s, rho, difference = test.settings, test.advantage_probability, test.mean_difference
+    if not test.n_annotators:
+        return []
+    reference = "the reference" if s.fixed_reference else "the other annotators"
+    lines = [
         f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to {reference} as a "
-        "random annotator, or closer; on average people are closer by "
+        "random annotator, or closer.",
+        "People are closer, on average over items and annotators, by "
         f"{number(difference.estimate)} {interval(difference.low, difference.high)}.",
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",

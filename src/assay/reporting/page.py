@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Card:
-    """One judge's verdict: a sentence, what it rests on, and what to do."""
+    """One judge's verdict: a sentence, what it rests on, what to do, and what always stands beside it."""
 
     judge: str
     domain: str | None
@@ -31,6 +31,7 @@ class Card:
     headline: str
     evidence: str
     advice: str
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

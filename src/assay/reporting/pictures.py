@@ -115,7 +115,7 @@ def tones_legend(ax: Axes, verdicts: Mapping[str, Tone]) -> None:
     """Above the picture, which verdict each colour means."""
     for verdict, tone in verdicts.items():
         ax.plot([], [], marker="o", color=TONES[tone], linestyle="none", label=verdict)
-    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(verdicts), 3))
+    legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(verdicts), 3), handletextpad=0.2)
 
 
 def svg(draw: Callable[[], Axes], title: str) -> str:

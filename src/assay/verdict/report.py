@@ -87,6 +87,7 @@ class Report(Result):
             lines += ["", one.headline, "  " + one.evidence.strip()]
             if one.advice.strip():
                 lines.append("  " + one.advice.strip())
+            lines += ["  - " + beside for beside in one.beside]
         return "\n".join([*lines, "", self.signature])
 
     def html(self) -> str:
