@@ -92,6 +92,38 @@ def independent(m: int, better: int, n: int, epsilon: float, ties: float, seed: 
     return float(np.mean(false / np.maximum(rejected.sum(axis=1), 1))), float(np.mean(rejected.mean(axis=1) >= 0.5))
 
 
+def told(m: int, better: int, n: int, epsilon: float, ties: float, rest: float, seed: int) -> tuple[float, float]:
+    """P("as good as at least half" is shown) and P(omega >= .5): ``better`` annotators beaten by .4, E[d] of the others
+    is ``rest``."""
+    rng = np.random.default_rng(seed)
+    chances = [outcomes(ties, epsilon - 0.4 if j < better else rest) for j in range(m)]
+    counts = np.stack([rng.multinomial(n, chance, size=N_SIMULATED) for chance in chances], axis=1)
+    counts = counts[:, :, None, :].astype(float)
+    p, reverse = decision.best_p(counts, epsilon)
+    as_good = decision.conjunctions(p, reverse, np.ones(m), 0.5)[0]
+    published = decision.by_rejects(decision.p_values(counts, epsilon)[1], LEVEL).mean(axis=1)
+    return float(np.mean(as_good <= LEVEL)), float(np.mean(decision.passes(published, 0.5)))
+
+
+def verdict_tables() -> None:
+    """The verdict's first half, "as good as at least half of the annotators", beside the published rule."""
+    sizes, head = (15, 30, 60, 100, 200), ["annotators", "ties"]
+    cases = [(m, ties) for m in (3, 5, 10, 20) for ties in (0.0, 0.5, 0.85)]
+    for title, better_of, rest in (
+        (
+            "Wrongly as good: one short of half is beaten, the others at the boundary, ε = .15",
+            lambda m: (m + 1) // 2 - 1,
+            0.15,
+        ),
+        ("Rightly as good: nobody beaten by .4, every annotator as good as the judge, ε = .15", lambda m: 0, 0.0),
+    ):
+        rows = []
+        for m, ties in cases:
+            found = [told(m, better_of(m), n, 0.15, ties, rest, SEED + 7 * n + m) for n in sizes]
+            rows.append([m, f"{ties:g}", *(a for a, _ in found), *(b for _, b in found)])
+        show(title, head + [f"{w}, n = {n}" for w in ("verdict", "published") for n in sizes], rows)
+
+
 # -- the whole test, from labels --------------------------------------------------------------------
 
 
@@ -146,7 +178,8 @@ def whole(
         truth = source.draw(rng.random((step, sizes[-1])), cumulative)
         judge = source.answer(rng, truth, cumulative, np.array([noise]))[..., 0]
         people = source.answer(rng, truth, cumulative, np.full(m, human))
-        p = decision.p_values(score_studies(table.rule, people, judge, np.ones((step, m)), sizes), epsilon)[1]
+        counts = score_studies(table.rule, people, judge, np.ones((step, m)), sizes).counts
+        p = decision.p_values(counts, epsilon)[1]
         rejected = decision.by_rejects(p, LEVEL)
         for row, found in zip(total, (p <= LEVEL, rejected.any(axis=2, keepdims=True)), strict=False):
             row += found.mean(axis=2).sum(axis=0)
@@ -216,6 +249,7 @@ def main() -> None:
         ([f"{e:g}", f"{t:g}", *(exact_level(n, t, e, "t") for n in sizes)] for e, t in grid),
     )  # fmt: skip
     exact_tables()
+    verdict_tables()
     small = (10, 20, 29)
     show(
         "One test below 30 items: Wilcoxon's signed-rank test and the t-test",
@@ -270,7 +304,7 @@ def main() -> None:
                 small, epsilon=epsilon, annotator_noise=0.3, judge_noise=noise, prior=PRIOR, min_items=2, test=test,
                 n_studies=N_SIMULATED, seed=SEED,
             )  # fmt: skip
-            found += plan.table["estimate"].to_list()
+            found += plan.table["passes"].to_list()
         rows.append([f"{epsilon:g}", *found])
     show(
         "The judge at the boundary passes with fewer than 30 items, 4 categories, 3 annotators",

@@ -72,6 +72,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do not replace") / n_studies)
         assert row["people_differ"] == pytest.approx(verdicts.count("people differ") / n_studies)
         assert row["cannot_tell"] == pytest.approx(verdicts.count("cannot tell yet") / n_studies)
+        assert row["passes"] == pytest.approx(np.mean([t.passed for t in tests]))
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
         assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))

@@ -127,7 +127,8 @@ class AltTestPlan(Result):
 
         ``estimate`` is the power, the share of studies that end in *replace*, with ``low`` and ``high``, the
         95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace``, ``people_differ`` and
-        ``cannot_tell`` are the shares of the other verdicts; ``winning_rate`` and ``advantage_probability`` are
+        ``cannot_tell`` are the shares of the other verdicts, ``passes`` that of studies in which the judge passes as
+        published; ``winning_rate`` and ``advantage_probability`` are
         the means of omega and rho over the studies in which anybody has enough items, NaN where there are none.
         """
         return self.outcomes
@@ -511,7 +512,7 @@ def _outcomes(
     """How studies by so many annotators end, a row an epsilon and number of items; and what to know of it."""
     settings = world.table.settings
     told = np.zeros((len(decision.VERDICTS), len(epsilons), len(sizes)))
-    winning = np.zeros((len(epsilons), len(sizes)))
+    winning, passing = np.zeros((2, len(epsilons), len(sizes)))
     rho, known, tested_share, ranked = np.zeros((4, len(sizes)))
     for studies in world.studies(n_annotators, sizes[-1], n_studies, seed):
         scored = score_studies(world.table.rule, *studies, sizes, constants=True)
@@ -527,7 +528,9 @@ def _outcomes(
         p_trivial = decision.best_p(scored.over, 0.0)[0].max(axis=-1)
         for e, epsilon in enumerate(epsilons):
             p, _ = _p_values(counts, epsilon, settings.test, ranks)
-            winning[e] += (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1).sum(axis=0)
+            omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
+            winning[e] += omega.sum(axis=0)
+            passing[e] += (decision.passes(omega, settings.threshold) & tested.any(axis=-1)).sum(axis=0)
             p, reverse = (np.where(tested, one, np.nan) for one in decision.best_p(counts, epsilon))
             as_good, worse, _, _ = decision.conjunctions(p, reverse, studies.quality[:, None, :], settings.threshold)
             verdict = decision.verdicts(as_good, worse, p_trivial, settings.alpha)
@@ -553,6 +556,7 @@ def _outcomes(
             "do_not_replace": failed.ravel() / n_studies,
             "people_differ": differ.ravel() / n_studies,
             "cannot_tell": open_.ravel() / n_studies,
+            "passes": passing.ravel() / n_studies,
             "winning_rate": mean_omega.ravel(),
             "advantage_probability": np.tile(mean_rho, len(epsilons)),
         }
