@@ -96,7 +96,8 @@ def told(m: int, better: int, n: int, epsilon: float, ties: float, rest: float, 
     """P("as good as at least half" is shown) and P(omega >= .5): ``better`` annotators beaten by .4, E[d] of the others
     is ``rest``."""
     rng = np.random.default_rng(seed)
-    chances = [outcomes(ties, epsilon - 0.4 if j < better else rest) for j in range(m)]
+    beaten = max(epsilon - 0.4, ties - 1)  # so many ties leave no room for more
+    chances = [outcomes(ties, beaten if j < better else rest) for j in range(m)]
     counts = np.stack([rng.multinomial(n, chance, size=N_SIMULATED) for chance in chances], axis=1)
     counts = counts[:, :, None, :].astype(float)
     p, reverse = decision.best_p(counts, epsilon)
