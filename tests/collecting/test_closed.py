@@ -129,15 +129,19 @@ def test_a_first_answer_that_was_under_way_is_kept(serve: Callable[..., Served],
 
 
 def test_studies_of_the_version_before_are_closed_when_they_are_opened(tmp_path: Path) -> None:
-    """The migration, on a store whose people columns are taken away again."""
+    """The migrations, on a store from which all that they make is taken away again."""
     study = load_study(write_study(tmp_path / "old", items=3, **TWO_SCALES))
     with Served(study.folder) as page:
         ana = page.annotator()
         first = answer_session(ana, 3)
         ana.pages(after=3)
     with sqlite3.connect(study.folder / "study.db") as db:
-        for column in ("closed", "excluded_at", "excluded_for"):
-            db.execute(f"alter table people drop column {column}")
+        for table in ("wordings", "same_requests", "prompts"):
+            db.execute(f"drop table {table}")
+        columns = {"people": ("closed", "excluded_at", "excluded_for"), "assignments": ("content",)}
+        for table, names in (columns | dict.fromkeys(("items", "contents"), ("pictures",))).items():
+            for name in names:
+                db.execute(f"alter table {table} drop column {name}")
         db.execute("update alembic_version set version_num = '0002'")
     db.close()
     with open_store(study) as store, store.reading() as reading:

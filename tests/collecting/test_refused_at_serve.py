@@ -73,13 +73,15 @@ def test_meanings_that_the_page_has_no_place_for(tmp_path: Path) -> None:
 def test_meanings_of_numbers_stand_beside_them_on_their_own_scale(serve: Callable[..., Served]) -> None:
     question = {"name": "quality", "text": "?", "scale": "interval:0-10", "meanings": {0: "useless", 10: "perfect"}}
     assert "0: useless; 10: perfect." in serve(questions=[question]).annotator().send("GET", "/work").text
+    there = {"by_scale": {"interval:0-100": {"meanings": {100: "superb"}}, "1-7": {"meanings": {}}}}
     for question_ in (question, {**question, "scale": "1-5", "meanings": {1: "useless", 5: "perfect"}}):
-        crossed = serve(questions=[question_], conditions={"scale": ["interval:0-100", "1-7"]}, items=2)
+        crossed = serve(questions=[question_ | there], conditions={"scale": ["interval:0-100", "1-7"]}, items=2)
         ana = crossed.annotator()
         ana.work_through()
         heard = "".join(reply.text for reply in crossed.heard)
         assert "How" in heard or "?" in heard
         assert "useless" not in heard, "1 of 7, and 0 of 100, mean something else"
+        assert "100: superb." in heard
 
 
 # -- addresses --------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items
 from assay.study.store.opening import open_store
-from assay.study.store.people import add_person
+from assay.study.store.people import add_people
 from assay.study.store.questions import current_questions
 from assay.study.store.tasks import triplets_drawn
 from assay.study.store.triplets import TripletDrawer
@@ -433,7 +433,7 @@ def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study
     study = make_study(4, questions=[DRAWN])
     with open_store(study) as store:
         sync_study(store, study)
-        add_person(store, "ana", {})
+        add_people(store, {"ana": {}})
     with pytest.raises(StudyError, match="nobody has begun yet; judges are asked the triplets that people were given"):
         estimate_study(study)
     (study.folder / "study.db").unlink()

@@ -140,7 +140,7 @@ def test_a_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make
     secret = "test-key-0123456789"
     with ChatServer(script) as server:
         study = make_study(2, judge=of_format(server, provider))
-        (study.folder / "items.csv").write_text(f"item,text\na,@q00000@ {secret}\nb,@q00001@ {secret}\n")
+        (study.folder / "items.csv").write_text(f"item,text,doc\na,@q00000@ {secret},1\nb,@q00001@ {secret},2\n")
         assert (judge_study(study).answered, len(server.requests)) == (1, 2)
         assert all(secret in json.dumps(body) for body in server.requests), "the model gets every word"
     bodies = [body for (body,) in rows(study, "select body from prompts")]
