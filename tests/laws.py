@@ -181,6 +181,7 @@ DECISION: dict[str, Sequence[Any]] = {
     "score": ["accuracy", closeness, {"score": "similarity", "similarity": similar}],
     "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
+    "alpha": [0.2],
     "threshold": [0.9],
     "min_items": [2, 60],
     "min_humans": [3],
@@ -345,6 +346,6 @@ RESULTS = (
     "NestedICC", "GradingScaleStudy", "PositionBias", "AltTestPlan", "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
-ERRORS = ("AssayError", "DataError", "DesignError", "JudgeError", "StudyError")
+ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")
 TABLES = ("Annotations", "read", "scan", "simulate")
 OTHERS = ("__version__",)

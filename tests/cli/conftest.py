@@ -17,7 +17,8 @@ Run = Callable[..., tuple[int, str, str]]
 def table(tmp_path_factory: pytest.TempPathFactory) -> str:
     """80 items, 3 people and 2 judges, in a file with column names of its own."""
     path = tmp_path_factory.mktemp("labels") / "labels.csv"
-    labels = assay.simulate(n_items=80, scale="1-5", judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5).labels
+    prior = (0.15, 0.2, 0.3, 0.2, 0.15)
+    labels = assay.simulate(n_items=80, scale="1-5", prior=prior, judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5).labels
     labels.rename({"item": "id", "annotator": "worker", "label": "stars"}).write_csv(path)
     return str(path)
 

@@ -121,7 +121,7 @@ def test_demo_says_what_is_true(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith("A simulated study, not real data")
     assert "careful may replace a skilled annotator." in out
-    assert "Cannot tell yet for middling." in out
+    assert "Cannot tell yet for middling: too few items." in out
     assert "Do not replace a skilled annotator with careless." in out
 
 
@@ -165,7 +165,7 @@ def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> 
     assert "gemini_pro may replace a crowd worker." in out
     code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled")
     assert code == 0
-    assert "Winning rate 0.00 (0 of 6 annotators" in out
+    assert "As published: does not pass, winning rate 0.00 (0 of 6 annotators" in out
     code, out, _ = run(
         "alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled", "--split-item", "__",
         "--correction", "within",

@@ -715,7 +715,7 @@ STUDY = random_study(1)
         ({"epsilon": 0.1, "method": "bayes"}, DesignError, "method must be percentile"),
         ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be published, t, wilcoxon or exact; got 'wilcox'"),
         ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "balanced and clustered tests are t-tests"),
-        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave test='exact' out"),
+        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave the option test out"),
     ],
 )
 def test_what_is_refused_and_how(options, kind, words):
@@ -728,7 +728,7 @@ def test_what_is_refused_and_how(options, kind, words):
     ("judge", "words"),
     [
         ("goood", "judge 'goood' is not in the judges of the table; did you mean 'good'?"),
-        ("h1", "'h1' is among the people; name the judges with judges=['h1', ...]"),
+        ("h1", "'h1' is among the people; name all judges with judges=['good', 'poor', 'h1']"),
     ],
 )
 def test_a_judge_who_is_not_there(judge, words):

@@ -195,7 +195,8 @@ def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[flo
     truth = source.draw(rng.random((n_studies, n)), cumulative)
     judge = source.answer(rng, truth, cumulative, np.array([boundary(epsilon, m=m)]))[..., 0]
     people = source.answer(rng, truth, cumulative, np.full(m, 0.3))
-    p = decision.p_values(score_studies(table.rule, people, judge, np.ones((n_studies, m)), (n,))[:, 0], epsilon)[1]
+    counts = score_studies(table.rule, people, judge, np.ones((n_studies, m)), (n,)).counts[:, 0]
+    p = decision.p_values(counts, epsilon)[1]
     rejected = decision.by_rejects(p, LEVEL)
     return float((p <= LEVEL).mean()), float(rejected.any(axis=1).mean()), float((rejected.mean(axis=1) >= 0.5).mean())
 

@@ -226,13 +226,17 @@ def _medians(cells: Floats, centre: float | None) -> Floats:
 
 def _majorities(cells: Floats) -> Floats:
     """The one most frequent label of each row; NaN where there is none or several are."""
-    seen = np.unique(cells[~np.isnan(cells)])
-    if not len(seen):
-        return np.full(len(cells), np.nan)
-    number = np.stack([(cells == value).sum(axis=1) for value in seen], axis=1)
-    most = number.max(axis=1)
-    single = (number == most[:, None]).sum(axis=1) == 1
-    return np.asarray(np.where((most > 0) & single, seen[number.argmax(axis=1)], np.nan))
+    ordered = np.sort(cells, axis=1)  # NaN comes last
+    place = np.arange(cells.shape[1])
+    new = np.ones(cells.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    # How many labels of the same kind stand here and before.
+    run = place - np.maximum.accumulate(np.where(new, place, 0), axis=1) + 1
+    run[np.isnan(ordered)] = 0
+    most = run.max(axis=1, keepdims=True)
+    single = (run == most).sum(axis=1) == 1
+    label = ordered[np.arange(len(cells)), run.argmax(axis=1)]
+    return np.asarray(np.where((most[:, 0] > 0) & single, label, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
