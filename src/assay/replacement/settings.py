@@ -93,8 +93,8 @@ class AltTestSettings(Settings):
             )
         if self.test == "exact" and (self.balance or self.clusters is not None):
             raise DesignError(
-                "the exact test takes items as independent and of equal weight; balanced and clustered tests are t-tests "
-                "that allow for both: leave the option test out"
+                "the exact test takes items as independent and of equal weight; balanced and clustered tests are "
+                "t-tests that allow for both: leave the option test out"
             )
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(
