@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from assay.data.annotations import Annotations
-from assay.data.scales import Nominal, Ordinal
+from assay.data.scales import Interval, Nominal, Ordinal
 from assay.replacement.alt_test import AltTest, alt_test
 
 SEEDS = 60
@@ -97,6 +97,22 @@ def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
     assert good["replace"] >= 0.95 * SEEDS, good
     drawn = Counter(test.verdict for test in verdicts(ratings, "random", annotators="expert"))
     assert drawn["replace"] <= 0.05 * SEEDS, drawn
+
+
+@pytest.mark.parametrize("normalise", [None, "zscore"])
+def test_a_constant_between_the_points_of_a_fine_scale_is_found_out(normalise):
+    """0-100 has too many labels to try each; a judge that always says 73 still meets a constant 73."""
+
+    def make(seed: int, answer: float = 73.0) -> Annotations:
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(70, 9, 150)
+        people = np.clip(np.rint(truth[:, None] + 7 * rng.standard_normal((150, 4))), 0, 100)
+        wavering = np.clip(answer + rng.normal(0, 0.5, 150), 0, 100)
+        return table_of(people, {"always 73": np.full(150, answer), "about 73": wavering}, Interval(0, 100))
+
+    for judge in ("always 73", "about 73"):
+        found = Counter(test.verdict for test in verdicts(make, judge, annotators="expert", normalise=normalise))
+        assert found["replace"] <= 0.05 * SEEDS, (judge, found)
 
 
 def test_rare_labels_that_the_judge_never_gives():

@@ -177,7 +177,7 @@ class AltTestTable:
         codes = _codes_of(humans, ratings)
         rule = Rule(
             settings, score, codes, _quality(labels, humans, settings.quality), reference, named,
-            constants_of(ratings, score, codes >= 0, settings.normalise is not None),
+            constants_of(ratings, score, settings.normalise is not None),
         )  # fmt: skip
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
@@ -195,7 +195,7 @@ class AltTestTable:
         codes, score = _codes_of(labels.humans, ratings), _score_for(ratings, settings)
         rule = Rule(
             settings, score, codes, np.ones(len(labels.humans)), None, labels.categories,
-            constants_of(ratings, score, codes >= 0, False),
+            constants_of(ratings, score, False),
         )  # fmt: skip
         return cls(ratings, labels.humans, rule, ratings.fingerprint)
 

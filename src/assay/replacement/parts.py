@@ -54,7 +54,10 @@ def _evidence(test: AltTest) -> list[str]:
         "do not replace": f"Shown to be worse than at least {g.least_worse} of {test.n_annotators} annotators",
         "people differ": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators "
         f"({p_value(g.p_as_good)}), and worse than at least {g.least_worse}",
-    }.get(test.verdict, f"As good as at least {g.least} of {test.n_annotators} annotators")
+    }.get(test.verdict)
+    if shown is None:
+        so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
+        shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     return [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",

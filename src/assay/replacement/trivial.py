@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
@@ -26,21 +25,22 @@ from assay.replacement.alignment import Accuracy, NegRMSE, Panel, Score
 from assay.statistics.wins import LOSS, WIN, count_wins
 
 MOST = 25
-"""Constants that are tried: every label where there are no more, else the commonest; of numbers, evenly spaced ones."""
+"""Constants that are tried: every label where there are no more, else the commonest; of numbers, as many evenly spaced
+ones beside these."""
 
 FEW = 3
 """Constants that are tried where each comparison calls a similarity or a function: the commonest labels."""
 
 
-def constants_of(ratings: Ratings, score: Score, people: NDArray[np.bool_], own_scale: bool) -> Floats:
+def constants_of(ratings: Ratings, score: Score, own_scale: bool) -> Floats:
     """The labels that a judge without a look at the item might always give, as numbers: (constants,).
+
+    The commonest are those of people and judges together, so that a judge that always gives one label meets that label.
 
     Parameters
     ----------
     ratings : Ratings
     score : Score
-    people : (annotators,) bool
-        Whose labels count.
     own_scale : bool
         Whether labels were put on each annotator's own scale, so that they are no longer those of the scale.
     """
@@ -48,24 +48,21 @@ def constants_of(ratings: Ratings, score: Score, people: NDArray[np.bool_], own_
     by_label = isinstance(score, Accuracy | NegRMSE)
     if len(values) <= MOST and by_label:
         return values
-    if isinstance(score, NegRMSE):
-        return np.linspace(values[0], values[-1], MOST)
     one = Units(np.zeros(ratings.n_items, dtype=np.int64), 1, "items")
-    found = ratings.add_up(_Frequency(values, people), one, 1)
+    found = ratings.add_up(_Frequency(values), one, 1)
     chosen = np.argsort(-found, kind="stable")[: MOST if by_label else FEW]
-    return values[np.sort(chosen[found[chosen] > 0])]
+    common = values[np.sort(chosen[found[chosen] > 0])]
+    return np.union1d(common, np.linspace(values[0], values[-1], MOST)) if isinstance(score, NegRMSE) else common
 
 
 @dataclass(frozen=True, eq=False)
 class _Frequency:
-    """How often people gave each label; an object, so that it travels to workers."""
+    """How often each label was given; an object, so that it travels to workers."""
 
     values: Floats
-    people: NDArray[np.bool_]
 
     def __call__(self, answers: Answers, unit: Ints) -> Floats:
-        given = answers.value[self.people[answers.annotator]]
-        return np.bincount(np.searchsorted(self.values, given), minlength=len(self.values)).astype(float)
+        return np.bincount(np.searchsorted(self.values, answers.value), minlength=len(self.values)).astype(float)
 
 
 def signs(score: Score, panel: Panel, judge: Floats, constants: Floats) -> Iterator[tuple[Ints, Ints]]:
