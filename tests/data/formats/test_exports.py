@@ -77,14 +77,15 @@ def test_any_table_comes_back_the_same_or_is_refused(tmp_path_factory, rows, suf
         ["item", "annotator"]
     )
     try:
-        labels = assay.read(frame, scale="text")
+        labels = assay.read(frame, scale="text", spelling="apart")
         write(labels, folder / f"first.{suffix}")
     except AssayError as error:
         known = ("no row has a label", "without item", "keep it")
         if not any(words in str(error) for words in known):
             raise
         return
-    write(assay.read(folder / f"first.{suffix}", scale="text"), folder / f"second.{suffix}")
+    again = assay.read(folder / f"first.{suffix}", scale="text", spelling="apart")
+    write(again, folder / f"second.{suffix}")
     assert (folder / f"second.{suffix}").read_bytes() == (folder / f"first.{suffix}").read_bytes()
 
 
