@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.group import Group
 
 from assay._version import __version__
+from assay.cli.output import TYPED
 from assay.errors import AssayError
 
 
@@ -122,6 +123,7 @@ app = _app()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    TYPED.set(tuple(given))
     try:
         _any_letters()
         if not given or given[0] in ("--help", "-h"):

@@ -11,7 +11,7 @@ from cyclopts.group import Group
 
 from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
 from assay.cli.options import NOTHING, Given, takes
-from assay.cli.output import FOR_PEOPLE, Output, Page, note, progress_bar, target, write_page
+from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
@@ -64,7 +64,7 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     title = "Demo: may these simulated judges stand in for simulated people?"
     with progress_bar("Testing") as progress:
         found = make(labels, annotators="skilled", title=title, progress=progress)
-        path = found.save(out)
+        path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
 
@@ -96,7 +96,7 @@ def report(
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.save(out)
+        path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
 
