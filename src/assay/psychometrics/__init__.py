@@ -1,0 +1,1 @@
+"""How far do scores carry, and what would another rater or lesson buy?"""

@@ -1,0 +1,324 @@
+"""Variances that make the labels most likely, none below 0; and how far they may be moved.
+
+The deviance (minus twice the restricted or full log-likelihood) comes from a balanced table's mean squares
+(`balanced`) or from blocks of labels (`blocks`). It is lowered by scoring steps within the bounds: a quadratic is
+minimised over variances of 0 and above, and the step is halved until the deviance falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from assay.estimation.statistic import Floats
+
+MOST_STEPS = 80
+ZERO = 1e-8
+"""A variance below this share of their sum is at the bound."""
+
+
+class Likelihood(Protocol):
+    """What a fit needs to know of a table and its terms."""
+
+    @property
+    def n(self) -> int:
+        """Labels."""
+
+    def deviance(self, theta: Floats) -> float:
+        """Minus twice the log-likelihood."""
+
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Its gradient and an approximation of its second derivatives."""
+
+    def curvature(self, theta: Floats) -> Floats:
+        """The second derivatives alone."""
+
+    def simulated(self, theta: Floats, rng: np.random.Generator) -> Self:
+        """The same table with other labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Variances, the residual last, and what the search came to."""
+
+    theta: Floats
+    deviance: float
+    converged: bool
+    steps: int
+    starts: int
+    likelihood: Likelihood
+
+    @property
+    def at_zero(self) -> tuple[bool, ...]:
+        """Which variances are at the bound."""
+        return tuple(bool(t <= 0) for t in self.theta)
+
+    def covariance(self) -> Floats:
+        """Of the variances, from the curvature; NaN for those at the bound."""
+        free = self.theta > 0
+        found = np.full((len(self.theta),) * 2, np.nan)
+        half = self.likelihood.curvature(self.theta)[np.ix_(free, free)] / 2
+        try:
+            found[np.ix_(free, free)] = np.linalg.inv(half)
+        except np.linalg.LinAlgError:
+            pass
+        return found
+
+
+def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> Fit:
+    """The most likely variances, searched from each start; a later one where the first ends at a bound."""
+    best: Fit | None = None
+    tried = 0
+    for start in starts:
+        if not np.isfinite(start).all() or not start.sum() > 0:
+            continue
+        tried += 1
+        # A start at a bound may stay there without reason.
+        found = _search(likelihood, np.maximum(start, 0.02 * np.maximum(start, 0).sum()), tolerance)
+        if best is None or found.deviance < best.deviance - 1e-9:
+            best = found
+        if best.converged and not any(best.at_zero):
+            break
+    assert best is not None, "one start at least is finite"
+    return Fit(best.theta, best.deviance, best.converged, best.steps, tried, likelihood)
+
+
+def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> Fit:
+    theta, deviance, converged, steps = _descend(likelihood, theta, tolerance)
+    low = theta < ZERO * theta.sum()
+    if low.any() and (theta[low] > 0).any():
+        # What crept towards 0 is set there, where that is no worse.
+        other = np.where(low, 0.0, theta)
+        value = likelihood.deviance(other)
+        if value <= deviance + 1e-6:
+            theta, deviance = other, value
+    return Fit(theta, deviance, converged, steps, 1, likelihood)
+
+
+def _descend(
+    likelihood: Likelihood, theta: Floats, tolerance: float, along: Floats | None = None
+) -> tuple[Floats, float, bool, int]:
+    """Scoring steps until nothing is gained; with ``along``, only moves with along'δ = 0 are made."""
+    deviance = likelihood.deviance(theta)
+    for step in range(MOST_STEPS):
+        gradient, curvature = likelihood.derivatives(theta)
+        move = bounded_step(curvature, gradient, theta, along, 0.0)
+        gain = -float(gradient @ move)
+        if gain <= tolerance:
+            return theta, deviance, True, step
+        for _ in range(40):
+            value = likelihood.deviance(theta + move)
+            if value <= deviance - 1e-4 * -float(gradient @ move):
+                break
+            move = move / 2
+        else:
+            return theta, deviance, gain < 1e-5, step
+        theta = np.maximum(theta + move, 0.0)
+        deviance = value
+    return theta, deviance, False, MOST_STEPS
+
+
+def bounded_step(
+    curvature: Floats, gradient: Floats, theta: Floats, along: Floats | None = None, target: float = 0.0
+) -> Floats:
+    """The step δ that minimises δ'Hδ/2 + g'δ with θ + δ ≥ 0 and, where given, along'δ = target.
+
+    By active sets: variables that would leave the bounds are held there, those that want to leave the bound are freed.
+    """
+    k = len(theta)
+    scale = np.sqrt(np.maximum(np.diag(curvature), 1e-300))
+    ridge = curvature + np.diag(1e-10 * scale**2)
+    held = theta <= 0
+    held &= gradient > 0
+    best = np.zeros(k)
+    for _ in range(4 * k + 8):
+        best, multiplier = _equality_step(ridge, gradient, theta, held, along, target)
+        out = ~held & (theta + best < 0)
+        if out.any():
+            # Hold the one that would go furthest beyond.
+            worst = int(np.argmin(np.where(out, (theta + best) * scale, np.inf)))
+            held = held.copy()
+            held[worst] = True
+            continue
+        slope = ridge @ best + gradient - (0.0 if along is None else multiplier * along)
+        wants = held & (slope * theta.sum() < -1e-9)
+        if not wants.any():
+            break
+        held = held.copy()
+        held[int(np.argmin(np.where(wants, slope / scale, np.inf)))] = False
+    return np.maximum(best, -theta)
+
+
+def _equality_step(
+    curvature: Floats, gradient: Floats, theta: Floats, held: Floats, along: Floats | None, target: float
+) -> tuple[Floats, float]:
+    """The step with some variances taken to 0, and the multiplier of the constraint."""
+    free = ~held
+    move = np.where(held, -theta, 0.0)
+    right = -(gradient + curvature @ move)[free]
+    inner = curvature[np.ix_(free, free)]
+    if not free.any():
+        return move, 0.0
+    plain = np.linalg.solve(inner, right)
+    if along is None:
+        move[free] = plain
+        return move, 0.0
+    beside = np.linalg.solve(inner, along[free])
+    weight = float(along[free] @ beside)
+    if abs(weight) < 1e-300:
+        move[free] = plain
+        return move, 0.0
+    multiplier = (target - float(along @ move) - float(along[free] @ plain)) / weight
+    move[free] = plain + multiplier * beside
+    return move, multiplier
+
+
+# -- intervals --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """A variance, or a share of variances: top'θ / (top'θ + rest'θ), or top'θ where there is no rest."""
+
+    top: Floats
+    rest: Floats | None = None
+
+    def value(self, theta: Floats) -> Floats:
+        """(..., terms + 1) to (...): NaN where all of it is 0."""
+        top = theta @ self.top
+        if self.rest is None:
+            return np.asarray(top)
+        whole = top + theta @ self.rest
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(whole > 0, top / np.where(whole > 0, whole, 1.0), np.nan)
+
+    def constraint(self, value: float) -> tuple[Floats, float]:
+        """Which linear condition on the variances gives it this value: a'θ = b."""
+        if self.rest is None:
+            return self.top, value
+        return (1 - value) * self.top - value * self.rest, 0.0
+
+    def slope(self, theta: Floats) -> Floats:
+        """Its gradient."""
+        if self.rest is None:
+            return self.top
+        top, rest = float(theta @ self.top), float(theta @ self.rest)
+        return (rest * self.top - top * self.rest) / (top + rest) ** 2
+
+
+def profile(fitted: Fit, quantity: Ratio, confidence: float) -> tuple[float, float]:
+    """The values that the likelihood does not speak against: the profile-likelihood interval.
+
+    Ends where the deviance, at its least with the quantity held there, is that of the fit plus the quantile of χ²
+    with one degree of freedom; the lower end is 0 where that is never reached.
+    """
+    from scipy.special import chdtri
+
+    value = float(quantity.value(fitted.theta))
+    if not np.isfinite(value):
+        return np.nan, np.nan
+    level = float(np.sqrt(chdtri(1, 1 - confidence)))
+    cap = np.inf if quantity.rest is None else 1.0
+    error = standard_error(fitted, quantity)
+    scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))
+    down, up = _Side(fitted, quantity), _Side(fitted, quantity)
+    low = 0.0 if value <= 0 else _end(down, value, -scale, level, 0.0)
+    return low, _end(up, value, scale, level, cap)
+
+
+def standard_error(fitted: Fit, quantity: Ratio) -> float:
+    """By the delta method; variances at the bound are taken as they are."""
+    covariance = np.nan_to_num(fitted.covariance(), nan=0.0)
+    slope = quantity.slope(fitted.theta)
+    found = float(slope @ covariance @ slope)
+    return float(np.sqrt(found)) if found > 0 else np.nan
+
+
+def _total(fitted: Fit, quantity: Ratio) -> float:
+    return 1.0 if quantity.rest is not None else float(fitted.theta.sum())
+
+
+class _Side:
+    """Root deviance above the fit's at a value of the quantity, each search begun where the last one ended."""
+
+    def __init__(self, fitted: Fit, quantity: Ratio) -> None:
+        self.fitted, self.quantity, self.theta = fitted, quantity, fitted.theta
+
+    def root(self, value: float) -> float:
+        """√(least deviance with the quantity held at the value, less that of the fit)."""
+        along, target = self.quantity.constraint(value)
+        likelihood = self.fitted.likelihood
+        start = _on_the_plane(self.theta, along, target)
+        if start is None:
+            return np.inf
+        theta, deviance, _, _ = _descend(likelihood, start, 1e-5, along)
+        if not np.isfinite(deviance):
+            return np.inf
+        self.theta = theta
+        return float(np.sqrt(max(deviance - self.fitted.deviance, 0.0)))
+
+
+def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
+    """Variances near these that meet a linear condition; None where none do."""
+    total = theta.sum()
+    weights = np.diag(1 / np.maximum(theta, 1e-3 * total) ** 2)
+    move = bounded_step(weights, np.zeros(len(theta)), theta, along, target - float(along @ theta))
+    found = np.maximum(theta + move, 0.0)
+    miss = abs(float(along @ found) - target)
+    return found if miss <= 1e-6 * max(float(np.abs(along) @ found), 1e-300) else None
+
+
+def _end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
+    """Where the root deviance reaches the level on one side: secants, kept within a bracket."""
+    inner, inner_root = value, 0.0
+    outer, outer_root = bound, np.nan
+    at = value + level * step
+    for _ in range(60):
+        at = min(max(at, bound), value) if step < 0 else max(min(at, bound), value)
+        if at == bound and np.isfinite(bound):
+            root = side.root(bound if step < 0 else 1 - 1e-9)
+            if root <= level:
+                return bound
+            outer, outer_root = bound, root
+        else:
+            root = side.root(at)
+            if abs(root - level) < 2e-3:
+                return at
+            if root < level:
+                inner, inner_root = at, root
+            else:
+                outer, outer_root = at, root
+        at = _next(inner, inner_root, outer, outer_root, value, step, level)
+        if np.isfinite(outer) and abs(outer - inner) <= 1e-6 * max(abs(value), abs(step)):
+            return at
+    return at
+
+
+def _next(
+    inner: float, inner_root: float, outer: float, outer_root: float, value: float, step: float, level: float
+) -> float:
+    """Further out by the slope so far, or between the two ends of the bracket."""
+    if not np.isfinite(outer_root):
+        far = abs(inner - value) * level / inner_root if inner_root > 0 else 2 * max(abs(inner - value), abs(step))
+        ahead = value + np.sign(step) * min(max(far, 1.02 * abs(inner - value)), 5 * max(abs(inner - value), abs(step)))
+        return float(ahead)
+    share = (level - inner_root) / (outer_root - inner_root)
+    return inner + min(max(share, 0.1), 0.9) * (outer - inner)
+
+
+def replicates(
+    fitted: Fit, n: int, seed: int, refit: Callable[[np.random.Generator], Floats] | None = None
+) -> Floats:  # fmt: skip
+    """Variances of so many samples drawn from the fitted model, or of what ``refit`` draws: (n, terms + 1)."""
+    found = np.full((n, len(fitted.theta)), np.nan)
+    start = np.maximum(fitted.theta, 0.02 * fitted.theta.sum())
+    for i in range(n):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,)))
+        if refit is not None:
+            found[i] = refit(rng)
+        else:
+            found[i] = fit(fitted.likelihood.simulated(fitted.theta, rng), [start], 1e-6).theta
+    return found
