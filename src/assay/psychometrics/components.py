@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +12,9 @@ from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, ends_of, missing
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.design import Design
-from assay.psychometrics.identified import Identified, identify
+from assay.psychometrics.identified import Identified, complete_table, identify
 from assay.psychometrics.settings import DesignSettings, How
-from assay.statistics.balanced import Balanced, balanced, within
+from assay.statistics.balanced import Balanced
 from assay.statistics.blocks import Blocks
 from assay.statistics.reml import Fit, Ratio, fit, profile, replicates, standard_error
 from assay.statistics.terms import Terms, anova, grouped
@@ -64,16 +64,19 @@ class Fitted:
 
     def again(self, rows: Ints, codes: Mapping[str, Ints]) -> Floats:
         """The variances of other rows of the same table; the same terms are fitted."""
-        terms = Terms(self.value[rows], tuple(
-            grouped(*(codes[f] for f in self.identified.design.facets if f in t.effects[0].index))[0]
-            for t in self.identified.terms if t.code is not None
-        ))  # fmt: skip
-        if np.ptp(terms.value) == 0:
-            return np.full(len(self.theta), np.nan)
-        if self.settings.estimator == "anova":
-            return np.maximum(anova(terms), 0.0)
+        found, value, restricted = self.identified, self.value[rows], self.settings.estimator == "reml"
         start = np.maximum(self.theta, 0.02 * self.theta.sum())
-        return fit(Blocks.of(terms, self.settings.estimator == "reml"), [start], 1e-6).theta
+        if np.ptp(value) == 0:
+            return np.full(len(self.theta), np.nan)
+        if found.complete is not None:
+            complete = complete_table(found.design, found.terms[-1].omitted, value, codes, restricted)
+            if complete is not None and self.fit is not None:
+                return fit(complete, [start], 1e-6).theta
+        each = [t.effects[0].index for t in found.terms if t.code is not None]
+        terms = Terms(value, tuple(grouped(*(codes[f] for f in found.design.facets if f in i))[0] for i in each))
+        if self.fit is None:
+            return np.maximum(anova(terms), 0.0)
+        return fit(Blocks.of(terms, restricted), [start], 1e-6).theta
 
 
 def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings) -> Fitted:
@@ -82,9 +85,9 @@ def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], set
     A complete table is fitted from its mean squares, any other in blocks.
     """
     found = identify(design, value, codes, settings)
-    likelihood = _likelihood(found, value, codes, settings.estimator != "ml")
-    terms = found.random(value)
-    start = likelihood.anova() if isinstance(likelihood, Balanced) else anova(terms)
+    likelihood: Balanced | Blocks
+    likelihood = found.complete or Blocks.of(found.random(value), settings.estimator != "ml")
+    start = likelihood.anova() if isinstance(likelihood, Balanced) else anova(found.random(value))
     if settings.estimator == "anova":
         if not np.isfinite(start).all():
             raise DesignError("the analysis of variance has no solution for this table; take estimator='reml'")
@@ -92,23 +95,6 @@ def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], set
     even = np.full(len(found.terms), float(value.var()) / len(found.terms))
     best = fit(likelihood, [np.maximum(start, 0.0), even])
     return Fitted(found, best.theta, best.theta, best, likelihood, value, codes, settings)
-
-
-def _likelihood(
-    found: Identified, value: Floats, codes: Mapping[str, Ints], restricted: bool
-) -> Balanced | Blocks:  # fmt: skip
-    if not found.merged:
-        axes, place = [], {f: k for k, f in enumerate(found.design.facets)}
-        for f in found.design.facets:
-            nest = found.design.nests[f]
-            outer = grouped(*(codes[g] for g in found.design.facets if g in nest))[0] if nest else None
-            axes.append(within(codes[f], outer))
-        strata = [frozenset(place[f] for f in e.index) for e in found.design.effects]
-        terms = [frozenset(place[f] for f in t.index) for t in found.terms if t.code is not None]
-        complete = balanced(value, axes, strata, terms, restricted)
-        if complete is not None:
-            return complete
-    return Blocks.of(found.random(value), restricted)
 
 
 # -- how sure ---------------------------------------------------------------------------------------
@@ -139,11 +125,11 @@ class Uncertainty:
         if self.how == "none":
             return Estimate(value, np.nan, np.nan, _error(fitted, quantity), "no interval was asked for")
         if len(self.samples):
-            return _from_samples(value, quantity.value(self.samples), self.confidence)
+            return from_samples(value, quantity.value(self.samples), self.confidence)
         assert fitted.fit is not None
         error = standard_error(fitted.fit, quantity)
-        low, high = _delta(value, error, quantity, self.confidence) if quick else profile(
-            fitted.fit, quantity, self.confidence
+        low, high = (
+            _delta(value, error, quantity, self.confidence) if quick else profile(fitted.fit, quantity, self.confidence)
         )
         known = np.isfinite(low) and np.isfinite(high) and high > low
         reason = None if known else "the labels cannot show how sure it is"
@@ -213,7 +199,8 @@ def _error(fitted: Fitted, quantity: Ratio) -> float:
     return np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
 
 
-def _from_samples(value: float, found: Floats, confidence: float) -> Estimate:
+def from_samples(value: float, found: Floats, confidence: float) -> Estimate:
+    """A value with the percentile interval of what other samples gave."""
     error, low, high, reasons = ends_of(
         "percentile", np.array([value]), found[:, None], np.empty((0, 1)), confidence, ("none",)
     )
@@ -231,8 +218,3 @@ def _delta(value: float, error: float, quantity: Ratio, confidence: float) -> tu
         return float(value * np.exp(-half / value)), float(value * np.exp(half / value))
     centre, wide = np.log(value / (1 - value)), half / (value * (1 - value))
     return float(1 / (1 + np.exp(wide - centre))), float(1 / (1 + np.exp(-wide - centre)))
-
-
-def renamed(fitted: Fitted, theta: Floats) -> Fitted:
-    """The same table with other variances."""
-    return replace(fitted, theta=theta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -15,8 +15,10 @@ from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Result, Run
 from assay.psychometrics import drawing
 from assay.psychometrics.coefficients import Weights, weights
-from assay.psychometrics.generalizability import GStudy, Study
-from assay.psychometrics.settings import Coefficient, DStudySettings, LoopSettings
+from assay.psychometrics.components import from_samples
+from assay.psychometrics.design import parse
+from assay.psychometrics.settings import Coefficient, DStudySettings, LoopOptions, LoopSettings, Merged
+from assay.psychometrics.study import Studies, Study
 from assay.reporting.words import said, within
 from assay.statistics.reml import Ratio
 
@@ -68,31 +70,53 @@ class DStudy(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """How many reach the target, and what they cost."""
+        if "scenario" in self.projected.columns:
+            return self._compared()
         lines = []
         for row in self.smallest.iter_rows(named=True):
             others = [f"{row[c]} {c}" for c in self.facets if c != self.along and row.get(c) is not None]
             place = f"{row['study']}: " if "study" in row and self.smallest["study"].n_unique() > 1 else ""
-            place = f"{row['scenario']}: " if "scenario" in row else place
             with_others = f" with {', '.join(others)}" if others else ""
             name = NAMES[self.coefficient]
             if row["smallest"] is None:
-                lines.append(f"{place}no number of {self.along} reaches {name} = {self.target:g}{with_others}; more of it "
-                             f"tends to {said(row['limit'], 3)}.")  # fmt: skip
+                lines.append(
+                    f"{place}no number of {self.along} reaches {name} = {self.target:g}{with_others}; "
+                    f"more of it tends to {said(row['limit'], 3)}."
+                )
             else:
                 cost = f", at a cost of {row['cost']:,.2f}" if row.get("cost") is not None else ""
-                lines.append(f"{place}{row['smallest']:,} {self.along}{with_others} reach {name} = {self.target:g}{cost}.")
+                reach = f"{row['smallest']:,} {self.along}{with_others} reach"
+                lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
+        return tuple(lines)
+
+    def _compared(self) -> tuple[str, ...]:
+        """Each scenario at the largest number, and whether the judge helps the person."""
+        most = self.projected.filter(pl.col(self.along) == pl.col(self.along).max())
+        lines = []
+        for one in most.partition_by("study", maintain_order=True):
+            values = dict(zip(one["scenario"].to_list(), one["estimate"].to_list(), strict=True))
+            each = ", ".join(f"{name} {said(value, 3)}" for name, value in values.items())
+            alone, other, *beside = values.values()
+            place = f"{one['study'][0]}: " if one["study"][0] != "all" else ""
+            words = "lowers" if beside[0] < alone else "adds less than" if beside[0] < other else "adds as much as"
+            verdict = "lowers what one person reaches" if words == "lowers" else f"{words} another person"
+            if np.isnan(alone) or np.isnan(beside[0]):
+                verdict = "cannot be valued"
+            lines.append(f"{place}Φ with {one[self.along][0]} {self.along}: {each}. A judge beside {verdict}.")
         return tuple(lines)
 
     def summary(self) -> str:
         """What reaches the target, then where the numbers come from."""
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
         best = rows.filter(pl.col("estimate").is_not_nan()).sort("estimate", descending=True).head(1)
-        lines = list(self.sentences())
+        lines = [*self.sentences(), *([f"{self.run.interval}."] if self.run.interval else [])]
         for row in best.iter_rows(named=True):
             sizes = ", ".join(f"{row[c]} {c}" for c in self.facets if row.get(c) is not None)
             place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
-            lines.append(f"The largest {NAMES[self.coefficient]} here: {said(row['estimate'], 3)} "
-                         f"{within(row['low'], row['high'])} with {sizes}{f' ({place})' if place else ''}.")  # fmt: skip
+            value = f"{said(row['estimate'], 3)} {within(row['low'], row['high'])}"
+            lines.append(
+                f"The largest {NAMES[self.coefficient]} here: {value} with {sizes}{f' ({place})' if place else ''}."
+            )
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -102,7 +126,7 @@ class DStudy(Result):
 
 
 def d_study(
-    study: GStudy,
+    study: Studies,
     sizes: Mapping[str, Sequence[int] | int] | None = None,
     *,
     target: float = 0.7,
@@ -110,8 +134,7 @@ def d_study(
     along: str | None = None,
     price: float | None = None,
     prices: Mapping[str, float] | None = None,
-    merged: str = "careful",
-    **facets: Sequence[int] | int,
+    merged: Merged = "careful",
 ) -> DStudy:
     """Which Eρ² and Φ would means over other numbers of raters and lessons have?
 
@@ -121,7 +144,7 @@ def d_study(
     ----------
     study : GStudy
     sizes : mapping of facet to whole numbers, optional
-        Or as keywords. A facet that is not named stands at one level, a fixed one at all of its levels. A nested facet
+        A facet that is not named stands at one level, a fixed one at all of its levels. A nested facet
         is counted within what it is nested in: segments of a lesson.
     target, coefficient
         What is to be reached, and by which coefficient.
@@ -146,8 +169,7 @@ def d_study(
     DesignError
         For a facet that the design does not have, the object, or numbers below 1.
     """
-    asked = {**(sizes or {}), **facets}
-    numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in asked.items()}
+    numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in (sizes or {}).items()}
     settings = DStudySettings.of(
         {"sizes": numbers, "target": target, "coefficient": coefficient, "along": along, "price": price,
          "prices": dict(prices) if prices is not None else None, "merged": merged}, "d_study",
@@ -168,17 +190,15 @@ def d_study(
         for chosen in product(*grid.values()):
             rows += projection.rows(dict(zip(grid, chosen, strict=True)))
         others = {f: v for f, v in grid.items() if f != along}
-        for chosen in product(*others.values()):
-            smallest.append(projection.smallest(along, dict(zip(others, chosen, strict=True))))
+        smallest += [
+            projection.smallest(along, dict(zip(others, chosen, strict=True))) for chosen in product(*others.values())
+        ]
     return _wrap(study, rows, smallest, tuple(grid), along, settings)
 
 
-def _facets_of(study: GStudy) -> tuple[str, ...]:
+def _facets_of(study: Studies) -> tuple[str, ...]:
     """Facets whose number can be chosen."""
-    design = study.studies[0].fitted.settings.design
-    from assay.psychometrics.design import parse
-
-    parsed = parse(design)
+    parsed = parse(study.design)
     return tuple(f for f in parsed.facets if f not in parsed.nests[study.object] | {study.object, *study.fixed})
 
 
@@ -189,30 +209,32 @@ def _whole(name: str, values: Any) -> None:
 
 
 def _wrap(
-    study: GStudy, rows: list[dict[str, Any]], smallest: list[dict[str, Any]], facets: tuple[str, ...], along: str,
-    settings: Any, question: str = "d-study",
+    study: Studies, rows: list[dict[str, Any]], smallest: list[dict[str, Any]], facets: tuple[str, ...], along: str,
+    settings: DStudySettings | LoopSettings, question: str = "d-study",
 ) -> DStudy:  # fmt: skip
     kinds = {"study": pl.String, "scenario": pl.String, "reason": pl.String, "smallest": pl.Int64}
     numbers = dict.fromkeys(("estimate", "low", "high", "error", "limit", "cost"), pl.Float64)
     frames = []
     for found in (rows, smallest):
         frame = pl.DataFrame(found, schema_overrides={**kinds, **numbers}, infer_schema_length=None)
-        frames.append(frame.drop([c for c in ("cost",) if c in frame.columns and frame[c].null_count() == frame.height]))
+        frames.append(
+            frame.drop([c for c in ("cost",) if c in frame.columns and frame[c].null_count() == frame.height])
+        )
     cautions = list(study.run.cautions)
-    if any(t.code is None and len(t.effects) > 1 or t.code is not None and len(t.effects) > 1
-           for s in study.studies for t in s.fitted.identified.terms):  # fmt: skip
+    if any(len(t.effects) > 1 for one in study.studies for t in one.fitted.identified.terms):
+        careful = "only with the facets that all of them share; merged='usual' takes all"
+        usual = "with every facet that any of them has, which promises most"
         cautions.append(
             "variance of effects that cannot be told apart shrinks "
-            + ("only with the facets that all of them share; merged='usual' takes all."
-               if settings.merged == "careful" else "with every facet that any of them has, which promises most.")
-        )  # fmt: skip
+            f"{careful if settings.merged == 'careful' else usual}."
+        )
     sampled = len(study.studies[0].uncertainty.samples)
     how = study.run.interval if sampled else study.run.interval.replace(
         "profile-likelihood interval", "interval by the delta method on the logit scale")  # fmt: skip
     run = Run(question, settings, study.run.data, {"along": along, "numbers": ",".join(facets)}, how,
               study.run.exclusions, study.run.notes, tuple(cautions), of=study.run)  # fmt: skip
-    return DStudy(frames[0], frames[1], facets, along, settings.target if hasattr(settings, "target") else 0.7,
-                  settings.coefficient if hasattr(settings, "coefficient") else "dependability", run)  # fmt: skip
+    coefficient = settings.coefficient if isinstance(settings, DStudySettings) else "dependability"
+    return DStudy(frames[0], frames[1], facets, along, settings.target, coefficient, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +242,7 @@ class _Projection:
     """One study, at other numbers."""
 
     study: Study
-    of: GStudy
+    of: Studies
     settings: DStudySettings
 
     def weights(self, sizes: Mapping[str, float]) -> Weights:
@@ -265,7 +287,9 @@ class _Projection:
         if not self.study.fitted.known:
             return float("nan")
         by_size = self.weights(sizes)
-        quantity = by_size.generalizability if self.settings.coefficient == "generalizability" else by_size.dependability
+        quantity = (
+            by_size.generalizability if self.settings.coefficient == "generalizability" else by_size.dependability
+        )
         return float(quantity.value(self.study.fitted.theta))
 
     def smallest(self, along: str, others: Mapping[str, int]) -> dict[str, Any]:
@@ -294,7 +318,7 @@ class _Part:
     lessons_apart: bool = False
 
 
-def human_in_the_loop(study: GStudy, **options: Any) -> DStudy:
+def human_in_the_loop(study: Studies, **options: Unpack[LoopOptions]) -> DStudy:
     """Would a judge do instead of a second person? Equations 8 and 12 of Hardy, "All that glitters".
 
     Called as ``study.human_in_the_loop(of_human={"s": 2}, of_judge={"s": 8})`` on a G-study with ``by="kind"``.
@@ -337,12 +361,10 @@ def human_in_the_loop(study: GStudy, **options: Any) -> DStudy:
     DesignError
         Where there is no study of people and one of judges.
     """
-    for name in ("of_human", "of_judge"):
-        if options.get(name) is not None:
-            options[name] = dict(options[name])
-    if "sizes" in options:
-        options["sizes"] = tuple(options["sizes"])
-    settings = LoopSettings.of(options, "human_in_the_loop")
+    given: dict[str, Any] = {**options}
+    if "sizes" in given:
+        given["sizes"] = tuple(given["sizes"])
+    settings = LoopSettings.of(given, "human_in_the_loop")
     _whole("sizes", settings.sizes)
     along, raters = _shared_and_raters(study, settings)
     people, judges = (_group(study, n) for n in (settings.human or "human", settings.judge or "judge"))
@@ -356,10 +378,10 @@ def human_in_the_loop(study: GStudy, **options: Any) -> DStudy:
                 rows.append(_row(study, criterion, scenario, parts, n, along, raters, settings))
     if not rows:
         raise DesignError("no criterion has both a study of people and one of judges")
-    return _wrap(study, rows, _reached(rows, along), (along,), along, settings, "human-in-the-loop")
+    return _wrap(study, rows, _reached(rows, along, settings.target), (along,), along, settings, "human-in-the-loop")
 
 
-def _group(study: GStudy, name: str) -> list[Study]:
+def _group(study: Studies, name: str) -> list[Study]:
     found = [s for s in study.studies if s.group == name]
     if not found:
         groups = list(dict.fromkeys(s.group for s in study.studies if s.group is not None))
@@ -370,9 +392,7 @@ def _group(study: GStudy, name: str) -> list[Study]:
     return found
 
 
-def _shared_and_raters(study: GStudy, settings: LoopSettings) -> tuple[str, str]:
-    from assay.psychometrics.design import parse
-
+def _shared_and_raters(study: Studies, settings: LoopSettings) -> tuple[str, str]:
     design, facets = parse(study.design), _facets_of(study)
     columns = dict(study.studies[0].fitted.settings.facets or {})
     raters = settings.raters or next((f for f in facets if columns.get(f, f) == "annotator"), None)
@@ -403,10 +423,9 @@ def _scenarios(
 
 
 def _row(
-    study: GStudy, criterion: str | None, scenario: str, parts: Sequence[_Part], n: int, along: str, raters: str,
+    study: Studies, criterion: str | None, scenario: str, parts: Sequence[_Part], n: int, along: str, raters: str,
     s: LoopSettings,
 ) -> dict[str, Any]:  # fmt: skip
-    place = scenario if criterion is None else f"{criterion}: {scenario}"
     each = [_parts_of_variance(study, p, along, raters, s) for p in parts]
     value = float(_combined(each, [p.study.fitted.theta for p in parts], s))
     samples = [p.study.uncertainty.samples for p in parts]
@@ -415,19 +434,17 @@ def _row(
     if not known:
         found = missing("the object's variance cannot be told from that of its interactions")
     elif all(len(x) for x in samples):
-        from assay.psychometrics.components import _from_samples
-
-        found = _from_samples(value, _combined(each, samples, s), parts[0].study.uncertainty.confidence)
+        found = from_samples(value, _combined(each, samples, s), parts[0].study.uncertainty.confidence)
     cost = None
     if s.price is not None:
         labels = [float(np.prod(list(p.sizes.values()))) / (p.sizes[raters] if p.lessons_apart else 1) for p in parts]
         cost = sum(m * (s.price if p.study.group == (s.human or "human") else s.judge_price)
                    for m, p in zip(labels, parts, strict=True))  # fmt: skip
-    return {"study": criterion or "all", "scenario": place, along: n, "coefficient": "dependability", **found.row(),
+    return {"study": criterion or "all", "scenario": scenario, along: n, "coefficient": "dependability", **found.row(),
             "cost": cost, "reason": found.reason}  # fmt: skip
 
 
-def _parts_of_variance(study: GStudy, part: _Part, along: str, raters: str, s: LoopSettings) -> Weights:
+def _parts_of_variance(study: Studies, part: _Part, along: str, raters: str, s: LoopSettings) -> Weights:
     found = part.study.fitted.identified
     sizes = {f: float(n) for f, n in part.sizes.items() if f in found.design.facets}
     made = weights(found.terms, found.design, study.object, study.fixed, sizes, s.merged)
@@ -453,12 +470,14 @@ def _combined(each: Sequence[Weights], thetas: Sequence[Any], s: LoopSettings) -
         return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.nan)
 
 
-def _reached(rows: Sequence[dict[str, Any]], along: str, target: float = 0.7) -> list[dict[str, Any]]:
+def _reached(rows: Sequence[dict[str, Any]], along: str, target: float) -> list[dict[str, Any]]:
     """Of the numbers that were asked for, the least at which each scenario reaches the target."""
     found = []
-    for scenario in dict.fromkeys(r["scenario"] for r in rows):
-        mine = [r for r in rows if r["scenario"] == scenario]
-        first = next((r for r in sorted(mine, key=lambda r: r[along]) if r["estimate"] >= target), None)
-        found.append({"study": mine[0]["study"], "scenario": scenario, "smallest": None if first is None else first[along],
-                      "limit": max(r["estimate"] for r in mine), "cost": None if first is None else first["cost"]})  # fmt: skip
+    for study, scenario in dict.fromkeys((r["study"], r["scenario"]) for r in rows):
+        mine = sorted((r for r in rows if (r["study"], r["scenario"]) == (study, scenario)), key=lambda r: r[along])
+        first = next((r for r in mine if r["estimate"] >= target), None)
+        found.append({
+            "study": study, "scenario": scenario, "smallest": None if first is None else first[along],
+            "limit": max(r["estimate"] for r in mine), "cost": None if first is None else first["cost"],
+        })  # fmt: skip
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
@@ -12,14 +12,24 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.facets import Faceted, faceted
-from assay.errors import DesignError, counted, listing, unknown
+from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, Run, fingerprint_with
 from assay.psychometrics import drawing
 from assay.psychometrics.coefficients import Weights, weights
 from assay.psychometrics.components import Fitted, Uncertainty, fit_components, uncertainty
+from assay.psychometrics.decisions import DStudy, d_study, human_in_the_loop
 from assay.psychometrics.design import Design, parse
-from assay.psychometrics.settings import DesignOptions, DesignSettings, GStudySettings, How
+from assay.psychometrics.settings import (
+    Coefficient,
+    DesignOptions,
+    DesignSettings,
+    GStudySettings,
+    How,
+    LoopOptions,
+    Merged,
+)
+from assay.psychometrics.study import Component, Studies, Study
 from assay.reporting.words import said, within
 from assay.statistics.balanced import within as within_nest
 from assay.statistics.reml import Ratio
@@ -35,161 +45,28 @@ HOW = {
 }
 
 
-@dataclass(frozen=True)
-class Component:
-    """One variance.
-
-    Attributes
-    ----------
-    name : str
-        The effect, or the effects that cannot be told apart; the residual's ends in ``e``.
-    variance : Estimate
-    percent : float
-        Of all variance.
-    levels : int
-    contrasts : int or None
-        Differences by which the data tell it from the next coarser effect, or from chance.
-    at_zero : bool
-        Whether the search ended at the bound.
-    raw : float
-        Below 0 where the analysis of variance gave that.
-    """
-
-    name: str
-    variance: Estimate
-    percent: float
-    levels: int
-    contrasts: int | None
-    at_zero: bool
-    raw: float
-
-
 @dataclass(frozen=True, eq=False)
-class Study:
-    """One G-study: of one criterion, of one group of annotators.
-
-    Attributes
-    ----------
-    criterion, group : str or None
-    n_labels : int
-    levels : mapping of facet to int
-    components : tuple of Component
-    generalizability, dependability : Estimate
-        Eρ² and Φ of a single score: one level of each random facet.
-    relative_error, absolute_error : Estimate
-        Error variances σ²(δ) and σ²(Δ).
-    balanced, converged : bool
-        Whether no cell is missing, and whether the search ended where nothing is gained.
-    deviance : float
-        The REML (or ML) criterion at its least; NaN for the analysis of variance.
-    cautions, notes : tuple of str
-    """
-
-    criterion: str | None
-    group: str | None
-    n_labels: int
-    levels: Mapping[str, int]
-    components: tuple[Component, ...]
-    generalizability: Estimate
-    dependability: Estimate
-    relative_error: Estimate
-    absolute_error: Estimate
-    balanced: bool
-    converged: bool
-    deviance: float
-    cautions: tuple[str, ...]
-    notes: tuple[str, ...]
-    uncertainty: Uncertainty = field(repr=False, metadata={"json": False})
-
-    @property
-    def name(self) -> str:
-        """Criterion and group, where there are any."""
-        return ", ".join(str(v) for v in (self.criterion, self.group) if v is not None) or "all"
-
-    @property
-    def relative_sem(self) -> float:
-        """The standard error of measurement for comparisons: √σ²(δ), in units of the scale."""
-        return float(np.sqrt(self.relative_error.estimate))
-
-    @property
-    def absolute_sem(self) -> float:
-        """The standard error of measurement for the score itself: √σ²(Δ)."""
-        return float(np.sqrt(self.absolute_error.estimate))
-
-    @property
-    def fitted(self) -> Fitted:
-        """The fit behind it."""
-        return self.uncertainty.fitted
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a variance, then the coefficients and the standard errors of measurement."""
-        place = {"criterion": self.criterion, "group": self.group}
-        for one in self.components:
-            yield {
-                **place, "quantity": f"σ²({one.name})", **one.variance.row(), "percent": one.percent, "n": one.levels,
-                "reason": one.variance.reason,
-            }  # fmt: skip
-        for name, found in self.coefficients().items():
-            yield {**place, "quantity": name, **found.row(), "percent": None, "n": self.n_labels, "reason": found.reason}
-
-    def coefficients(self) -> dict[str, Estimate]:
-        """Eρ², Φ and both standard errors of measurement."""
-        return {
-            "Eρ²": self.generalizability,
-            "Φ": self.dependability,
-            "SEM (relative)": _root(self.relative_error),
-            "SEM (absolute)": _root(self.absolute_error),
-        }
-
-
-def _root(found: Estimate) -> Estimate:
-    """The square root of a variance, with its interval."""
-    ends = [float(np.sqrt(max(v, 0.0))) if np.isfinite(v) else np.nan for v in (found.estimate, found.low, found.high)]
-    error = found.standard_error / (2 * ends[0]) if ends[0] > 0 else np.nan
-    return Estimate(*ends, error, found.reason)
-
-
-@dataclass(frozen=True, eq=False)
-class GStudy(Result):
+class GStudy(Studies):
     """Variance components and how far scores carry, for each criterion and group that was asked for.
 
     Attributes
     ----------
-    design : str
-    object : str
+    design, object : str
     fixed : tuple of str
     studies : tuple of Study
+        ``study["CLPC"]`` is the one of a criterion.
     run : Run
     """
-
-    design: str
-    object: str
-    fixed: tuple[str, ...]
-    studies: tuple[Study, ...]
-    run: Run
-
-    def __getitem__(self, name: str) -> Study:
-        """The study of a criterion, of a group, or of ``criterion, group``."""
-        found = [s for s in self.studies if name in (s.name, s.criterion, s.group)]
-        if len(found) != 1:
-            raise DesignError(unknown("study", name, [s.name for s in self.studies], "this G-study"))
-        return found[0]
-
-    def _one(self, what: str) -> Study:
-        if len(self.studies) > 1:
-            names = [s.name for s in self.studies]
-            raise DesignError(f"there are {len(names)} studies; take study['{names[0]}'].{what}, or one of {listing(names[1:])}")
-        return self.studies[0]
 
     @property
     def generalizability(self) -> float:
         """Eρ² of a single score, where there is one study."""
-        return self._one("generalizability").generalizability.estimate
+        return self.one("generalizability").generalizability.estimate
 
     @property
     def dependability(self) -> float:
         """Φ of a single score, where there is one study."""
-        return self._one("dependability").dependability.estimate
+        return self.one("dependability").dependability.estimate
 
     @property
     def components(self) -> pl.DataFrame:
@@ -255,11 +132,20 @@ class GStudy(Result):
         """Each study's variance as a stacked bar."""
         return drawing.bars([(s.name, [(c.name, c.percent) for c in s.components]) for s in self.studies], ax)
 
-    def d_study(self, *args: Any, **options: Any) -> Any:
-        """See `assay.psychometrics.decisions.d_study`."""
-        from assay.psychometrics.decisions import d_study
+    def d_study(
+        self, sizes: Mapping[str, Sequence[int] | int] | None = None, *, target: float = 0.7,
+        coefficient: Coefficient = "dependability", along: str | None = None, price: float | None = None,
+        prices: Mapping[str, float] | None = None, merged: Merged = "careful", **facets: Sequence[int] | int,
+    ) -> DStudy:  # fmt: skip
+        """Which coefficients would other numbers of raters and lessons have? See `assay.psychometrics.decisions`."""
+        return d_study(
+            self, {**(sizes or {}), **facets}, target=target, coefficient=coefficient, along=along, price=price,
+            prices=prices, merged=merged,
+        )  # fmt: skip
 
-        return d_study(self, *args, **options)
+    def human_in_the_loop(self, **options: Unpack[LoopOptions]) -> DStudy:
+        """Would a judge do instead of a second person? See `assay.psychometrics.decisions.human_in_the_loop`."""
+        return human_in_the_loop(self, **options)
 
 
 _TEXT = {"criterion": pl.String, "group": pl.String, "reason": pl.String}
@@ -332,9 +218,10 @@ def g_study(
 
     Of the variance of one rater's score on one task, as far as it ranks people, 78% is theirs.
     """
-    given = {**options, "fixed": _names(fixed), "annotators": _names(options.get("annotators"))}
-    for name in ("omit", "reverse"):
-        given[name] = _names(options.get(name))  # type: ignore[literal-required]
+    given = {
+        **options, "fixed": _names(fixed), "annotators": _names(options.get("annotators")),
+        "omit": _names(options.get("omit")), "reverse": _names(options.get("reverse")),
+    }  # fmt: skip
     settings = GStudySettings.of(
         {**given, "design": design, "object": object, "by": by, "method": method, "n_resamples": n_resamples,
          "confidence": confidence, "seed": seed}, "g_study",
@@ -352,7 +239,9 @@ def g_study(
         except DesignError as reason:
             if criterion is None and group is None:
                 raise
-            excluded.append(Exclusion("study", 1, str(reason), (", ".join(str(v) for v in (criterion, group) if v is not None),)))
+            excluded.append(
+                Exclusion("study", 1, str(reason), (", ".join(str(v) for v in (criterion, group) if v is not None),))
+            )
     if not studies:
         raise DesignError(f"no study can be made: {excluded[0].reason}" if excluded else "there are no labels")
     return GStudy(settings.design, settings.object, settings.fixed or (), tuple(studies),
@@ -387,9 +276,6 @@ def _check_facets(design: Design, fixed: Sequence[str], measured: str) -> None:
             raise DesignError(unknown("fixed facet", one, design.facets, f"the design {design.text}"))
         if one == measured:
             raise DesignError(f"'{one}' is measured; a facet that is fixed is one that scores are averaged over")
-        nested = [f for f in design.facets if one in design.nests[f] and f != measured]
-        if nested and measured not in design.nests[one]:
-            continue
     if not set(design.facets) - set(fixed) - {measured}:
         raise DesignError("every facet is fixed, so that there is no error; leave one random")
 
@@ -439,28 +325,32 @@ def _study(
                   bool(fitted.theta[k] <= 0), float(fitted.raw[k]))
         for k, t in enumerate(found.terms)
     )  # fmt: skip
-    values = _valued(fitted, sure, by_size)
+    eg, phi, relative, absolute = _valued(fitted, sure, by_size)
     below = [c for c in components if c.raw < 0]
     notes = (*found.notes, *_shared_names(design, table), *table.notes)
     if below:
-        notes += (f"below 0 by the analysis of variance, and set to 0: {', '.join(f'{c.name} ({c.raw:.4g})' for c in below)}",)
+        notes += (
+            f"below 0 by the analysis of variance, and set to 0: {', '.join(f'{c.name} ({c.raw:.4g})' for c in below)}",
+        )
     cautions = found.cautions
     if fitted.fit is not None and not fitted.fit.converged:
         cautions += ("the search did not end where nothing is gained; the variances are not the most likely ones.",)
+    converged, deviance = (True, np.nan) if fitted.fit is None else (fitted.fit.converged, fitted.fit.deviance)
     return Study(
-        criterion, group, len(table), levels, components, *values, fitted.is_balanced,
-        fitted.fit is None or fitted.fit.converged, np.nan if fitted.fit is None else fitted.fit.deviance, cautions, notes,
-        sure,
+        criterion, group, len(table), levels, components, eg, phi, relative, absolute, fitted.is_balanced, converged,
+        deviance, cautions, notes, sure,
     )  # fmt: skip
 
 
-def _valued(fitted: Fitted, sure: Uncertainty, by_size: Weights) -> tuple[Estimate, ...]:
+def _valued(
+    fitted: Fitted, sure: Uncertainty, by_size: Weights
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:  # fmt: skip
     """Eρ², Φ and both errors; no coefficient where the object's variance does not stand alone."""
     asked = by_size.quantities()
     if not fitted.known:
         reason = "the object's variance cannot be told from that of its interactions"
         return (missing(reason), missing(reason), sure.of(asked["σ²(δ)"]), sure.of(asked["σ²(Δ)"]))
-    return tuple(sure.of(q) for q in asked.values())
+    return sure.of(asked["Eρ²"]), sure.of(asked["Φ"]), sure.of(asked["σ²(δ)"]), sure.of(asked["σ²(Δ)"])
 
 
 def levels_of(design: Design, table: Faceted) -> dict[str, int]:
@@ -474,13 +364,14 @@ def levels_of(design: Design, table: Faceted) -> dict[str, int]:
 
 def _shared_names(design: Design, table: Faceted) -> tuple[str, ...]:
     """Whether levels of a nested facet have names that occur under several of what they are nested in."""
-    said: list[str] = []
+    found: list[str] = []
     for f in design.facets:
         nest = [table.codes[g] for g in design.facets if g in design.nests[f]]
-        if nest:
-            if len(np.unique(table.codes[f])) < grouped(*nest, table.codes[f])[1]:
-                said.append(f"names of {f} occur within several levels of what {f} is nested in; they are taken as different")
-    return tuple(said)
+        if nest and len(np.unique(table.codes[f])) < grouped(*nest, table.codes[f])[1]:
+            found.append(
+                f"names of {f} occur within several levels of what {f} is nested in; they are taken as different"
+            )
+    return tuple(found)
 
 
 def _run(
@@ -496,7 +387,13 @@ def _run(
         "facets": ",".join(f"{f}={c}" for f, c in columns.items()),
     }
     cautions = list(_gathered([(s.name, c) for s in studies for c in s.cautions]))
-    if settings.by is None and "kind" not in columns.values() and labels.humans and labels.judges and settings.annotators is None:
+    if (
+        settings.by is None
+        and "kind" not in columns.values()
+        and labels.humans
+        and labels.judges
+        and settings.annotators is None
+    ):
         cautions.append("people and judges are taken as one population of raters; by='kind' studies them apart.")
     notes = tuple(_gathered([(s.name, n) for s in studies for n in s.notes]))
     mixed = data[0] if len(data) == 1 else fingerprint_with(data[0], parts=tuple(data))

@@ -11,6 +11,7 @@ from assay.errors import DesignError, counted, listing
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.design import Design, Effect
 from assay.psychometrics.settings import DesignSettings
+from assay.statistics.balanced import Balanced, balanced, within
 from assay.statistics.terms import Terms, contrasts, grouped, left_over
 
 NOTHING = 1e-12
@@ -66,6 +67,8 @@ class Identified:
     cautions: tuple[str, ...]
     merged: bool
     dropped: tuple[str, ...]
+    complete: Balanced | None
+    """The mean squares, where no cell is missing and nothing was merged."""
 
     def random(self, value: Floats) -> Terms:
         """As a fit takes them."""
@@ -88,6 +91,19 @@ def identify(
     return maker.found()
 
 
+def complete_table(
+    design: Design, omitted: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
+) -> Balanced | None:
+    """The mean squares of a table without missing cells; None of any other."""
+    axes, place = [], {f: k for k, f in enumerate(design.facets)}
+    for f in design.facets:
+        nest = [codes[g] for g in design.facets if g in design.nests[f]]
+        axes.append(within(codes[f], grouped(*nest)[0] if nest else None))
+    strata = [frozenset(place[f] for f in e.index) for e in design.effects]
+    terms = [s for s, e in zip(strata, design.effects, strict=True) if e not in omitted][:-1]
+    return balanced(value, axes, strata, terms, restricted)
+
+
 class _Identifier:
     """Merges step by step, and keeps the reasons."""
 
@@ -99,11 +115,16 @@ class _Identifier:
         self.design, self.dropped = self._with_levels(design)
         self.omitted = tuple(self.design.effect(name) for name in settings.omit or ())
         top = self.design.effects[-1]
-        if top in self.omitted or any(settings.object in e.index and e.index == self._object.index for e in self.omitted):
-            raise DesignError(f"neither the object's effect nor the residual can be omitted; got {listing(settings.omit or ())}")
+        if top in self.omitted or any(
+            settings.object in e.index and e.index == self._object.index for e in self.omitted
+        ):
+            raise DesignError(
+                f"neither the object's effect nor the residual can be omitted; got {listing(settings.omit or ())}"
+            )
         each = [e for e in self.design.effects if e not in self.omitted and e is not top]
         self.terms = [self._term(e) for e in each]
-        cells = grouped(*codes.values())[1] if not self.dropped else grouped(*(codes[f] for f in self.design.facets))[1]
+        self.complete = complete_table(self.design, self.omitted, value, codes, settings.estimator != "ml")
+        cells = grouped(*(codes[f] for f in self.design.facets))[1]
         self.rest = Term((top,), None, len(value), len(value) - cells, self.omitted)
         if cells < len(value):
             self.notes.append(
@@ -138,30 +159,46 @@ class _Identifier:
             raise DesignError(f"{why}. confounded='merge' goes on with them as one, and says so")
 
     def found(self) -> Identified:
+        """All steps, in order."""
         self._merge_effects()
         self._merge_with_rest()
         if self.settings.estimator != "anova":
             self._merge_unbounded()
-        self._refuse_dependent()
+        if self.complete is None:
+            self._refuse_dependent()
         found = tuple(replace(t, apart_by=self._apart(t)) for t in self.terms)
-        for term in (*found, self.rest):
-            if self._object in term.effects and len(term.effects) > 1:
-                self.cautions.append(
-                    f"The object's own variance cannot be told from that of {listing([e.name for e in term.effects[1:]])}: "
-                    "no coefficient is given."
-                )
+        self._say_of_object()
+        complete = None if self.merged else self.complete
         return Identified(
-            self.design, (*found, self.rest), tuple(self.notes), tuple(self.cautions), self.merged, self.dropped
+            self.design,
+            (*found, self.rest),
+            tuple(self.notes),
+            tuple(self.cautions),
+            self.merged,
+            self.dropped,
+            complete,
         )
+
+    def _say_of_object(self) -> None:
+        for term in (*self.terms, self.rest):
+            others = [e.name for e in term.effects if e != self._object]
+            if self._object in term.effects and others:
+                self.cautions.append(
+                    f"the object's own variance cannot be told from that of {listing(others)}: no coefficient is given."
+                )
+
+    def _differences(self, fine: Term, coarse: Term) -> int | None:
+        """Differences of levels of one term within levels of another; None where it does not lie within."""
+        if fine.index > coarse.index:
+            return fine.levels - coarse.levels
+        if fine.levels < coarse.levels or self.complete is not None:
+            return None
+        return contrasts(_code(fine), _code(coarse))
 
     def _apart(self, term: Term) -> int | None:
         """Differences within the nearest coarser term, or between its own levels."""
-        assert term.code is not None
-        inside = [
-            n for other in self.terms if other is not term and other.code is not None
-            for n in [contrasts(term.code, other.code)] if n is not None
-        ]  # fmt: skip
-        return min(inside, default=term.levels - 1)
+        each = [self._differences(term, other) for other in self.terms if other is not term]
+        return min((n for n in each if n is not None), default=term.levels - 1)
 
     def _merge_effects(self) -> None:
         """Effects whose levels are, but for a few, the same."""
@@ -170,7 +207,7 @@ class _Identifier:
             pairs = [
                 (n, coarse, fine)
                 for coarse in self.terms for fine in self.terms if coarse is not fine
-                for n in [contrasts(_code(fine), _code(coarse))] if n is not None and n < least
+                for n in [self._differences(fine, coarse)] if n is not None and n < least
             ]  # fmt: skip
             if not pairs:
                 return
@@ -199,7 +236,7 @@ class _Identifier:
         """Where the terms explain every label, the criterion falls without bound as the residual goes to 0."""
         whole = float(((self.value - self.value.mean()) ** 2).sum())
         while self.terms:
-            n, squares = left_over(Terms(self.value, tuple(_code(t) for t in self.terms)))
+            n, squares = self._left_over()
             if n == 0 or squares > NOTHING * whole:
                 return
             finest = max(self.terms, key=lambda t: t.levels)
@@ -212,6 +249,14 @@ class _Identifier:
                 f"{finest.name} have more than one label, and what no effect explains there ({counted(n, 'contrast')}) is "
                 "exactly 0, so that the likelihood grows without bound as the residual goes to 0",
             )
+
+    def _left_over(self) -> tuple[int, float]:
+        """What no term explains: contrasts, and their squares."""
+        if self.complete is not None and not self.merged:
+            # Effects that were omitted have strata of their own, which the residual holds.
+            own = self.complete.weights[:-1, :-1].sum(axis=1) == 0
+            return int(self.complete.df[own].sum()), float(self.complete.squares[own].sum())
+        return left_over(Terms(self.value, tuple(_code(t) for t in self.terms)))
 
     def _into_rest(self, term: Term, why: str) -> None:
         self._refuse(why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -90,7 +90,29 @@ class DStudySettings(Settings):
     along: str | None = option(None, "The facet whose smallest number is looked for.")
     price: float | None = option(None, "What one rating costs.", low=0)
     prices: Mapping[str, float] | None = option(None, "What one level of a facet costs.", hidden=True)
-    merged: Merged = option("careful", "Whether merged variance shrinks only with facets that all of its effects share.")
+    merged: Merged = option(
+        "careful", "Whether merged variance shrinks only with facets that all of its effects share."
+    )
+
+
+class LoopOptions(TypedDict, total=False):
+    """Options of `GStudy.human_in_the_loop`; see `assay.psychometrics.decisions.human_in_the_loop`."""
+
+    sizes: Sequence[int]
+    along: str | None
+    raters: str | None
+    human: str | None
+    judge: str | None
+    of_human: Mapping[str, int] | None
+    of_judge: Mapping[str, int] | None
+    ensemble: int
+    reading: Reading
+    another: Another
+    correlation: float
+    target: float
+    merged: Merged
+    price: float | None
+    judge_price: float
 
 
 @dataclass(frozen=True)
@@ -108,7 +130,10 @@ class LoopSettings(Settings):
     reading: Reading = option("sum", "Equation 8 as printed, or the variance of the mean of both.")
     another: Another = option("other", "Whether the other person sees other lessons, or the same.")
     correlation: float = option(1.0, "Of people's and judges' universe scores, for the mean of both.", low=-1, high=1)
-    merged: Merged = option("careful", "Whether merged variance shrinks only with facets that all of its effects share.")
+    target: float = option(0.7, "The Φ that is to be reached.", above=0, below=1)
+    merged: Merged = option(
+        "careful", "Whether merged variance shrinks only with facets that all of its effects share."
+    )
     price: float | None = option(None, "What a person's rating costs.", low=0)
     judge_price: float = option(0.0, "What a judge's rating costs.", low=0)
 

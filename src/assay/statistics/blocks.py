@@ -106,16 +106,24 @@ class Blocks:
     def deviance(self, theta: Floats) -> float:
         """Minus twice the (restricted) log-likelihood; infinite outside of what is possible."""
         try:
-            return _Solved(self, theta).deviance
+            return self._solved(theta).deviance
         except np.linalg.LinAlgError:
             return np.inf
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient of the deviance and its average-information second derivatives."""
-        solved = _Solved(self, theta)
+        solved = self._solved(theta)
         if solved.dense:
             return solved.gradient(), solved.information()
         return self._differences(theta), solved.information()
+
+    def _solved(self, theta: Floats) -> _Solved:
+        """The covariance at a point; the last one is kept, because a step asks for its slope next."""
+        last: tuple[bytes, _Solved] | None = vars(self).get("_last")
+        if last is None or last[0] != theta.tobytes():
+            last = theta.tobytes(), _Solved(self, theta)
+            vars(self)["_last"] = last
+        return last[1]
 
     def _differences(self, theta: Floats) -> Floats:
         """The gradient by differences, where the matrix across blocks is too large to be inverted."""
@@ -130,7 +138,7 @@ class Blocks:
 
     def curvature(self, theta: Floats) -> Floats:
         """Average-information second derivatives of the deviance."""
-        return _Solved(self, theta).information()
+        return self._solved(theta).information()
 
     def simulated(self, theta: Floats, rng: np.random.Generator) -> Blocks:
         """The same cells with labels drawn from these variances."""
@@ -297,14 +305,16 @@ class _Solved:
     def information(self) -> Floats:
         """y'PV_jPV_kPy: the average of observed and expected second derivatives of the deviance."""
         of, x = self.of, self.residual
-        working = [np.bincount(c, weights=x, minlength=n)[c] for c, n in zip(of.codes, of.levels, strict=True)]
+        working: list[Any] = [
+            np.bincount(c, weights=x, minlength=n)[c] for c, n in zip(of.codes, of.levels, strict=True)
+        ]
         working.append(x / of.number)
         solved = [self.solve(w) for w in working]
         if of.restricted:
             solved = [s - self.fixed * (self.fixed @ w) / self.precision for s, w in zip(solved, working, strict=True)]
         found = np.array([[w @ s for s in solved] for w in working])
         found[-1, -1] += (of.n - len(of.mean)) / self.theta[-1] ** 2
-        return (found + found.T) / 2
+        return np.asarray((found + found.T) / 2)
 
 
 # -- cutting ----------------------------------------------------------------------------------------
@@ -344,7 +354,9 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
         there = place < size[mine][:, None]
         cell = np.where(there, order[np.minimum(start[mine][:, None] + place, len(order) - 1)], -1)
         same = [_same(codes[k], cell) for k in within]
-        level = [np.where(there, codes[k][cell] + first, offsets[-1]) for k, first in zip(across, offsets, strict=False)]
+        level = [
+            np.where(there, codes[k][cell] + first, offsets[-1]) for k, first in zip(across, offsets, strict=False)
+        ]
         shape = (0, *cell.shape)
         groups.append(
             Group(cell, np.array(same) if same else np.empty((*shape, cell.shape[1])),
@@ -357,4 +369,4 @@ def _same(code: Ints, cell: Ints) -> Floats:
     """1 where two cells of a block share a level; a padding cell shares none."""
     level = np.where(cell >= 0, code[cell], -1)
     shared = (level[:, :, None] == level[:, None, :]) & (cell >= 0)[:, :, None]
-    return shared.astype(float)
+    return np.asarray(shared, dtype=float)

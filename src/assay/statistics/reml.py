@@ -7,11 +7,13 @@ minimised over variances of 0 and above, and the step is halved until the devian
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.estimation.statistic import Floats
 
@@ -61,10 +63,8 @@ class Fit:
         free = self.theta > 0
         found = np.full((len(self.theta),) * 2, np.nan)
         half = self.likelihood.curvature(self.theta)[np.ix_(free, free)] / 2
-        try:
+        with contextlib.suppress(np.linalg.LinAlgError):
             found[np.ix_(free, free)] = np.linalg.inv(half)
-        except np.linalg.LinAlgError:
-            pass
         return found
 
 
@@ -153,7 +153,7 @@ def bounded_step(
 
 
 def _equality_step(
-    curvature: Floats, gradient: Floats, theta: Floats, held: Floats, along: Floats | None, target: float
+    curvature: Floats, gradient: Floats, theta: Floats, held: NDArray[np.bool_], along: Floats | None, target: float
 ) -> tuple[Floats, float]:
     """The step with some variances taken to 0, and the multiplier of the constraint."""
     free = ~held

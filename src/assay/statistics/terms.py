@@ -148,7 +148,7 @@ def anova(terms: Terms) -> Floats:
     left[k] = n - whole
     if np.linalg.matrix_rank(left) <= k:
         return np.full(k + 1, np.nan)
-    return np.linalg.solve(left, right)
+    return np.asarray(np.linalg.solve(left, right), dtype=float)
 
 
 def _shared(a: Ints, b: Ints, size: Floats) -> float:
