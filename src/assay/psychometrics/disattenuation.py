@@ -99,15 +99,13 @@ class Disattenuation(Result):
         }
         implied = self.structural
         lines = [f"{first} and {second}: {words[self.finding]}."]
-        lines.append(
-            f"Observed correlation {said(self.observed.estimate)} {within(self.observed.low, self.observed.high)} on the "
-            f"same, {said(self.across.estimate)} {within(self.across.low, self.across.high)} on different ones."
-        )
+        same, other = (f"{said(e.estimate)} {within(e.low, e.high)}" for e in (self.observed, self.across))
+        lines.append(f"Observed correlation {same} on the same, {other} on different ones.")
         if implied.reason is not None and not np.isfinite(implied.estimate):
             return (*lines, f"Implied correlation: {implied.reason}.")
         lines.append(
-            f"Implied correlation {said(implied.estimate)} {within(implied.low, implied.high)} (structural); equation 3 "
-            f"as published gives {said(self.published.estimate)}, over Φ {said(self.dependable.estimate)}."
+            f"Implied correlation {said(implied.estimate)} {within(implied.low, implied.high)} (structural); "
+            f"equation 3 as published gives {said(self.published.estimate)}, over Φ {said(self.dependable.estimate)}."
         )
         if implied.estimate > 1:
             lines.append("An implied correlation above 1 is one of about 1 with its error.")
@@ -116,9 +114,10 @@ class Disattenuation(Result):
     def summary(self) -> str:
         """The finding in sentences fit to paste."""
         low, high = self.resampled[1:]
-        more = [] if not np.isfinite(low) else [
-            f"Resamples of pairs, as published: {within(low, high, 2)}; too narrow, for pairs of one object are not apart."
-        ]  # fmt: skip
+        more = []
+        if np.isfinite(low):
+            why = "too narrow, for pairs of one object are not independent"
+            more = [f"Resamples of pairs, as published: {within(low, high, 2)}; {why}."]
         return "\n".join([*self.sentences(), *more, f"{self.run.interval}.", *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -331,22 +330,20 @@ class _Maker:
             "percentile", value, drawn, np.empty((0, 5)), self.settings.confidence, ("none",) * 5
         )
         found = [
-            Estimate(*(float(x[k]) for x in (value, low, high, error)), reasons[k])  # type: ignore[arg-type]
-            for k in range(5)
+            Estimate(float(value[k]), float(low[k]), float(high[k]), float(error[k]), reasons[k]) for k in range(5)
         ]
         if np.isnan(value[4]) or lost > MOST_ZERO or not known:
-            zero = [
-                p for p, f, w in zip(self.pair, self.fits, self.weights, strict=True) if not f.theta @ w.universe > 0
-            ]
-            who = (
-                f"scores of {listing(zero)} hold no variance of objects"
-                if zero
-                else (f"in {100 * lost:.0f}% of the resamples a family's scores hold no variance of objects")
-            )
-            if not known:
-                who = "the objects' own variance cannot be told from that of their interactions"
-            found[2:] = [missing(f"cannot be told: {who}")] * 3
+            found[2:] = [missing(f"cannot be told: {self._why_not(lost)}")] * 3
         return found
+
+    def _why_not(self, lost: float) -> str:
+        if not all(f.known for f in self.fits):
+            return "the objects' own variance cannot be told from that of their interactions"
+        each = zip(self.pair, self.fits, self.weights, strict=True)
+        zero = [name for name, f, w in each if not f.theta @ w.universe > 0]
+        if zero:
+            return f"scores of {listing(zero)} hold no variance of objects"
+        return f"in {100 * lost:.0f}% of the resamples a family's scores hold no variance of objects"
 
     def published(self) -> tuple[float, float, float]:
         """Equation 3 over resamples of pairs, as in the paper: its mean and interval."""
@@ -391,9 +388,10 @@ class _Maker:
             "disattenuated-correlation", s, data, facts, interval, notes=self.table.notes, cautions=tuple(cautions)
         )
         resampled = self.published() if found[2].reason is None else (np.nan, np.nan, np.nan)
+        observed, across, published, dependable, structural = found
         return Disattenuation(
-            self.pair, *found, resampled, pl.DataFrame(rows), finding_of(found[0], found[4], s), objects,  # type: ignore[arg-type]
-            int(self.pairs), run,
+            self.pair, observed, across, published, dependable, structural, resampled, pl.DataFrame(rows),
+            finding_of(observed, structural, s), objects, int(self.pairs), run,
         )  # fmt: skip
 
 

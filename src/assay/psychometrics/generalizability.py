@@ -229,10 +229,17 @@ def g_study(
     labels = in_memory(labels, "a G-study")
     parsed, columns = design_of(settings)
     _check_facets(parsed, settings.fixed or (), settings.object)
+    for name in settings.reverse or ():
+        if name not in labels.criteria:
+            raise DesignError(
+                f"reverse names '{name}', which is no criterion; there are {listing(labels.criteria) or 'none'}"
+            )
     studies, excluded, data = [], [], []
     for criterion, group, part in parts_of(labels, columns, settings.by, settings.annotators):
-        table = faceted(part, columns, annotators=_present(part, settings.annotators), repeats=settings.repeats,
-                        reverse=[c for c in settings.reverse or () if criterion in (None, c)])  # fmt: skip
+        table = faceted(
+            part, columns, annotators=_present(part, settings.annotators), repeats=settings.repeats,
+            reverse=[c for c in settings.reverse or () if criterion in (None, c)],
+        )  # fmt: skip
         data.append(table.fingerprint)
         try:
             studies.append(_study(criterion, group, parsed, table, settings))

@@ -213,8 +213,8 @@ class _Identifier:
                 return
             n, coarse, fine = min(pairs, key=lambda p: (p[0], p[1].levels, len(p[1].index)))
             why = (
-                f"{fine.name} and {coarse.name} cannot be told apart: {counted(coarse.levels, 'level')} of {coarse.name} "
-                f"hold {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'difference')} in all"
+                f"{fine.name} and {coarse.name} cannot be told apart: {counted(coarse.levels, 'level')} of "
+                f"{coarse.name} hold {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'difference')} in all"
             )
             self._refuse(why)
             self._say(why + f"; they are one term, {coarse.name},{fine.name}")
@@ -246,8 +246,8 @@ class _Identifier:
             self._into_rest(
                 finest,
                 f"{finest.name} and the residual have no solution: {several:,} of {counted(finest.levels, 'level')} of "
-                f"{finest.name} have more than one label, and what no effect explains there ({counted(n, 'contrast')}) is "
-                "exactly 0, so that the likelihood grows without bound as the residual goes to 0",
+                f"{finest.name} have more than one label, and what no effect explains there "
+                f"({counted(n, 'contrast')}) is exactly 0, so that the likelihood grows without bound as the residual goes to 0",
             )
 
     def _left_over(self) -> tuple[int, float]:

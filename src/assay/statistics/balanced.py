@@ -49,7 +49,7 @@ class Balanced:
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient of the deviance and its expected second derivatives."""
-        expected = self.weights @ theta
+        expected = np.maximum(self.weights @ theta, 1e-12 * theta.sum())
         df = np.append(self.df, 0.0 if self.restricted else 1.0)
         squares = np.append(self.squares, 0.0)
         slope = df / expected - squares / expected**2
@@ -141,9 +141,9 @@ def _strata(
 
 
 def within(code: Ints, nest: Ints | None) -> Ints:
-    """Levels numbered from 0 within each level of what they are nested in."""
+    """Levels numbered from 0, without gaps; of a nested facet within each level of what it is nested in."""
     if nest is None:
-        return code
+        return grouped(code)[0]
     both, n = grouped(nest, code)
     outer = np.empty(n, dtype=np.int64)
     outer[both] = nest

@@ -262,13 +262,19 @@ class _Side:
 
 
 def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
-    """Variances near these that meet a linear condition; None where none do."""
+    """Variances near these that meet a linear condition, the residual above 0 where it may be; None where none do."""
     total = theta.sum()
     weights = np.diag(1 / np.maximum(theta, 1e-3 * total) ** 2)
-    move = bounded_step(weights, np.zeros(len(theta)), theta, along, target - float(along @ theta))
-    found = np.maximum(theta + move, 0.0)
-    miss = abs(float(along @ found) - target)
-    return found if miss <= 1e-6 * max(float(np.abs(along) @ found), 1e-300) else None
+    for least in (1e-3 * total, 0.0):
+        floor = np.zeros(len(theta))
+        floor[-1] = least
+        start = np.maximum(theta - floor, 0.0)
+        wanted = target - float(along @ floor)
+        move = bounded_step(weights, np.zeros(len(theta)), start, along, wanted - float(along @ start))
+        found = np.maximum(start + move, 0.0) + floor
+        if abs(float(along @ found) - target) <= 1e-6 * max(float(np.abs(along) @ found), 1e-300):
+            return found
+    return None
 
 
 def _end(side: _Side, value: float, step: float, level: float, bound: float) -> float:

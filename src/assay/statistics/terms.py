@@ -115,14 +115,14 @@ def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     if len(codes) == 1:
         sums = np.bincount(codes[0], weights=y)
         return n - len(sums), float(max(y @ y - (sums**2 / np.bincount(codes[0])).sum(), 0.0))
-    design = sparse.hstack(each, format="csr")
-    if n * design.shape[1] <= 4_000_000:
-        solved, _, rank, _ = np.linalg.lstsq(design.toarray(), y, rcond=None)
-        return n - int(rank), float(np.sum((y - design @ solved) ** 2))
     from scipy.sparse.linalg import lsmr
 
-    solved = lsmr(design, y, atol=1e-12, btol=1e-12, maxiter=2000)[0]
-    return n - design.shape[1] + len(codes) - 1, float(np.sum((y - design @ solved) ** 2))
+    design = sparse.hstack(each, format="csr")
+    solved = lsmr(design, y, atol=1e-13, btol=1e-13, maxiter=2000)[0]
+    squares = float(np.sum((y - design @ solved) ** 2))
+    if n * design.shape[1] <= 200_000:
+        return n - int(np.linalg.matrix_rank(design.toarray())), squares
+    return max(n - design.shape[1] + len(codes) - 1, 1), squares
 
 
 def anova(terms: Terms) -> Floats:

@@ -1,0 +1,206 @@
+"""Variance components: published tables, lme4, two roads, the bound, and what has no solution.
+
+Figures of lme4 are of version 1.1-31 (Debian's r-cran-lme4), ``lmer`` with the optimiser bobyqa, on the tables that
+`tables` makes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tables import FACETS, brennan, lessons, table
+
+from assay.errors import DesignError
+from assay.psychometrics.components import fit_components
+from assay.psychometrics.design import parse
+from assay.psychometrics.generalizability import g_study
+from assay.psychometrics.settings import DesignSettings
+from assay.statistics.balanced import Balanced
+from assay.statistics.blocks import Blocks
+from assay.statistics.reml import Ratio, fit, profile
+from assay.statistics.terms import Terms, anova, grouped
+
+# -- published ----------------------------------------------------------------------------------------
+
+PUBLISHED = [
+    (1, "p x i", {"p": 0.0574, "i": 0.0754, "pi,e": 0.1269}),
+    (2, "i:p", {"p": 0.6108, "i:p,e": 2.0250}),
+    (
+        3,
+        "p x i x o",
+        {"p": 0.5528, "i": 0.4417, "o": 0.0074, "pi": 0.5750, "po": 0.1009, "io": 0.1565, "pio,e": 0.9352},
+    ),
+    (4, "p x (r:t)", {"p": 0.4731, "t": 0.3252, "r:t": 0.6475, "pt": 0.5596, "pr:t,e": 2.3802}),
+]
+"""Brennan (2001), synthetic data sets 1 to 4: estimated variance components."""
+
+
+@pytest.mark.parametrize(("number", "design", "wanted"), PUBLISHED)
+@pytest.mark.parametrize("estimator", ["reml", "anova"])
+def test_brennan_s_components(number, design, wanted, estimator):
+    study = g_study(brennan(number), design, "p", method="none", estimator=estimator).studies[0]
+    assert study.balanced
+    found = {c.name: c.variance.estimate for c in study.components}
+    assert found.keys() == wanted.keys()
+    assert all(abs(found[name] - value) <= 0.5001e-4 for name, value in wanted.items()), found
+
+
+# -- lme4 ---------------------------------------------------------------------------------------------
+
+LME4 = [
+    # i, o:i, r, ri, residual; the criterion
+    ({"seed": 3, "missing": 0.4}, "reml", (0.546607099, 0.413534073, 0.086016046, 0.087151962, 0.504692729), 1360.031949),
+    ({"seed": 3, "missing": 0.4}, "ml", (0.536946799, 0.413413583, 0.075353677, 0.087252031, 0.504720862), 1358.486047),
+    ({"seed": 4, "missing": 0.4, "variances": (0.4, 0.3, 0.2, 0, 0.5), "n": 15, "per": 3}, "reml",
+     (0.484857074, 0.245823168, 0.061698345, 0.0, 0.572805638), 368.535487),
+    ({"seed": 4, "missing": 0.4, "variances": (0.4, 0.3, 0.2, 0, 0.5), "n": 15, "per": 3}, "ml",
+     (0.452632098, 0.242762524, 0.055390504, 0.0, 0.574415370), 367.437945),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "estimator", "wanted", "criterion"), LME4)
+def test_unbalanced_tables_are_fitted_as_by_lme4(how, estimator, wanted, criterion):
+    study = g_study(lessons(**how), "r x (o:i)", "i", facets=FACETS, estimator=estimator, method="none").studies[0]
+    assert not study.balanced
+    found = {c.name: c.variance.estimate for c in study.components}
+    np.testing.assert_allclose([found[n] for n in ("i", "o:i", "r", "ri", "ro:i,e")], wanted, rtol=1e-3, atol=1e-5)
+    assert abs(study.deviance - criterion) < 1e-4
+
+
+def test_a_crossed_table_with_missing_cells_is_fitted_as_by_lme4():
+    rng = np.random.default_rng(11)
+    p, i, o = rng.normal(size=20) * 0.8, rng.normal(size=6) * 0.5, rng.normal(size=5) * 0.3
+    pi, po, io = rng.normal(size=(20, 6)) * 0.4, rng.normal(size=(20, 5)) * 0.3, rng.normal(size=(6, 5)) * 0.2
+    rows = []
+    for a in range(20):
+        for b in range(6):
+            for c in range(5):
+                value = p[a] + i[b] + o[c] + pi[a, b] + po[a, c] + io[b, c] + rng.normal() * 0.7
+                if rng.random() < 0.6:
+                    rows.append({"annotator": "a", "p": a, "i": b, "o": c, "label": round(float(value), 3)})
+    study = g_study(table(rows), "p x i x o", "p", method="none").studies[0]
+    found = {c.name: c for c in study.components}
+    wanted = {"p": 0.368728274, "i": 0.197940472, "o": 0.053233312, "pi": 0.161625247, "po": 0.0, "io": 0.058211759,
+              "pio,e": 0.559588534}  # fmt: skip
+    np.testing.assert_allclose([found[n].variance.estimate for n in wanted], [*wanted.values()], rtol=1e-3, atol=1e-5)
+    assert abs(study.deviance - 994.067497) < 1e-4
+    assert found["po"].at_zero
+    assert not found["pi"].at_zero
+
+
+# -- two roads ----------------------------------------------------------------------------------------
+
+
+def coded(labels, facets=FACETS):
+    names = {f: labels.column(c).rank("dense").to_numpy().astype(np.int64) - 1 for f, c in facets.items()}
+    return labels.labels["label"].to_numpy().astype(float), names
+
+
+def dense_deviance(terms: Terms, theta, restricted=True) -> float:
+    """From the whole covariance matrix."""
+    n = len(terms)
+    cov = np.eye(n) * theta[-1]
+    for code, variance in zip(terms.codes, theta, strict=False):
+        cov += variance * (code[:, None] == code)
+    inverse, one = np.linalg.inv(cov), np.ones(n)
+    precision = one @ inverse @ one
+    residual = terms.value - (one @ inverse @ terms.value) / precision
+    found = np.linalg.slogdet(cov)[1] + residual @ inverse @ residual + n * np.log(2 * np.pi)
+    return found + (np.log(precision) - np.log(2 * np.pi) if restricted else 0.0)
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+@pytest.mark.parametrize("most_dense", [1500, 0], ids=["dense", "sparse"])
+def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most_dense, monkeypatch):
+    monkeypatch.setattr("assay.statistics.blocks.MOST_DENSE", most_dense)
+    value, c = coded(lessons(12, 3, 4, missing=0.35, seed=1))
+    # Two labels of some cells.
+    value = np.concatenate([value, value[:20] + 0.3])
+    c = {f: np.concatenate([x, x[:20]]) for f, x in c.items()}
+    codes = [grouped(c["i"])[0], grouped(c["i"], c["o"])[0], grouped(c["r"])[0], grouped(c["i"], c["r"])[0]]
+    terms = Terms(value, tuple(codes))
+    blocks = Blocks.of(terms, restricted)
+    theta = np.array([0.3, 0.2, 0.15, 0.1, 0.4])
+    assert blocks.deviance(theta) == pytest.approx(dense_deviance(terms, theta, restricted), abs=1e-8)
+    gradient, information = blocks.derivatives(theta)
+    for k in range(5):
+        step = np.eye(5)[k] * 1e-5
+        slope = (
+            dense_deviance(terms, theta + step, restricted) - dense_deviance(terms, theta - step, restricted)
+        ) / 2e-5
+        assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=2e-3)
+    assert (np.linalg.eigvalsh(information) > 0).all()
+
+
+def test_a_complete_table_has_the_same_fit_in_blocks_and_from_mean_squares():
+    value, c = coded(lessons(20, 3, 4, seed=2))
+    settings = DesignSettings(design="r x (o:i)", object="i")
+    fitted = fit_components(parse("r x (o:i)"), value, c, settings)
+    assert isinstance(fitted.likelihood, Balanced)
+    blocks = Blocks.of(fitted.terms)
+    theta = np.array([0.2, 0.1, 0.3, 0.05, 0.4])
+    assert blocks.deviance(theta) == pytest.approx(fitted.likelihood.deviance(theta), abs=1e-7)
+    np.testing.assert_allclose(blocks.derivatives(theta)[0], fitted.likelihood.derivatives(theta)[0], rtol=1e-8)
+    again = fit(blocks, [np.full(5, 0.2)])
+    np.testing.assert_allclose(again.theta, fitted.theta, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(anova(fitted.terms), fitted.likelihood.anova(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_point_of_a_grid_is_likelier_than_the_fit(seed):
+    """Bounds and all: nothing near the fit, and nothing on the faces, has a lower deviance."""
+    value, c = coded(lessons(8, 3, 3, variances=(0.2, 0.0, 0.1, 0.0, 0.5), missing=0.2, seed=seed))
+    fitted = fit_components(parse("r x (o:i)"), value, c, DesignSettings(design="r x (o:i)", object="i"))
+    assert fitted.fit is not None
+    assert fitted.fit.converged
+    rng = np.random.default_rng(seed)
+    for scale in (0.001, 0.02, 0.3, 1.0):
+        for _ in range(40):
+            other = np.maximum(fitted.theta + rng.normal(size=5) * scale * fitted.theta.max(), 0.0)
+            other[-1] = max(other[-1], 1e-3)
+            assert fitted.likelihood.deviance(other) >= fitted.fit.deviance - 1e-7
+
+
+# -- the bound ------------------------------------------------------------------------------------------
+
+
+def negative():
+    """Items that vary less than chance: the analysis of variance gives them a variance below 0."""
+    rows = [
+        {"annotator": f"r{r}", "p": p, "label": (r + p) % 3 + 0.1 * p * (r == 0)} for p in range(6) for r in range(3)
+    ]
+    return table(rows)
+
+
+def test_a_variance_below_0_is_said_whatever_the_estimator():
+    reml = g_study(negative(), "p x r", "p", facets={"r": "annotator"})
+    assert reml.studies[0].components[0].at_zero
+    assert reml.generalizability == 0
+    assert "p, r at 0, the bound" in reml.summary()
+    anova = g_study(negative(), "p x r", "p", facets={"r": "annotator"}, estimator="anova", n_resamples=40)
+    assert anova.studies[0].components[0].raw < 0
+    assert anova.generalizability == 0
+    assert any("below 0 by the analysis of variance, and set to 0: p (-" in note for note in anova.notes)
+
+
+def test_a_bound_ends_where_the_likelihood_ends():
+    """Profile of a balanced one-way table against the exact criterion, by a fine grid."""
+    rng = np.random.default_rng(5)
+    rows = [{"annotator": "a", "p": p, "i": k, "label": u + e} for p, u in enumerate(rng.normal(size=15))
+            for k, e in enumerate(rng.normal(size=4))]  # fmt: skip
+    study = g_study(table(rows), "i:p", "p")
+    fitted = study.studies[0].fitted.fit
+    low, high = study.studies[0].components[0].variance.low, study.studies[0].components[0].variance.high
+    for end in (low, high):
+        least = min(fitted.likelihood.deviance(np.array([end, e])) for e in np.linspace(0.4, 2.5, 4001))
+        assert least - fitted.deviance == pytest.approx(3.8415, abs=0.03)
+    ends = profile(fitted, Ratio(np.array([1.0, 0.0])), 0.5)
+    assert low < ends[0] < ends[1] < high
+
+
+def test_a_table_whose_objects_hold_one_label_each_has_no_solution():
+    rows = [{"annotator": "a", "p": p, "i": k, "label": p} for p in range(5) for k in range(3)]
+    with pytest.raises(DesignError, match="labels of each object are all the same"):
+        g_study(table(rows), "i:p", "p")
+    with pytest.raises(DesignError, match="do not vary"):
+        g_study(table([{**row, "label": 1} for row in rows]), "i:p", "p")

@@ -1,0 +1,305 @@
+"""G-studies: what a table can tell, coefficients, groups, fixed facets, and the lessons of the CLASS table."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, table
+
+import assay
+from assay.data.facets import faceted
+from assay.errors import DataError, DesignError
+from assay.psychometrics.design import parse
+from assay.psychometrics.generalizability import g_study
+from assay.psychometrics.identified import identify
+from assay.psychometrics.settings import DesignSettings
+
+# -- coefficients -----------------------------------------------------------------------------------------
+
+
+def test_brennan_s_coefficients_of_one_score_by_hand():
+    found = g_study(brennan(4), "p x (r:t)", "p", method="none")
+    relative, absolute = 0.5596 + 2.3802, 0.3252 + 0.6475 + 0.5596 + 2.3802
+    assert found.generalizability == pytest.approx(0.4731 / (0.4731 + relative), abs=1e-4)
+    assert found.dependability == pytest.approx(0.4731 / (0.4731 + absolute), abs=1e-4)
+    study = found.studies[0]
+    assert study.relative_sem == pytest.approx(np.sqrt(relative), abs=1e-4)
+    assert study.absolute_sem == pytest.approx(np.sqrt(absolute), abs=1e-4)
+    assert sum(c.percent for c in study.components) == pytest.approx(100)
+
+
+def test_a_fixed_facet_is_part_of_the_universe_score():
+    """Brennan (2001), data set 4 with t fixed: p + pt/3 is the universe score, Eρ² .77 and Φ .72 for four raters."""
+    found = g_study(brennan(4), "p x (r:t)", "p", fixed="t", method="none")
+    row = found.d_study(r=4).projected
+    assert row["estimate"].round(2).to_list() == [0.77, 0.72]
+    assert found.generalizability > g_study(brennan(4), "p x (r:t)", "p", method="none").generalizability
+
+
+def test_labels_multiplied_by_a_number_have_variances_of_its_square_and_the_same_coefficients():
+    labels = lessons(15, 3, 4, missing=0.3, seed=8)
+    rows = labels.labels.with_columns(
+        teacher=labels.column("teacher"), lesson=labels.column("lesson"), label=3 * pl.col("label") + 1
+    )
+    one = g_study(labels, "r x (o:i)", "i", facets=FACETS)
+    other = g_study(assay.read(rows, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS)
+    np.testing.assert_allclose(other.components["estimate"], 9 * one.components["estimate"], rtol=1e-4, atol=1e-7)
+    for name in ("generalizability", "dependability"):
+        mine, theirs = (getattr(x.studies[0], name) for x in (one, other))
+        np.testing.assert_allclose(
+            [mine.estimate, mine.low, mine.high], [theirs.estimate, theirs.low, theirs.high], rtol=2e-3
+        )
+
+
+# -- what the table can tell ------------------------------------------------------------------------------
+
+
+def unreplicated():
+    """Each lesson has one rater, who rates its segments: r x o:i is o:i, and segments are the residual."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for t in range(12):
+        for k in range(4):
+            rater, lesson = f"r{rng.integers(5)}", rng.normal()
+            rows += [
+                {"annotator": rater, "t": t, "o": k, "s": s, "label": 0.4 * t + lesson + rng.normal()} for s in range(3)
+            ]
+    return table(rows)
+
+
+def test_effects_that_cannot_be_told_apart_are_merged_and_named():
+    facets = {"r": "annotator", "i": "t"}
+    found = g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, method="none")
+    assert "o:i,ro:i" in found.components["effect"].to_list()
+    assert found.components["effect"][-1] == "s:o:i,rs:o:i,e"
+    words = found.summary()
+    assert "ro:i and o:i cannot be told apart: 48 levels of o:i hold 48 levels of ro:i, 0 differences in all" in words
+    assert "s:o:i cannot be told from the residual: its 144 levels hold 144 labels, 0 differences in all" in words
+    with pytest.raises(DesignError, match="cannot be told apart.*confounded='merge' goes on"):
+        g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, confounded="refuse")
+
+
+def test_least_contrasts_says_how_much_tells_two_effects_apart():
+    """Two lessons have a second rater: enough where two differences are."""
+    labels = unreplicated()
+    rows = labels.labels.with_columns(**{c: labels.column(c) for c in "tos"})
+    more = rows.filter((pl.col("o") == 0) & (pl.col("t") < 2)).with_columns(
+        annotator=pl.lit("r9"), item=pl.col("item") + "b", label=pl.col("label") + pl.int_range(pl.len()) % 2
+    )
+    both = assay.read(pl.concat([rows, more]), scale="interval:-100-100")
+    facets = {"r": "annotator", "i": "t"}
+    strict = g_study(both, "r x (o:i)", "i", facets=facets, method="none")
+    assert strict.components["effect"].to_list() == ["r", "i", "o:i", "ri", "ro:i,e"]
+    full = g_study(both, "r x (s:o:i)", "i", facets=facets, method="none", least_contrasts=2)
+    assert "ro:i" in full.components["effect"].to_list()
+    assert "o:i,ro:i" in g_study(both, "r x (s:o:i)", "i", facets=facets, method="none").components["effect"].to_list()
+
+
+def test_crossed_facets_that_are_nested_in_the_table_are_one_term():
+    """Lessons written as crossed with teachers, where every teacher has lessons of his own."""
+    found = g_study(lessons(12, 3, 4, missing=0.2), "i x o x r", "i", facets=FACETS, method="none")
+    assert "o,io" in found.components["effect"].to_list()
+
+
+def test_a_facet_of_one_level_is_taken_out_and_said():
+    one = lessons(15, 4, 1)
+    found = g_study(one, "r x (o:i)", "i", facets=FACETS, method="none")
+    assert found.components["effect"].to_list() == ["i", "o:i,e"]
+    assert "r has one level and is taken out of the design" in found.summary()
+    with pytest.raises(DesignError, match="r has one level"):
+        g_study(one, "r x (o:i)", "i", facets=FACETS, confounded="refuse")
+
+
+def test_an_object_that_cannot_be_told_apart_has_no_coefficient():
+    """One lesson a teacher: which of both varies cannot be known."""
+    found = g_study(lessons(30, 1, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)
+    assert np.isnan(found.generalizability)
+    assert "the object's variance cannot be told" in found.studies[0].generalizability.reason
+    assert "no coefficient" in found.summary()
+    assert found.d_study(o=[2]).projected["reason"].null_count() == 0
+
+
+def test_two_of_a_cell_are_in_the_residual_and_said():
+    labels = lessons(10, 3, 3)
+    rows = labels.labels.with_columns(teacher=labels.column("teacher"), lesson=labels.column("lesson"))
+    twice = assay.read(pl.concat([rows, rows.with_columns(item=pl.col("item") + "b", label=pl.col("label") + 1)]),
+                       scale="interval:-100-100")  # fmt: skip
+    found = g_study(twice, "r x (o:i)", "i", facets=FACETS, method="none")
+    assert any("hold several labels" in note for note in found.notes)
+
+
+def test_omitted_effects_are_in_the_residual():
+    labels = lessons(15, 3, 4)
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, omit=["ir"], method="none")
+    assert found.components["effect"].to_list() == ["r", "i", "o:i", "ro:i,e"]
+    with pytest.raises(DesignError, match="neither the object's effect nor the residual"):
+        g_study(labels, "r x (o:i)", "i", facets=FACETS, omit=["i"])
+
+
+# -- criteria and groups ----------------------------------------------------------------------------------
+
+
+def criteria():
+    rng = np.random.default_rng(3)
+    rows = [
+        {"item": f"p{p}", "p": p, "annotator": f"r{r}", "criterion": c, "label": float(np.clip(v, 1, 7))}
+        for p, u in enumerate(rng.normal(size=25)) for r in range(4) for c in ("clear", "harsh")
+        for v in [round(4 + (u if c == "clear" else -u) + 0.6 * rng.normal())]
+    ]  # fmt: skip
+    return assay.read(pl.DataFrame(rows), scale="1-7")
+
+
+def test_each_criterion_has_its_study_and_all_together_where_it_is_a_facet():
+    facets = {"r": "annotator"}
+    found = g_study(criteria(), "r x p", "p", facets=facets, method="none")
+    assert [s.criterion for s in found.studies] == ["clear", "harsh"]
+    assert found["harsh"].generalizability.estimate > 0.3
+    with pytest.raises(DesignError, match=r"2 studies; take study\['clear'\]"):
+        _ = found.generalizability
+    facets["j"] = "criterion"
+    opposed = g_study(criteria(), "j x r x p", "p", facets=facets, method="none")
+    turned = g_study(criteria(), "j x r x p", "p", facets=facets, reverse=["harsh"], method="none")
+    assert opposed.generalizability < 0.1 < 0.4 < turned.generalizability
+    fixed = g_study(criteria(), "j x r x p", "p", facets=facets, reverse=["harsh"], fixed="j", method="none")
+    assert fixed.generalizability > turned.generalizability
+
+
+def test_people_and_judges_apart_and_together():
+    labels = lessons(25, 3, 3, judges=3)
+    apart = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
+    assert [s.group for s in apart.studies] == ["human", "judge"]
+    alone = g_study(labels, "r x (o:i)", "i", facets=FACETS, annotators=["h0", "h1", "h2"], method="none")
+    assert apart["human"].generalizability.estimate == alone.generalizability
+    together = g_study(labels, "r x (o:i)", "i", facets=FACETS, method="none")
+    assert any("people and judges are taken as one population" in c for c in together.cautions)
+    facets = {"f": "kind", **FACETS}
+    random = g_study(labels, "(r:f) x (o:i)", "i", facets=facets, method="none")
+    fixed = g_study(labels, "(r:f) x (o:i)", "i", facets=facets, fixed=["f"], method="none")
+    assert "fi" in random.components["effect"].to_list()
+    assert fixed.generalizability > random.generalizability
+
+
+# -- refusals ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("design", "measured", "more", "error", "words"),
+    [
+        ("r x (o:i)", "t", {}, DesignError, "object 't' is not in the design"),
+        ("r x (o:i)", "i", {"facets": {**FACETS, "q": "lesson"}}, DesignError, "facet 'q' is not in the design"),
+        ("r x (o:i)", "i", {"facets": {**FACETS, "o": "leson"}}, DataError, "did you mean 'lesson'"),
+        ("r x (o:i)", "i", {"fixed": "i"}, DesignError, "'i' is measured"),
+        ("r x (o:i)", "i", {"fixed": "q"}, DesignError, "fixed facet 'q'"),
+        ("r x (o:i)", "i", {"fixed": ["r", "o"]}, DesignError, "every facet is fixed"),
+        ("r x (o:i)", "i", {"estimator": "anova", "method": "profile"}, DesignError, "needs a likelihood"),
+        ("r x (o:i)", "i", {"by": "kin"}, DataError, "did you mean 'kind'"),
+        ("r x (o:i)", "i", {"reverse": ["x"]}, DesignError, "reverse names 'x', which is no criterion"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(design, measured, more, error, words):
+    options = {"facets": FACETS, "method": "none", **more}
+    with pytest.raises(error, match=words):
+        g_study(lessons(8, 3, 3), design, measured, **options)
+
+
+def test_labels_without_a_level_and_labels_that_are_no_numbers_are_refused():
+    labels = lessons(5, 2, 3)
+    rows = labels.labels.with_columns(
+        teacher=labels.column("teacher"), lesson=pl.when(pl.int_range(pl.len()) > 2).then(labels.column("lesson"))
+    )
+    with pytest.raises(DataError, match="3 labels have no 'lesson', the facet o"):
+        g_study(assay.read(rows, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS)
+    words = rows.with_columns(label=pl.lit("good"), lesson=labels.column("lesson"))
+    with pytest.raises(DesignError, match="labels that are numbers"):
+        g_study(assay.read(words, scale="nominal:good,bad"), "r x (o:i)", "i", facets=FACETS)
+
+
+# -- intervals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["profile", "parametric", "objects"])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_intervals_hold_their_estimates(method, missing):
+    found = g_study(
+        lessons(20, 3, 4, missing=missing, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=40
+    )
+    rows = found.table.filter(pl.col("reason").is_null())
+    assert rows.height >= 7
+    assert (rows["low"] >= 0).all()
+    eg = found.studies[0].generalizability
+    assert 0 <= eg.low < eg.estimate < eg.high <= 1
+    wide = g_study(lessons(20, 3, 4, missing=missing, seed=6), "r x (o:i)", "i", facets=FACETS, method=method,
+                   n_resamples=40, confidence=0.99)  # fmt: skip
+    assert wide.studies[0].generalizability.high > eg.high
+
+
+# -- real data --------------------------------------------------------------------------------------------
+
+WITHOUT = {"CLPC", "CLNC", "CLTS", "CLRSP", "CLBM", "CLPRDT", "CLINSTD", "CLSTENG"}
+"""Items in which five segments with two raters leave contrasts that are exactly 0."""
+
+BY_LME4 = {
+    # i, o:i, r, ri, residual, criterion: lmer(y ~ 1 + (1|i) + (1|i:o) + (1|r) + (1|r:i)), R 4.2.2, lme4 1.1-31, bobyqa
+    "CLPC": (0.175915541, 0.544716372, 0.374346172, 0.011147544, 0.299077204, 13887.636945),
+    "CLNC": (0.029224818, 0.088443863, 0.028079241, 0.000000000, 0.122702668, 7050.411337),
+    "CLTS": (0.077470432, 0.342784127, 0.243933090, 0.029736629, 0.338228889, 13800.962849),
+    "CLRSP": (0.079807119, 0.501642277, 0.319353035, 0.000000000, 0.442249847, 15467.855411),
+    "CLBM": (0.185998166, 0.284786695, 0.164002966, 0.022385131, 0.310199465, 13317.308129),
+    "CLPRDT": (0.053511025, 0.186358411, 0.240658181, 0.024682859, 0.261809469, 11850.463079),
+    "CLILF": (0.044457931, 0.211267305, 0.195876539, 0.040106989, 0.341728484, 13308.911281),
+    "CLCU": (0.035380326, 0.203200431, 0.307987452, 0.077897874, 0.358215979, 13633.626976),
+    "CLAPS": (0.045162812, 0.370087105, 0.404127107, 0.000000000, 0.384508510, 14372.316425),
+    "CLQF": (0.098383050, 0.373876365, 0.323528601, 0.001525972, 0.395212573, 14606.157886),
+    "CLINSTD": (0.087867700, 0.346330048, 0.355384461, 0.008496241, 0.424462428, 14881.651462),
+    "CLSTENG": (0.062405692, 0.219037588, 0.275797450, 0.027096145, 0.282078810, 12422.767435),
+}
+
+
+@pytest.fixture(scope="module")
+def observed():
+    if not CLASS.exists():
+        pytest.skip(f"the CLASS table is not at {CLASS}")
+    return assay.read(CLASS, item=["NCTETID", "OBSID", "CHAPNUM"], annotator="RATERID", label=list(ITEMS), scale="1-7")
+
+
+@pytest.mark.real_data
+def test_lessons_of_teachers_are_fitted_as_by_lme4(observed):
+    found = g_study(observed, "r x (o:i)", "i", facets=LESSONS, method="none")
+    for item, (*wanted, criterion) in BY_LME4.items():
+        mine = {c.name: c.variance.estimate for c in found[item].components}
+        values = [mine[n] for n in ("i", "o:i", "r", "ri", "ro:i,e")]
+        np.testing.assert_allclose(values, wanted, rtol=1e-3, atol=1e-5, err_msg=item)
+        assert abs(found[item].deviance - criterion) < 1e-4, item
+    assert found["CLPC"].generalizability.estimate == pytest.approx(0.171, abs=5e-4)
+    assert found["CLPC"].dependability.estimate == pytest.approx(0.125, abs=5e-4)
+
+
+@pytest.mark.real_data
+def test_segments_without_a_solution_are_told_with_the_reason(observed):
+    design, settings = parse("r x (s:o:i)"), DesignSettings(design="r x (s:o:i)", object="i")
+    told = set()
+    for item in ITEMS:
+        rows = faceted(observed.where(criterion=item), SEGMENTS)
+        found = identify(design, rows.value, rows.codes, settings)
+        if any("have no solution" in c for c in found.cautions):
+            told.add(item)
+        last = "s:o:i,rs:o:i,e" if item in WITHOUT else "rs:o:i,e"
+        assert found.terms[-1].name == last
+    assert told == WITHOUT
+    with pytest.raises(DesignError, match="ro:i and o:i cannot be told apart: 1,710 levels of o:i hold 1,712"):
+        g_study(observed.where(criterion="CLPC"), "r x (s:o:i)", "i", facets=SEGMENTS, confounded="refuse")
+
+
+@pytest.mark.real_data
+def test_where_five_segments_tell_something_it_is_fitted_as_by_lme4(observed):
+    found = g_study(observed.where(criterion="CLAPS"), "r x (s:o:i)", "i", facets=SEGMENTS, method="none").studies[0]
+    apart = {c.name: c.variance.estimate for c in found.components}
+    # lme4: s:o:i .255448277, residual .129263080, criterion 14371.288294
+    assert apart["s:o:i"] == pytest.approx(0.255448277, rel=1e-3)
+    assert apart["rs:o:i,e"] == pytest.approx(0.129263080, rel=1e-3)
+    assert abs(found.deviance - 14371.288294) < 1e-3
+    told = g_study(observed.where(criterion="CLPC"), "r x (s:o:i)", "i", facets=SEGMENTS, method="none")
+    # With the segment in the residual it is the study of lessons.
+    assert abs(told.studies[0].deviance - BY_LME4["CLPC"][-1]) < 1e-4
+    assert "5 of 6,180 levels of s:o:i have more than one label" in told.summary()
