@@ -21,6 +21,12 @@ from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.planning import PlanSettings
 from assay.preference.settings import PositionSettings
+from assay.psychometrics.settings import (
+    DisattenuationSettings,
+    DStudySettings,
+    GStudySettings,
+    LoopSettings,
+)
 from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
 from assay.verdict.report import ReportSettings
@@ -110,6 +116,14 @@ def pairs() -> Annotations:
     return Annotations.from_frame(
         pl.DataFrame(rows), judges=["gpt"], scale=assay.Preference(), conditions=["order"], items=items
     )  # fmt: skip
+
+
+@cache
+def taught() -> Annotations:
+    """Three people and two judges on 3 items of each of 12 documents, none missing."""
+    return with_columns(
+        assay.simulate(36, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.3}, spread=0.7, documents=12, seed=9)
+    )
 
 
 # -- questions --------------------------------------------------------------------------------------
@@ -231,6 +245,26 @@ def _curve(what: str) -> Callable[..., Any]:
     return ask
 
 
+FACETS = {"r": "annotator", "o": "item", "i": "document"}
+CARRIED = {"design": "r x (o:i)", "object": "i", "facets": FACETS}
+DESIGN: dict[str, Sequence[Any]] = {
+    "design": ["r x o x i"], "object": ["r"],
+    "facets": [Given(design="r x o", object="o", facets={"r": "annotator", "o": "document"})],
+    "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_3", "gpt")], "repeats": ["first", "last", "mean", "majority"],
+    "omit": [("ri",)],
+    "reverse": [], "confounded": [Given(design="r x (o:i)", confounded="refuse")], "least_contrasts": [2],
+    "estimator": ["ml", "anova"],
+}  # fmt: skip
+"""What a design is fitted to; ``reverse`` needs criteria, and is tried in the tests of G-studies."""
+
+
+def _of_study(what: str, **options: Any) -> Callable[..., Any]:
+    def ask(labels: Annotations, **given: Any) -> Any:
+        return getattr(assay.g_study(labels, **CARRIED, **options), what)(**given)
+
+    return ask
+
+
 QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
@@ -309,6 +343,37 @@ QUESTIONS = (
         {**INTERVALS, "clusters": ["document"]}, QUICK, pairs,
     ),
     Question(
+        "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,
+        {**DESIGN, "fixed": [("r",)], "by": ["kind"], "method": ["profile", "parametric", "objects"],
+         "n_resamples": [{"method": "parametric", "n_resamples": 30}], "confidence": [{"method": "profile", "confidence": 0.8}],
+         "seed": [{"method": "parametric", "seed": 3}]},
+        {**CARRIED, "method": "none", "n_resamples": 25}, taught,
+    ),
+    Question(
+        "g_study: d_study", _of_study("d_study", method="none"), DStudySettings,
+        {"sizes": [{"r": (1, 2), "o": (1, 4)}], "target": [0.5], "coefficient": ["generalizability"], "along": ["r"],
+         "price": [2.0], "prices": [{"o": 3.0}], "merged": ["usual"]},
+        {"sizes": {"o": (1, 2, 3)}}, taught,
+    ),
+    Question(
+        "g_study: human_in_the_loop", _of_study("human_in_the_loop", by="kind", method="none"), LoopSettings,
+        {"sizes": [(2, 5)], "along": ["o"], "raters": ["r"], "human": ["human"], "judge": ["judge"],
+         "of_human": [{"r": 2}], "of_judge": [{"r": 2}], "ensemble": [2], "reading": ["composite"], "another": ["same"],
+         "correlation": [{"reading": "composite", "correlation": 0.5}], "target": [0.4], "merged": ["usual"],
+         "price": [5.0], "judge_price": [{"price": 5.0, "judge_price": 1.0}]},
+        {"sizes": (1, 3)}, taught,
+    ),
+    Question(
+        "disattenuated_correlation", lambda labels, **options: assay.disattenuated_correlation(labels, **options),
+        DisattenuationSettings,
+        {**DESIGN, "design": ["r x o x i"], "object": [], "facets": [],
+         "annotators": [("ann_1", "ann_2", "gpt", "llama")], "confounded": ["refuse"], "estimator": ["ml"],
+         "different": ["o"], "by": [{"by": "team", "families": ("north", "south")}], "families": [("judge", "human")],
+         "weights": ["objects"], "n_resamples": [25], "confidence": [0.8], "seed": [3], "n_pairs": [200],
+         "observed_high": [0.9], "implied_low": [0.9]},
+        {**CARRIED, "n_resamples": 20, "n_pairs": 60, "different": "o"}, taught,
+    ),
+    Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
@@ -343,7 +408,7 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "AltTestPlan", "Report",
+    "NestedICC", "GradingScaleStudy", "PositionBias", "GStudy", "DStudy", "Disattenuation", "AltTestPlan", "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

@@ -42,6 +42,11 @@ from assay.planning import AltTestPlan as AltTestPlan
 from assay.planning import plan_alt_test as plan_alt_test
 from assay.preference.position import PositionBias as PositionBias
 from assay.preference.position import position_bias as position_bias
+from assay.psychometrics.decisions import DStudy as DStudy
+from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
+from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation
+from assay.psychometrics.generalizability import GStudy as GStudy
+from assay.psychometrics.generalizability import g_study as g_study
 from assay.reading import read as read
 from assay.replacement.alt_test import AltTest as AltTest
 from assay.replacement.alt_test import alt_test as alt_test

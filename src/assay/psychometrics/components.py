@@ -52,6 +52,11 @@ class Fitted:
         return isinstance(self.likelihood, Balanced)
 
     @property
+    def n_objects(self) -> int:
+        """Levels of the object."""
+        return len(np.unique(self.codes[self.settings.object]))
+
+    @property
     def known(self) -> bool:
         """Whether the object's variance stands alone."""
         own = self.identified.design.nests[self.settings.object] | {self.settings.object}
@@ -129,7 +134,7 @@ class Uncertainty:
         assert fitted.fit is not None
         error = standard_error(fitted.fit, quantity)
         low, high = (
-            _delta(value, error, quantity, self.confidence) if quick else profile(fitted.fit, quantity, self.confidence)
+            _delta(value, error, quantity, self.confidence) if quick else profile(fitted.fit, quantity, self.confidence, fitted.n_objects - 1)
         )
         known = np.isfinite(low) and np.isfinite(high) and high > low
         reason = None if known else "the labels cannot show how sure it is"

@@ -175,11 +175,11 @@ def d_study(
          "prices": dict(prices) if prices is not None else None, "merged": merged}, "d_study",
     )  # fmt: skip
     random = _facets_of(study)
-    for name, values in {**numbers, **(prices or {})}.items():
+    for name in (*numbers, *(prices or {})):
         if name not in random:
             raise DesignError(unknown("facet", name, random, f"the design {study.design}, object {study.object}"))
         if name in numbers:
-            _whole(name, values)
+            _whole(name, numbers[name])
     if along is not None and along not in random:
         raise DesignError(unknown("facet", along, random, f"the design {study.design}, object {study.object}"))
     along = along or max(random, key=lambda f: len(numbers.get(f, (1,))))

@@ -163,9 +163,8 @@ class _Solved:
         for group in blocks.groups:
             self.inverse.append(self._invert(group))
         self._join()
-        fixed = self.solve(np.ones(len(blocks.mean)))
+        fixed, weighted = self.solve(np.stack([np.ones(len(blocks.mean)), blocks.mean], axis=1)).T
         self.fixed, self.precision = fixed, float(fixed.sum())
-        weighted = self.solve(blocks.mean)
         self.residual = weighted - fixed * (fixed @ blocks.mean) / self.precision
 
     def _invert(self, group: Group) -> Floats:
@@ -233,22 +232,28 @@ class _Solved:
         return sparse.coo_matrix(flat, shape=(self.q, self.q)).tocsc()
 
     def _by_blocks(self, x: Floats) -> Floats:
-        """B⁻¹x."""
-        found = np.zeros_like(x)
+        """B⁻¹x: (cells, k)."""
+        found = np.empty_like(x)
         for group, inverse in zip(self.of.groups, self.inverse, strict=True):
             there = group.cell >= 0
-            part = np.where(there, x[group.cell], 0.0)
-            found[group.cell[there]] = np.matmul(inverse, part[:, :, None])[:, :, 0][there]
+            part = np.where(there[:, :, None], x[group.cell], 0.0)
+            found[group.cell[there]] = np.matmul(inverse, part)[there]
         return found
 
     def solve(self, x: Floats) -> Floats:
-        """V⁻¹x."""
+        """V⁻¹x: (cells, k)."""
         found = self._by_blocks(x)
         if not self.q:
             return found
         of = self.of
-        sums = np.concatenate([np.bincount(of.codes[k], weights=found, minlength=of.levels[k]) for k in of.across])
-        joined = self.c @ sums if self.dense else self.scale * self.factor.solve(self.scale * sums)
+        sums = np.array([
+            np.concatenate([np.bincount(of.codes[k], weights=column, minlength=of.levels[k]) for k in of.across])
+            for column in found.T
+        ]).T  # fmt: skip
+        if self.dense:
+            joined = self.c @ sums
+        else:
+            joined = self.scale[:, None] * self.factor.solve(self.scale[:, None] * sums)
         spread = np.zeros_like(x)
         for k, start in zip(of.across, of.starts, strict=False):
             spread += joined[start : start + of.levels[k]][of.codes[k]]
@@ -305,14 +310,12 @@ class _Solved:
     def information(self) -> Floats:
         """y'PV_jPV_kPy: the average of observed and expected second derivatives of the deviance."""
         of, x = self.of, self.residual
-        working: list[Any] = [
-            np.bincount(c, weights=x, minlength=n)[c] for c, n in zip(of.codes, of.levels, strict=True)
-        ]
-        working.append(x / of.number)
-        solved = [self.solve(w) for w in working]
+        each = [np.bincount(c, weights=x, minlength=n)[c] for c, n in zip(of.codes, of.levels, strict=True)]
+        working = np.stack([*each, x / of.number], axis=1)
+        solved = self.solve(working)
         if of.restricted:
-            solved = [s - self.fixed * (self.fixed @ w) / self.precision for s, w in zip(solved, working, strict=True)]
-        found = np.array([[w @ s for s in solved] for w in working])
+            solved -= np.outer(self.fixed, self.fixed @ working) / self.precision
+        found = working.T @ solved
         found[-1, -1] += (of.n - len(of.mean)) / self.theta[-1] ** 2
         return np.asarray((found + found.T) / 2)
 

@@ -209,18 +209,20 @@ class Ratio:
         return (rest * self.top - top * self.rest) / (top + rest) ** 2
 
 
-def profile(fitted: Fit, quantity: Ratio, confidence: float) -> tuple[float, float]:
+def profile(fitted: Fit, quantity: Ratio, confidence: float, df: float | None = None) -> tuple[float, float]:
     """The values that the likelihood does not speak against: the profile-likelihood interval.
 
     Ends where the deviance, at its least with the quantity held there, is that of the fit plus the quantile of χ²
-    with one degree of freedom; the lower end is 0 where that is never reached.
+    with one degree of freedom; of F with 1 and ``df`` where that is given, which allows for few objects. The lower end
+    is 0 where that is never reached.
     """
-    from scipy.special import chdtri
+    from scipy.special import ndtri, stdtrit
 
     value = float(quantity.value(fitted.theta))
     if not np.isfinite(value):
         return np.nan, np.nan
-    level = float(np.sqrt(chdtri(1, 1 - confidence)))
+    upper = (1 + confidence) / 2
+    level = float(ndtri(upper) if df is None else stdtrit(df, upper))
     cap = np.inf if quantity.rest is None else 1.0
     error = standard_error(fitted, quantity)
     scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))

@@ -1,0 +1,217 @@
+"""D-studies: projections, the smallest numbers, prices, and a judge beside a person."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.errors import DesignError
+from assay.psychometrics.generalizability import g_study
+from tables import FACETS, brennan, lessons
+
+
+@pytest.mark.parametrize(
+    ("number", "design", "sizes", "generalizability", "dependability"),
+    [
+        # Brennan (2001): the coefficients of the synthetic data sets at their own numbers.
+        (1, "p x i", {"i": 12}, 0.844, 0.773),
+        (2, "i:p", {"i": 8}, 0.71, 0.71),
+        (3, "p x i x o", {"i": 4, "o": 2}, 0.64, 0.55),
+        (4, "p x (r:t)", {"r": 4, "t": 3}, 0.55, 0.46),
+    ],
+)
+def test_brennan_s_coefficients(number, design, sizes, generalizability, dependability):
+    found = g_study(brennan(number), design, "p", method="none").d_study(sizes).projected
+    digits = 3 if number == 1 else 2
+    assert found["estimate"].round(digits).to_list() == [generalizability, dependability]
+
+
+def test_a_projection_by_hand():
+    """Data set 4 with two tasks of five raters: each variance over the levels that it is averaged over."""
+    study = g_study(brennan(4), "p x (r:t)", "p", method="none")
+    p, t, rt, pt, prt = (
+        study.components.filter(pl.col("effect") == e)["estimate"][0] for e in ("p", "t", "r:t", "pt", "pr:t,e")
+    )
+    row = study.d_study(t=2, r=5, price=3.0, prices={"t": 10.0}).projected
+    relative = pt / 2 + prt / 10
+    absolute = relative + t / 2 + rt / 10
+    np.testing.assert_allclose(row["estimate"], [p / (p + relative), p / (p + absolute)])
+    np.testing.assert_allclose(row["error"], [relative, absolute])
+    assert row["cost"].to_list() == [3.0 * 10 + 10.0 * 2] * 2
+
+
+def test_the_smallest_number_is_the_first_that_reaches_the_target():
+    study = g_study(lessons(30, 4, 5, seed=2), "r x (o:i)", "i", facets=FACETS, method="none")
+    found = study.d_study(r=[1, 2, 3], o=range(1, 4), target=0.6, price=2.0)
+    assert found.along == "r"
+    found = study.d_study(r=[1, 3], o=range(1, 11), target=0.6, coefficient="generalizability", price=2.0)
+    assert found.along == "o"
+    for row in found.smallest.iter_rows(named=True):
+        n = row["smallest"]
+        each = study.d_study(r=row["r"], o=[max(n - 1, 1), n], target=0.6).projected
+        values = each.filter(pl.col("coefficient") == "generalizability")["estimate"].to_list()
+        assert values[-1] >= 0.6
+        assert n == 1 or values[0] < 0.6
+        assert row["cost"] == 2.0 * n * row["r"]
+    assert f"{found.smallest['smallest'][0]} o with 1 r reach Eρ² = 0.6" in found.summary()
+
+
+def test_a_target_that_no_number_reaches_is_said_with_the_limit():
+    study = g_study(lessons(30, 4, 5, seed=2), "r x (o:i)", "i", facets=FACETS, method="none")
+    found = study.d_study(r=[1], o=range(1, 11), target=0.95)
+    assert found.smallest["smallest"].to_list() == [None]
+    c = dict(study.components.select("effect", "estimate").iter_rows())
+    limit = c["i"] / (c["i"] + c["r"] + c["ri"])
+    assert found.smallest["limit"][0] == pytest.approx(limit)
+    assert f"no number of o reaches Φ = 0.95 with 1 r; more of it tends to {limit:.3f}" in found.summary()
+
+
+def test_merged_variance_shrinks_with_what_all_effects_share_or_as_told():
+    """One rater a lesson: o:i and ro:i are one; another rater of the same lesson may not take all of it away."""
+    labels = lessons(30, 6, 4, seed=4)
+    rows = labels.labels.with_columns(lesson=labels.column("lesson"), teacher=labels.column("teacher"))
+    one = rows.filter(pl.int_range(pl.len()).over("lesson") == pl.col("lesson").str.tail(1).cast(pl.Int64) % 4)
+    import assay
+
+    twice = pl.concat([one, one.with_columns(item=pl.col("item") + "b", label=pl.col("label") + 0.1)])
+    study = g_study(assay.read(twice, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS, method="none")
+    assert study.components["effect"].to_list()[-1] == "ro:i,e"
+    nested = g_study(assay.read(twice.with_columns(s=pl.col("item").str.tail(1)), scale="interval:-100-100"),
+                     "r x (s:o:i)", "i", facets={**FACETS, "s": "s"}, method="none")  # fmt: skip
+    assert "o:i,ro:i" in nested.components["effect"].to_list()
+    careful, usual = (
+        nested.d_study(r=[4], merged=merged).projected["estimate"].to_list() for merged in ("careful", "usual")
+    )
+    assert usual[0] > careful[0]
+    assert any("only with the facets that all of them share" in c for c in nested.d_study(r=[2]).cautions)
+
+
+def test_more_of_a_facet_never_lowers_a_coefficient():
+    study = g_study(lessons(20, 3, 4, missing=0.3), "r x (o:i)", "i", facets=FACETS, method="none")
+    for name in ("generalizability", "dependability"):
+        rows = study.d_study(r=[1, 2, 4], o=[1, 2, 4, 8]).projected.filter(pl.col("coefficient") == name)
+        grid = rows.sort("r", "o")["estimate"].to_numpy().reshape(3, 4)
+        assert (np.diff(grid, axis=0) >= 0).all()
+        assert (np.diff(grid, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("method", ["profile", "parametric"])
+def test_projections_have_intervals(method):
+    study = g_study(lessons(20, 3, 4), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=40)
+    rows = study.d_study(r=[1, 2], o=[1, 5]).projected
+    assert ((rows["low"] < rows["estimate"]) & (rows["estimate"] < rows["high"])).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sizes": {"q": [1]}}, "facet 'q' is not in the design"),
+        ({"sizes": {"i": [1]}}, "facet 'i' is not in the design"),
+        ({"sizes": {"o": [0, 1]}}, "whole and at least 1; got 0"),
+        ({"sizes": {"o": []}}, "whole and at least 1; got none"),
+        ({"sizes": {"o": [1]}, "along": "x"}, "facet 'x' is not in the design"),
+        ({"sizes": {"o": [1]}, "target": 1.0}, "target must lie between 0 and 1"),
+        ({"sizes": {"o": [1]}, "prices": {"x": 2.0}}, "facet 'x'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(options, words):
+    study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
+    with pytest.raises(DesignError, match=words):
+        study.d_study(options.pop("sizes"), **options)
+
+
+# -- a judge beside a person ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both():
+    return g_study(lessons(30, 4, 4, judges=3, seed=5), "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
+
+
+def variances(study, group):
+    found = study.components.filter(pl.col("group") == group)
+    return dict(found.select("effect", "estimate").iter_rows())
+
+
+def phi(universe, error):
+    return universe / (universe + error)
+
+
+def test_equation_8_by_hand(both):
+    h, m = variances(both, "human"), variances(both, "judge")
+    found = both.human_in_the_loop(sizes=[3])
+    value = dict(found.projected.select("scenario", "estimate").iter_rows())
+
+    def error(v, o, r):
+        return v["r"] / r + v["o:i"] / o + v["ri"] / r + v["ro:i,e"] / (o * r)
+
+    assert value["one person"] == pytest.approx(phi(h["i"], error(h, 3, 1)))
+    assert value["a judge beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 1)))
+    assert value["3 judges beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 3)))
+    # Another person sees three other lessons: six lessons, each seen by one of two people.
+    other = h["r"] / 2 + h["o:i"] / 6 + h["ri"] / 2 + h["ro:i,e"] / 6
+    assert value["another person"] == pytest.approx(phi(h["i"], other))
+    same = both.human_in_the_loop(sizes=[3], another="same").projected.filter(pl.col("scenario") == "another person")
+    assert same["estimate"][0] == pytest.approx(phi(h["i"], error(h, 3, 2)))
+
+
+def test_the_mean_of_both_scores_by_hand(both):
+    h, m = variances(both, "human"), variances(both, "judge")
+    found = both.human_in_the_loop(sizes=[2], reading="composite", correlation=0.6).projected
+    error = sum(v["r"] + v["o:i"] / 2 + v["ri"] + v["ro:i,e"] / 2 for v in (h, m)) / 4
+    universe = (h["i"] + m["i"] + 2 * 0.6 * np.sqrt(h["i"] * m["i"])) / 4
+    assert found.filter(pl.col("scenario") == "a judge beside")["estimate"][0] == pytest.approx(phi(universe, error))
+
+
+def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
+    good, bad = lessons(30, 4, 4, seed=7), lessons(30, 4, 3, variances=(0.0, 1.0, 1.0, 0.5, 2.0), seed=8)
+    rows = [
+        one.labels.with_columns(
+            annotator=prefix + pl.col("annotator"), teacher=one.column("teacher"), lesson=one.column("lesson"),
+            item=prefix + pl.col("item"),
+        )
+        for one, prefix in ((good, "person "), (bad, "model "))
+    ]  # fmt: skip
+    import assay
+
+    table = pl.concat(rows)
+    judges = [n for n in table["annotator"].unique() if n.startswith("model")]
+    labels = assay.read(table, judges=judges, scale="interval:-100-100")
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none").human_in_the_loop()
+    assert "A judge beside lowers what one person reaches" in found.summary()
+
+
+def test_prices_of_people_and_judges(both):
+    found = both.human_in_the_loop(sizes=[4], price=10.0, judge_price=0.5).projected
+    cost = dict(found.select("scenario", "cost").iter_rows())
+    assert cost == {"one person": 40.0, "another person": 80.0, "a judge beside": 42.0, "3 judges beside": 46.0}
+
+
+def test_segments_that_each_sees():
+    """A person sees two segments of a lesson, a judge all eight: equation 12's n'."""
+    rng = np.random.default_rng(0)
+    base = lessons(12, 3, 3, judges=2, seed=9)
+    rows = base.labels.with_columns(teacher=base.column("teacher"), lesson=base.column("lesson"))
+    import assay
+
+    segments = pl.concat([
+        rows.with_columns(item=pl.col("item") + f"-{s}", s=pl.lit(s), label=pl.col("label") + rng.normal(size=rows.height))
+        for s in range(3)
+    ])  # fmt: skip
+    labels = assay.read(segments, judges=["m0", "m1"], scale="interval:-100-100")
+    study = g_study(labels, "r x (s:o:i)", "i", facets={**FACETS, "s": "s"}, by="kind", method="none")
+    found = study.human_in_the_loop(sizes=[2], of_human={"s": 2}, of_judge={"s": 8}).projected
+    h, m = variances(study, "human"), variances(study, "judge")
+
+    def error(v, s):
+        return v["r"] + v["o:i"] / 2 + v["ri"] + v["ro:i"] / 2 + (v["s:o:i"] + v["rs:o:i,e"]) / (2 * s)
+
+    value = dict(found.select("scenario", "estimate").iter_rows())
+    assert value["a judge beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 2) + error(m, 8)))
+
+
+def test_without_a_study_of_each_it_is_refused():
+    study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
+    with pytest.raises(DesignError, match="no study of 'human'.*by='kind'"):
+        study.human_in_the_loop()
