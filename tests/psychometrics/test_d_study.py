@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tables import FACETS, brennan, lessons
 
 from assay.errors import DesignError
 from assay.psychometrics.generalizability import g_study
-from tables import FACETS, brennan, lessons
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tables import FACETS, lessons
 
 import assay
 from assay.errors import DesignError
 from assay.psychometrics.disattenuation import disattenuated_correlation
-from tables import FACETS, lessons
 
 
 def ask(labels, **options):
@@ -36,7 +36,9 @@ def test_equation_3_and_the_better_ones_by_hand():
     found = ask(labels)
     rel = found.reliabilities
     study = assay.g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
-    assert rel["generalizability"].to_list() == pytest.approx([s.generalizability.estimate for s in study.studies], rel=1e-6)
+    assert rel["generalizability"].to_list() == pytest.approx(
+        [s.generalizability.estimate for s in study.studies], rel=1e-6
+    )
     published = found.across.estimate / np.sqrt(rel["generalizability"].product())
     assert found.published.estimate == pytest.approx(published)
     assert found.dependable.estimate == pytest.approx(found.across.estimate / np.sqrt(rel["dependability"].product()))

@@ -60,6 +60,17 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay.cli.questions:plan",
             "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",
         ),
+        Command(
+            "g-study",
+            "assay.cli.questions:g_study",
+            "assay g-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
+        ),
+        Command(
+            "d-study",
+            "assay.cli.questions:d_study",
+            "assay d-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher "
+            "--levels r=1-3 --levels o=1-10",
+        ),
     ),
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),
@@ -124,6 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
+    if given[:2] == ["plan", "d-study"]:
+        given = given[1:]
     try:
         _any_letters()
         if not given or given[0] in ("--help", "-h"):

@@ -10,12 +10,13 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
-from assay.cli.options import NOTHING, Given, takes
+from assay.cli.options import NOTHING, Given, Names, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
+from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.report import ReportSettings
 
@@ -23,11 +24,28 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.data.annotations import Annotations
+    from assay.psychometrics.generalizability import GStudy
 
 _REPLACEMENT = Group("The alternative annotator test", sort_key=2)
 _AGREEMENT = Group("Agreement", sort_key=2)
 _SCALES = Group("Grading scales", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
+_G_STUDY = Group("Generalizability", sort_key=2)
+_D_STUDY = Group("Decisions", sort_key=0)
+
+Facets = Annotated[
+    Names,
+    Parameter(
+        group=_G_STUDY,
+        help="The column of each facet: r=annotator,o=OBSID,i=NCTETID.",
+        show_default="columns of those names",
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    Parameter(group=_D_STUDY, help="How many levels of a facet: o=1-10 or r=1,2,3; once for each facet."),
+]
+Prices = Annotated[Names, Parameter(group=_D_STUDY, help="What one level of a facet costs: o=20.")]
 
 _DOMAINS = {"by": "the criterion, where the table has several"}
 _HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
@@ -255,3 +273,103 @@ def plan(
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     output.show(found)
+
+
+@takes(GStudySettings, group=_G_STUDY)
+def g_study(
+    source: str,
+    *,
+    facets: Facets = None,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How far do scores carry: to other raters, lessons, segments?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels.
+    """
+    from assay.psychometrics.parts import g_study_parts
+
+    target(out)
+    given = options.options()
+    found = _studied(source, facets, labels, given)
+    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
+    output.show(found, drop=tuple(empty))
+    write_page(out, "How far do scores carry?", found, g_study_parts)
+
+
+@takes(GStudySettings, DStudySettings, group=_G_STUDY)
+def d_study(
+    source: str,
+    *,
+    levels: Levels = None,
+    prices: Prices = None,
+    facets: Facets = None,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the G-study that is projected.
+    """
+    from assay.psychometrics.parts import d_study_parts
+
+    target(out)
+    given = options.options()
+    sizes = {f: _numbers(f, text) for f, text in _named("levels", levels).items()}
+    costs = {f: _price(f, text) for f, text in _named("prices", prices).items()}
+    own = {k: given.pop(k) for k in ("target", "coefficient", "along", "price", "merged") if k in given}
+    study = _studied(source, facets, labels, given)
+    found = study.d_study(sizes, prices=costs or None, **own)
+    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
+    output.show(found, drop=tuple(empty))
+    write_page(out, "How many raters and lessons?", found, d_study_parts)
+
+
+def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:
+    """The G-study of a command."""
+    from assay.psychometrics.generalizability import g_study as study
+
+    for name in ("design", "object"):
+        if name not in given:
+            raise AssayError(f"a G-study needs --{name}, such as --design 'r x (o:i)' --object i")
+    columns = _named("facets", facets)
+    table = labels.read(source)
+    with progress_bar("Fitting"):
+        return study(table, facets=columns or None, **given)
+
+
+def _named(option: str, given: list[str] | None) -> dict[str, str]:
+    """``name=value`` as typed."""
+    pairs = [one.partition("=") for one in given or ()]
+    for name, equals, value in pairs:
+        if not (name.strip() and equals and value.strip()):
+            raise AssayError(f"--{option} takes FACET=VALUE; got '{name}{equals}{value}'")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _numbers(facet: str, text: str) -> list[int]:
+    """``1-10`` or ``1,2,3``."""
+    first, dash, last = text.partition("-")
+    if dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= int(first) + 10_000:
+        return [*range(int(first), int(last) + 1)]
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise AssayError(f"--levels {facet}=... takes whole numbers: {facet}=1-10 or {facet}=1,2,3; got '{text}'")
+    return [int(part) for part in parts]
+
+
+def _price(facet: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise AssayError(f"--prices {facet}=... takes a number; got '{text}'") from None

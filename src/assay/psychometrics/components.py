@@ -134,7 +134,9 @@ class Uncertainty:
         assert fitted.fit is not None
         error = standard_error(fitted.fit, quantity)
         low, high = (
-            _delta(value, error, quantity, self.confidence) if quick else profile(fitted.fit, quantity, self.confidence, fitted.n_objects - 1)
+            _delta(value, error, quantity, self.confidence)
+            if quick
+            else profile(fitted.fit, quantity, self.confidence, fitted.n_objects - 1)
         )
         known = np.isfinite(low) and np.isfinite(high) and high > low
         reason = None if known else "the labels cannot show how sure it is"

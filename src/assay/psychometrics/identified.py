@@ -247,7 +247,8 @@ class _Identifier:
                 finest,
                 f"{finest.name} and the residual have no solution: {several:,} of {counted(finest.levels, 'level')} of "
                 f"{finest.name} have more than one label, and what no effect explains there "
-                f"({counted(n, 'contrast')}) is exactly 0, so that the likelihood grows without bound as the residual goes to 0",
+                f"({counted(n, 'contrast')}) is exactly 0, "
+                "so that the likelihood grows without bound as the residual goes to 0",
             )
 
     def _left_over(self) -> tuple[int, float]:

@@ -105,8 +105,8 @@ class Study:
         place = {"criterion": self.criterion, "group": self.group}
         for one in self.components:
             yield {
-                **place, "quantity": f"σ²({one.name})", **one.variance.row(), "percent": one.percent, "n": one.levels,
-                "reason": one.variance.reason,
+                **place, "quantity": f"σ²({one.name})", **one.variance.row(), "percent": one.percent,
+                "levels": one.levels, "reason": one.variance.reason,
             }  # fmt: skip
         for name, found in self.coefficients().items():
             yield {
@@ -114,7 +114,7 @@ class Study:
                 "quantity": name,
                 **found.row(),
                 "percent": None,
-                "n": self.n_labels,
+                "levels": None,
                 "reason": found.reason,
             }
 

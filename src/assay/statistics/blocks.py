@@ -250,10 +250,7 @@ class _Solved:
             np.concatenate([np.bincount(of.codes[k], weights=column, minlength=of.levels[k]) for k in of.across])
             for column in found.T
         ]).T  # fmt: skip
-        if self.dense:
-            joined = self.c @ sums
-        else:
-            joined = self.scale[:, None] * self.factor.solve(self.scale[:, None] * sums)
+        joined = self.c @ sums if self.dense else (self.scale * self.factor.solve(self.scale[:, None] * sums).T).T
         spread = np.zeros_like(x)
         for k, start in zip(of.across, of.starts, strict=False):
             spread += joined[start : start + of.levels[k]][of.codes[k]]
