@@ -345,7 +345,8 @@ QUESTIONS = (
     Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,
         {**DESIGN, "fixed": [("r",)], "by": ["kind"], "method": ["profile", "parametric", "objects"],
-         "n_resamples": [{"method": "parametric", "n_resamples": 30}], "confidence": [{"method": "profile", "confidence": 0.8}],
+         "n_resamples": [{"method": "parametric", "n_resamples": 30}],
+         "confidence": [{"method": "profile", "confidence": 0.8}],
          "seed": [{"method": "parametric", "seed": 3}]},
         {**CARRIED, "method": "none", "n_resamples": 25}, taught,
     ),
@@ -408,7 +409,8 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "GStudy", "DStudy", "Disattenuation", "AltTestPlan", "Report",
+    "NestedICC", "GradingScaleStudy", "PositionBias", "GStudy", "DStudy", "Disattenuation", "AltTestPlan",
+    "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

@@ -250,7 +250,8 @@ def test_types_and_run_time_know_the_same_options():
 
     for typed, settings in (
         (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
-        (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings), (DesignOptions, DesignSettings),
+        (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
+        (DesignOptions, DesignSettings),
     ):  # fmt: skip
         hints = typing.get_type_hints(typed)
         known = {name: hint for name, (hint, _) in hints_of(settings).items()}

@@ -62,8 +62,8 @@ def brennan(number: int) -> Annotations:
 
 
 def lessons(
-    n: int = 40, per: int = 4, raters: int = 5, *, variances: Sequence[float] = (0.4, 0.3, 0.2, 0.1, 0.5), seed: int = 0,
-    missing: float = 0.0, judges: int = 0, apart: float = 0.0,
+    n: int = 40, per: int = 4, raters: int = 5, *, variances: Sequence[float] = (0.4, 0.3, 0.2, 0.1, 0.5),
+    seed: int = 0, missing: float = 0.0, judges: int = 0, apart: float = 0.0,
 ) -> Annotations:  # fmt: skip
     """Raters crossed with lessons in teachers: variances of i, o:i, r, ri and the rest.
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from tables import FACETS, brennan, lessons
 
+import assay
 from assay.errors import DesignError
 from assay.psychometrics.generalizability import g_study
 
@@ -72,8 +73,6 @@ def test_merged_variance_shrinks_with_what_all_effects_share_or_as_told():
     labels = lessons(30, 6, 4, seed=4)
     rows = labels.labels.with_columns(lesson=labels.column("lesson"), teacher=labels.column("teacher"))
     one = rows.filter(pl.int_range(pl.len()).over("lesson") == pl.col("lesson").str.tail(1).cast(pl.Int64) % 4)
-    import assay
-
     twice = pl.concat([one, one.with_columns(item=pl.col("item") + "b", label=pl.col("label") + 0.1)])
     study = g_study(assay.read(twice, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS, method="none")
     assert study.components["effect"].to_list()[-1] == "ro:i,e"
@@ -173,8 +172,6 @@ def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
         )
         for one, prefix in ((good, "person "), (bad, "model "))
     ]  # fmt: skip
-    import assay
-
     table = pl.concat(rows)
     judges = [n for n in table["annotator"].unique() if n.startswith("model")]
     labels = assay.read(table, judges=judges, scale="interval:-100-100")
@@ -193,10 +190,10 @@ def test_segments_that_each_sees():
     rng = np.random.default_rng(0)
     base = lessons(12, 3, 3, judges=2, seed=9)
     rows = base.labels.with_columns(teacher=base.column("teacher"), lesson=base.column("lesson"))
-    import assay
-
     segments = pl.concat([
-        rows.with_columns(item=pl.col("item") + f"-{s}", s=pl.lit(s), label=pl.col("label") + rng.normal(size=rows.height))
+        rows.with_columns(
+            item=pl.col("item") + f"-{s}", s=pl.lit(s), label=pl.col("label") + rng.normal(size=rows.height)
+        )
         for s in range(3)
     ])  # fmt: skip
     labels = assay.read(segments, judges=["m0", "m1"], scale="interval:-100-100")
@@ -213,5 +210,5 @@ def test_segments_that_each_sees():
 
 def test_without_a_study_of_each_it_is_refused():
     study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
-    with pytest.raises(DesignError, match="no study of 'human'.*by='kind'"):
+    with pytest.raises(DesignError, match=r"no study of 'human'.*by='kind'"):
         study.human_in_the_loop()

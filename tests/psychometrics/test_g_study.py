@@ -76,7 +76,7 @@ def test_effects_that_cannot_be_told_apart_are_merged_and_named():
     words = found.summary()
     assert "ro:i and o:i cannot be told apart: 48 levels of o:i hold 48 levels of ro:i, 0 differences in all" in words
     assert "s:o:i cannot be told from the residual: its 144 levels hold 144 labels, 0 differences in all" in words
-    with pytest.raises(DesignError, match="cannot be told apart.*confounded='merge' goes on"):
+    with pytest.raises(DesignError, match=r"cannot be told apart.*confounded='merge' goes on"):
         g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, confounded="refuse")
 
 

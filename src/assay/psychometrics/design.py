@@ -108,7 +108,7 @@ def parse(text: str) -> Design:
     Examples
     --------
     >>> [effect.name for effect in parse("r x (o:i)").effects]
-    ['i', 'r', 'o:i', 'ri', 'ro:i']
+    ['r', 'i', 'o:i', 'ri', 'ro:i']
     """
     tokens = re.findall(r"[^\W\d]\w*|[×:()*]|\S", text)
     reader = _Reader(text, tokens)

@@ -20,6 +20,9 @@ from assay.errors import DesignError, counted, listing
 from assay.estimation.options import Intervals, option
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.preference.position import position_bias, position_parts
+from assay.psychometrics.disattenuation import disattenuated_correlation
+from assay.psychometrics.generalizability import g_study
+from assay.psychometrics.parts import disattenuation_parts, g_study_parts
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.citing import methods, results, works
@@ -35,6 +38,9 @@ from assay.verdict.labels import has_shares, label_shares
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""
+
+MOST_REFITS = 200
+"""Resamples for which variances are estimated anew."""
 
 MOST_FORESTS = 12
 """Forest plots on one page; beyond that the table has to do."""
@@ -398,6 +404,33 @@ def call(settings: ReportSettings, labels: str) -> str:
     return f"assay.report({', '.join([labels, *(f'{k}={v}' for k, v in given.items())])})"
 
 
-FURTHER = (_agreement, _position)
+def _generalizability(
+    labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals
+) -> tuple[Part, ...]:
+    """How far do scores of documents carry, and do judges measure what people do? Where items have clusters."""
+    if settings.clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+        return ()
+    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": settings.clusters}
+    both = bool(labels.humans and labels.judges)
+    try:
+        found = g_study_parts(
+            g_study(labels, design, "i", facets=facets, by="kind" if both else None, repeats=settings.repeats,
+                    confidence=settings.confidence, seed=settings.seed)
+        )  # fmt: skip
+    except DesignError as reason:
+        return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
+    if not both or len(labels.criteria) > 1:
+        return found
+    try:
+        correlated = disattenuated_correlation(
+            labels, design, "i", facets=facets, repeats=settings.repeats, confidence=settings.confidence,
+            seed=settings.seed, n_resamples=min(settings.n_resamples, MOST_REFITS),
+        )  # fmt: skip
+    except DesignError as reason:
+        return (*found, Part("Do human and judge measure the same thing?", lines=(f"Not known: {reason}.",)))
+    return (*found, *disattenuation_parts(correlated))
+
+
+FURTHER = (_agreement, _position, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""
