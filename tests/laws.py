@@ -318,7 +318,7 @@ QUESTIONS = (
     Question(
         "nested_icc", lambda labels, within="document", **options: assay.nested_icc(labels, within, **options),
         NestedSettings,
-        {**INTERVALS, "within": ["language"], "n": [3],
+        {**INTERVALS, "within": ["language"], "n": [3], "estimator": ["anova"],
          "unit": [{"within": "language", "unit": "document_of_language"}],
          "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "within": "document"},

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studies import from_grid, ordinal_grid
 
+import assay
 from assay.concordance.categorical import (
     cohen_kappa,
     exact_agreement,
@@ -245,6 +246,24 @@ def test_nested_scores_average_what_the_result_says():
         nested_icc(labels, within="teachers")
     with pytest.raises(DesignError, match="no item has two"):
         nested_icc(labels, within="item")
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.6])
+def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
+    """Two roads: sums over teachers of one size, and the likelihood of the whole table."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"item": f"{t}-{k}", "teacher": t, "annotator": "r", "label": level + e}
+        for t, level in enumerate(rng.normal(0, spread, 25)) for k, e in enumerate(rng.normal(0, 1, 1 + t % 5))
+    ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), scale="interval:-50-50")
+    found = nested_icc(labels, within="teacher")
+    study = assay.g_study(labels, "o:i", "i", facets={"o": "item", "i": "teacher"}, estimator="reml")
+    assert found.estimate == pytest.approx(study.generalizability, abs=1e-5)
+    assert (found.estimate > 0) == (spread > 0)
+    one = study.studies[0].generalizability
+    assert (found.profile_low, found.profile_high) == pytest.approx((one.low, one.high), abs=2e-3)
+    assert np.isnan(found.f_low)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from assay.concordance.settings import (
     ICCSettings,
     ICCTableSettings,
     Model,
+    NestedEstimator,
     NestedSettings,
     asked,
 )  # fmt: skip
@@ -31,8 +32,11 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
 from assay.reporting import pictures
 from assay.reporting.words import within
+from assay.statistics.blocks import Blocks
+from assay.statistics.reml import Ratio, fit, profile
+from assay.statistics.terms import Terms, anova, left_over
 from assay.statistics.together import Together
-from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
+from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -390,6 +394,10 @@ class NestedICC(Result):
         Between lessons of a teacher, and between teachers.
     n_groups, n_units, n_labels : int
         Teachers, lessons, labels.
+    f_low, f_high : float
+        From F distributions, exact where all groups have as many units; NaN otherwise.
+    profile_low, profile_high : float
+        From the profile of the likelihood; NaN for the analysis of variance.
     """
 
     estimate: float
@@ -408,6 +416,8 @@ class NestedICC(Result):
     unit: str
     f_low: float
     f_high: float
+    profile_low: float
+    profile_high: float
     reason: str | None
     run: Run
 
@@ -422,9 +432,16 @@ class NestedICC(Result):
 
     def summary(self) -> str:
         """Both, and what they rest on."""
+        others = [
+            f"; from {name} {within(low, high)}"
+            for name, low, high in (
+                ("F distributions", self.f_low, self.f_high), ("the likelihood", self.profile_low, self.profile_high),
+            )
+            if np.isfinite(high)
+        ]  # fmt: skip
         lines = [
-            f"ICC of one {self.unit} within {self.within}: {self.estimate:.3f} {within(self.low, self.high)}; "
-            f"from F distributions {within(self.f_low, self.f_high)}.",
+            f"ICC of one {self.unit} within {self.within}: {self.estimate:.3f} {within(self.low, self.high)}"
+            f"{''.join(others)}.",
             f"Adjusted ICC of the mean of {self.n:g}: {self.adjusted:.3f} "
             f"{within(self.adjusted_low, self.adjusted_high)}.",
             f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
@@ -446,6 +463,7 @@ def nested_icc(
     *,
     unit: str | None = None,
     n: float = 6,
+    estimator: NestedEstimator = "reml",
     annotators: Sequence[str] | None = None,
     repeats: Repeats = "error",
     **intervals: Unpack[Intervals],
@@ -454,7 +472,7 @@ def nested_icc(
 
     The model of Hardy, "All that glitters", appendix F (eq. 9-10): score of a lesson = mean + teacher + rest,
     ``ICC = var(teacher) / (var(teacher) + var(rest) / n)`` with n = 1, and adjusted with ``n`` lessons.
-    Variances by the analysis of variance of unbalanced data (Searle, Casella & McCulloch 1992, section 3.6).
+    A small G-study, of lessons in teachers; `assay.g_study` takes more facets.
 
     Parameters
     ----------
@@ -467,6 +485,9 @@ def nested_icc(
         of its labels, and the result says so. When not given, every item is a unit.
     n : float
         Lessons that are averaged in the adjusted ICC; the paper's is 6.
+    estimator : {"reml", "anova"}
+        Restricted maximum likelihood, as the paper's; or the analysis of variance of unbalanced data (Searle, Casella &
+        McCulloch 1992, section 3.6), which weighs groups by their size.
     annotators, repeats, **intervals
         See `icc`. The groups are what is resampled.
 
@@ -477,7 +498,7 @@ def nested_icc(
     DesignError
         Where no group has two units.
     """
-    said = asked({**intervals}, annotators, within=within, unit=unit, n=n, repeats=repeats)
+    said = asked({**intervals}, annotators, within=within, unit=unit, n=n, estimator=estimator, repeats=repeats)
     settings = NestedSettings.of(said, "nested_icc")
     labels = in_memory(labels, "a nested ICC")
     ratings = Ratings.of(labels, settings.annotators, repeats=repeats)
@@ -490,7 +511,8 @@ def nested_icc(
     nested = _unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
         raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
-    statistic = _Nested(OneWay(ratings.centre), settings.n)
+    one_way = OneWay(ratings.centre) if settings.estimator == "anova" else OneWayLikely.of(nested, ratings.centre)
+    statistic = _Nested(one_way, settings.n)
     moments = statistic.moments(nested)
     units = Units.of(len(moments))
     found = estimate_sums(
@@ -507,7 +529,8 @@ def _nested(
     """Wrap both numbers."""
     unit, within = settings.unit or "item", settings.within
     between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))
-    f_low, f_high = _unweighted_f(nested, rest, found.confidence)
+    f_low, f_high = _exact_f(nested, rest, found.confidence)
+    likely = _profile(nested, found.confidence) if settings.estimator == "reml" else (np.nan, np.nan)
     notes = ratings.notes
     if n_labels > len(nested):
         notes = (*notes, f"a {unit}'s score is the mean of its labels ({n_labels:,} of them)")
@@ -530,6 +553,8 @@ def _nested(
         unit=unit,
         f_low=f_low,
         f_high=f_high,
+        profile_low=likely[0],
+        profile_high=likely[1],
         reason=found[0].reason,
         run=Run(
             "nested-icc", settings, fingerprint_with(ratings.fingerprint, **columns), facts,
@@ -542,7 +567,7 @@ def _nested(
 class _Nested:
     """Equation 10 for one unit and for n."""
 
-    components: OneWay
+    components: OneWay | OneWayLikely
     n: float
 
     def moments(self, data: Answers) -> Floats:
@@ -583,18 +608,27 @@ def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str |
     return in_order(Answers(group, np.arange(len(group)), value, names, ()))
 
 
-def _unweighted_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
-    """The F interval for groups of unequal size of Thomas & Hultquist (1978); exact when they are equal."""
+def _exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
+    """The interval from F distributions for groups of one size; there is no exact one for others."""
     from scipy.special import fdtri
 
     number = np.bincount(nested.item)
-    means = np.bincount(nested.item, weights=nested.value) / number
-    groups, units = len(number), len(nested)
-    harmonic = 1 / np.mean(1 / number)
-    if within <= 0 or units == groups:
+    groups, units, each = len(number), len(nested), int(number[0])
+    if within <= 0 or units == groups or (number != each).any():
         return np.nan, np.nan
-    f = harmonic * means.var(ddof=1) / within
+    means = np.bincount(nested.item, weights=nested.value) / each
+    rest = float(((nested.value - means[nested.item]) ** 2).sum()) / (units - groups)
+    f = each * means.var(ddof=1) / rest
     upper = (1 + confidence) / 2
     ends = f / fdtri(groups - 1, units - groups, upper), f * fdtri(units - groups, groups - 1, upper)
-    low, high = ((e - 1) / (e - 1 + harmonic) for e in ends)
+    low, high = ((e - 1) / (e - 1 + each) for e in ends)
     return float(low), float(high)
+
+
+def _profile(nested: Answers, confidence: float) -> tuple[float, float]:
+    """The interval of the ICC of one unit from the profile of the restricted likelihood."""
+    terms = Terms(nested.value.astype(float), (nested.item,))
+    if left_over(terms)[1] <= 0:
+        return np.nan, np.nan
+    fitted = fit(Blocks.of(terms), [np.maximum(anova(terms), 0.0), np.full(2, float(np.var(terms.value)))])
+    return profile(fitted, Ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0])), confidence, len(nested.items) - 1)

@@ -13,6 +13,7 @@ from assay.statistics.categories import Level, Weights
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
 Estimator = Literal["anova", "components"]
+NestedEstimator = Literal["reml", "anova"]
 Model = Literal["random", "mixed"]
 
 
@@ -92,6 +93,7 @@ class NestedSettings(IntervalSettings):
     within: str = option("", "Item column that units are nested in.", always=True)
     unit: str | None = option(None, "Item column that says which unit an item is part of.")
     n: float = option(6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True)
+    estimator: NestedEstimator = option("reml", "How variances are computed.")
     annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count.")
     repeats: Repeats = option("error", "What repeated answers stand for.")
 

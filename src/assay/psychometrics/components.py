@@ -133,11 +133,12 @@ class Uncertainty:
             return from_samples(value, quantity.value(self.samples), self.confidence)
         assert fitted.fit is not None
         error = standard_error(fitted.fit, quantity)
-        low, high = (
-            _delta(value, error, quantity, self.confidence)
-            if quick
-            else profile(fitted.fit, quantity, self.confidence, fitted.n_objects - 1)
-        )
+        if quick:
+            low, high = _delta(value, error, quantity, self.confidence)
+        else:
+            # The residual has its many labels; whatever else is known rests on few levels.
+            alone = quantity.rest is None and not quantity.top[:-1].any()
+            low, high = profile(fitted.fit, quantity, self.confidence, None if alone else fitted.n_objects - 1)
         known = np.isfinite(low) and np.isfinite(high) and high > low
         reason = None if known else "the labels cannot show how sure it is"
         return Estimate(value, low if known else np.nan, high if known else np.nan, error, reason)

@@ -39,6 +39,80 @@ class OneWay:
 
 
 @dataclass(frozen=True, eq=False)
+class OneWayLikely:
+    """The same two variances by restricted maximum likelihood, none below 0: (σ²_I, 0, σ²_E).
+
+    Items of as many labels each are one term of the likelihood, so that sums over them are all that it needs.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The different numbers of labels that items have.
+    """
+
+    centre: float
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, data: Answers, centre: float) -> OneWayLikely:
+        """For items with these numbers of labels."""
+        return cls(centre, tuple(np.unique(np.bincount(data.item)).tolist()))
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return 3 * len(self.sizes) + 1
+
+    def moments(self, data: Answers) -> Floats:
+        """Of each size: items, their mean, its square; and squares about the mean."""
+        y = data.value - self.centre
+        number, total, squares = item_sums(data, y, y * y)
+        mean = total / np.maximum(number, 1)
+        place = (number[:, None] == np.array(self.sizes)).astype(float)
+        each = [place, place * mean[:, None], place * mean[:, None] ** 2]
+        return np.concatenate([*each, (squares - number * mean**2)[:, None]], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """The ratio of both variances at which the criterion is least, and what follows: (..., 3).
+
+        Looked for on a grid of γ/(1 + γ), then by golden sections.
+        """
+        flat = sums.reshape(-1, self.width)
+        share = np.linspace(0.0, 0.999, 80)
+        criteria = np.stack([self._criterion(flat, np.full(len(flat), s))[0] for s in share], axis=1)
+        best = np.argmin(np.where(np.isnan(criteria), np.inf, criteria), axis=1)
+        low, high = share[np.maximum(best - 1, 0)], share[np.minimum(best + 1, len(share) - 1)]
+        golden = (np.sqrt(5) - 1) / 2
+        for _ in range(48):
+            left, right = high - golden * (high - low), low + golden * (high - low)
+            lower = self._criterion(flat, left)[0] <= self._criterion(flat, right)[0]
+            low, high = np.where(lower, low, left), np.where(lower, right, high)
+        share_best = (low + high) / 2
+        at_zero = self._criterion(flat, np.zeros(len(flat)))[0] <= self._criterion(flat, share_best)[0]
+        share_best = np.where(at_zero, 0.0, share_best)
+        within = self._criterion(flat, share_best)[1]
+        between = within * share_best / (1 - share_best)
+        return np.stack([between, np.zeros_like(within), within], axis=-1).reshape(*sums.shape[:-1], 3)
+
+    def _criterion(self, sums: Floats, share: Floats) -> tuple[Floats, Floats]:
+        """The restricted deviance at γ/(1 + γ) for each row of sums, and the variance within that goes with it."""
+        items, mean, square = np.split(sums[:, :-1], 3, axis=1)
+        size = np.array(self.sizes, dtype=float)
+        ratio_of = (share / (1 - share))[:, None]
+        spread = 1 + size * ratio_of
+        weight = size / spread
+        number = items @ size
+        total = (items * weight).sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centre = (weight * mean).sum(axis=1) / total
+            about = (weight * square).sum(axis=1) - total * centre**2
+            within = (sums[:, -1] + np.maximum(about, 0.0)) / (number - 1)
+            found = (number - 1) * np.log(within) + (items * np.log(spread)).sum(axis=1) + np.log(total)
+        several = (number > items.sum(axis=1)) & (items.sum(axis=1) > 1) & (within > 0)
+        return np.where(several, found, np.nan), np.where(several, within, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
 class TwoWay:
     """Variance of items, annotators and the rest in a complete table: (σ²_I, σ²_J, σ²_E); McGraw & Wong 1996, table 3.
 
