@@ -256,7 +256,10 @@ def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
         {"item": f"{t}-{k}", "teacher": t, "annotator": "r", "label": level + e}
         for t, level in enumerate(rng.normal(0, spread, 25)) for k, e in enumerate(rng.normal(0, 1, 1 + t % 5))
     ]  # fmt: skip
-    labels = assay.read(pl.DataFrame(rows), scale="interval:-50-50")
+    frame = pl.DataFrame(rows)
+    labels = Annotations.from_frame(
+        frame.drop("teacher"), scale=Interval(), items=frame.select("item", "teacher").unique(maintain_order=True)
+    )
     found = nested_icc(labels, within="teacher")
     study = assay.g_study(labels, "o:i", "i", facets={"o": "item", "i": "teacher"}, estimator="reml")
     assert found.estimate == pytest.approx(study.generalizability, abs=1e-5)
