@@ -199,6 +199,15 @@ def test_a_bound_ends_where_the_likelihood_ends():
     assert low < ends[0] < ends[1] < high
 
 
+def test_the_lower_end_is_0_or_above():
+    """Of few raters in a small complete table, where the likelihood at 0 is nearly that of the fit."""
+    for seed in range(5):
+        found = g_study(lessons(8, 2, 3, seed=seed), "r x (o:i)", "i", facets=FACETS, confidence=0.99)
+        rows = found.table.filter(found.table["reason"].is_null())
+        assert (rows["low"] >= 0).all()
+        assert (rows["low"] < rows["high"]).all()
+
+
 def test_a_table_whose_objects_hold_one_label_each_has_no_solution():
     rows = [{"annotator": "a", "p": p, "i": k, "label": p} for p in range(5) for k in range(3)]
     with pytest.raises(DesignError, match="labels of each object are all the same"):

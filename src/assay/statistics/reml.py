@@ -274,7 +274,7 @@ def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
         wanted = target - float(along @ floor)
         move = bounded_step(weights, np.zeros(len(theta)), start, along, wanted - float(along @ start))
         found = np.maximum(start + move, 0.0) + floor
-        if abs(float(along @ found) - target) <= 1e-6 * max(float(np.abs(along) @ found), 1e-300):
+        if abs(float(along @ found) - target) <= 1e-9 * float(np.abs(along) @ (found + theta)):
             return found
     return None
 
@@ -309,7 +309,9 @@ def _next(
     inner: float, inner_root: float, outer: float, outer_root: float, value: float, step: float, level: float
 ) -> float:
     """Further out by the slope so far, or between the two ends of the bracket."""
-    if not np.isfinite(outer_root):
+    if np.isinf(outer_root):
+        return (inner + outer) / 2
+    if np.isnan(outer_root):
         far = abs(inner - value) * level / inner_root if inner_root > 0 else 2 * max(abs(inner - value), abs(step))
         ahead = value + np.sign(step) * min(max(far, 1.02 * abs(inner - value)), 5 * max(abs(inner - value), abs(step)))
         return float(ahead)
