@@ -344,7 +344,7 @@ QUESTIONS = (
     ),
     Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,
-        {**DESIGN, "fixed": [("r",)], "by": ["kind"], "method": ["profile", "parametric", "objects"],
+        {**DESIGN, "fixed": [("r",)], "by": ["kind"], "method": ["profile", "delta", "parametric", "objects"],
          "n_resamples": [{"method": "parametric", "n_resamples": 30}],
          "confidence": [{"method": "profile", "confidence": 0.8}],
          "seed": [{"method": "parametric", "seed": 3}]},

@@ -42,6 +42,12 @@ def test_a_projection_by_hand():
     assert row["cost"].to_list() == [3.0 * 10 + 10.0 * 2] * 2
 
 
+def test_the_number_of_a_fixed_facet_is_not_chosen():
+    study = g_study(brennan(4), "p x (r:t)", "p", fixed="t", method="none")
+    with pytest.raises(DesignError, match="t is fixed"):
+        study.d_study(t=[1, 2])
+
+
 def test_the_smallest_number_is_the_first_that_reaches_the_target():
     study = g_study(lessons(30, 4, 5, seed=2), "r x (o:i)", "i", facets=FACETS, method="none")
     found = study.d_study(r=[1, 2, 3], o=range(1, 4), target=0.6, price=2.0)

@@ -219,7 +219,7 @@ def test_labels_without_a_level_and_labels_that_are_no_numbers_are_refused():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("method", ["profile", "parametric", "objects"])
+@pytest.mark.parametrize("method", ["profile", "delta", "parametric", "objects"])
 def test_intervals_hold_their_estimates(method, missing):
     found = g_study(
         lessons(12, 3, 3, missing=missing, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=20
@@ -236,6 +236,14 @@ def test_intervals_hold_their_estimates(method, missing):
     if not missing:
         assert wide.low <= eg.low
         assert wide.high > eg.high
+
+
+def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch):
+    monkeypatch.setattr("assay.psychometrics.components.MOST_PROFILED", 50)
+    small = g_study(lessons(12, 3, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)
+    assert "delta method" in small.summary()
+    complete = g_study(lessons(12, 3, 3), "r x (o:i)", "i", facets=FACETS)
+    assert "profile-likelihood" in complete.summary()
 
 
 # -- real data --------------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ from assay.statistics.blocks import Blocks
 from assay.statistics.reml import Fit, Ratio, fit, profile, replicates, standard_error
 from assay.statistics.terms import Terms, anova, grouped
 
+MOST_PROFILED = 20_000
+"""Labels of an unbalanced table up to which intervals are profiles when nothing else is asked for: minutes above."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -111,7 +114,7 @@ class Uncertainty:
 
     Attributes
     ----------
-    how : {"profile", "parametric", "objects", "none"}
+    how : {"profile", "delta", "parametric", "objects", "none"}
     samples : (samples, terms) float
         Variances of samples drawn from the model, or of resampled objects; empty where there are none.
     """
@@ -133,7 +136,7 @@ class Uncertainty:
             return from_samples(value, quantity.value(self.samples), self.confidence)
         assert fitted.fit is not None
         error = standard_error(fitted.fit, quantity)
-        if quick:
+        if quick or self.how == "delta":
             low, high = _delta(value, error, quantity, self.confidence)
         else:
             # The residual has its many labels; whatever else is known rests on few levels.
@@ -152,9 +155,12 @@ def uncertainty(fitted: Fitted, how: How | None, n_resamples: int, confidence: f
     DesignError
         For a profile of variances that come from no likelihood.
     """
-    chosen: How = how or ("parametric" if fitted.fit is None else "profile")
-    if chosen == "profile" and fitted.fit is None:
-        raise DesignError("method='profile' needs a likelihood; with estimator='anova' take 'parametric' or 'objects'")
+    large = not fitted.is_balanced and len(fitted.value) > MOST_PROFILED
+    chosen: How = how or ("parametric" if fitted.fit is None else "delta" if large else "profile")
+    if chosen in ("profile", "delta") and fitted.fit is None:
+        raise DesignError(
+            f"method='{chosen}' needs a likelihood; with estimator='anova' take method='parametric' or 'objects'"
+        )
     samples = np.empty((0, len(fitted.theta)))
     if chosen == "objects":
         samples = _each(lambda rng: resampled(fitted, rng)[0], n_resamples, seed)

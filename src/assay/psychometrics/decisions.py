@@ -176,6 +176,8 @@ def d_study(
     )  # fmt: skip
     random = _facets_of(study)
     for name in (*numbers, *(prices or {})):
+        if name in study.fixed:
+            raise DesignError(f"{name} is fixed: scores are means over all of its levels, and no others are chosen")
         if name not in random:
             raise DesignError(unknown("facet", name, random, f"the design {study.design}, object {study.object}"))
         if name in numbers:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 HOW = {
     "profile": "profile-likelihood interval",
+    "delta": "interval by the delta method, on the logarithm of variances and the logit of coefficients",
     "parametric": "percentile interval, {n} samples drawn from the fitted variances, seed {seed}",
     "objects": "percentile bootstrap interval, {n} resamples of the objects, seed {seed}",
 }
@@ -73,8 +74,9 @@ class GStudy(Studies):
         """One row a variance: estimate, interval, percent, levels and the differences that tell it apart."""
         return pl.DataFrame(
             [
-                {"criterion": s.criterion, "group": s.group, "effect": c.name, **c.variance.row(), "percent": c.percent,
-                 "levels": c.levels, "contrasts": c.contrasts, "at_zero": c.at_zero, "reason": c.variance.reason}
+                {"criterion": s.criterion, "group": s.group, "effect": c.name, **c.variance.row(),
+                 "standard_error": c.variance.standard_error, "percent": c.percent, "levels": c.levels,
+                 "contrasts": c.contrasts, "at_zero": c.at_zero, "reason": c.variance.reason}
                 for s in self.studies for c in s.components
             ],
             schema_overrides=_TEXT,
@@ -182,9 +184,10 @@ def g_study(
     by : str, optional
         A column whose values are studied one by one: ``kind`` for people and judges apart. Together, they are one
         population of raters, or families in the design: ``(r:f) x (o:i)`` with ``facets={"f": "kind"}``.
-    method : {"profile", "parametric", "objects", "none"}, optional
-        Profile likelihood; samples drawn from the fitted variances; resampled objects. When not given: profile, and
-        parametric for the analysis of variance.
+    method : {"profile", "delta", "parametric", "objects", "none"}, optional
+        Profile likelihood; the delta method; samples drawn from the fitted variances; resampled objects. When not
+        given: profile, delta for unbalanced tables of more than 20,000 labels, and parametric for the analysis of
+        variance.
     n_resamples, confidence, seed
         See `assay.estimation.options.Intervals`.
     **options

@@ -10,7 +10,7 @@ from assay.data.annotations import Repeats
 from assay.estimation.options import Settings, option
 
 Estimator = Literal["reml", "ml", "anova"]
-How = Literal["profile", "parametric", "objects", "none"]
+How = Literal["profile", "delta", "parametric", "objects", "none"]
 Confounded = Literal["merge", "refuse"]
 Merged = Literal["careful", "usual"]
 Coefficient = Literal["generalizability", "dependability"]
@@ -74,7 +74,9 @@ class GStudySettings(DesignSettings):
 
     fixed: tuple[str, ...] | None = option(None, "Facets whose levels are all there are, separated by commas.")
     by: str | None = option(None, "A column whose values are studied one by one: kind for people and judges apart.")
-    method: How | None = option(None, "How intervals are made; profile where variances come from a likelihood.")
+    method: How | None = option(
+        None, "How intervals are made; by profile where variances come from a likelihood, by delta for large tables."
+    )
     n_resamples: int = option(200, "Samples drawn, where intervals come from some.", low=20, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
