@@ -55,6 +55,13 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay.cli.questions:scales",
             "assay scales answers.csv --scale-column range --judges gpt-4o,llama",
         ),
+        Command("ratings", "assay.cli.questions:ratings", "assay ratings battles.csv --output leaderboard.html"),
+        Command("elo", "assay.cli.questions:elo", "assay elo votes.csv --scale preference --separability separability"),
+        Command(
+            "consistency",
+            "assay.cli.questions:consistency",
+            "assay consistency votes.csv --scale preference --repeat repeat --by separability",
+        ),
         Command(
             "plan",
             "assay.cli.questions:plan",
