@@ -23,11 +23,11 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.frames import natural
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.options import Intervals
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
-from assay.estimation.statistic import Mean, add_rows
+from assay.estimation.statistic import Floats, Mean, add_rows
 from assay.preference.settings import Bins, SetSettings, Who
 from assay.preference.votes import Votes
 from assay.reporting import pictures
@@ -42,6 +42,10 @@ KINDS = ("one-sided", "mixed", "all ties")
 """What a rating set may be: never two opposite votes, both, or no preference at all."""
 
 _MEASURES: dict[Measure, str] = {"consistency": "consistency", "strength": "preference strength"}
+
+
+_SCALES: dict[Measure, Transform] = {"consistency": "share", "strength": "fisher"}
+"""Where the jackknife interval of each is symmetric, so that it ends where the measure does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +81,16 @@ class RatingSets(Result):
         """The rows."""
         return self.rows
 
+    @property
+    def headlines(self) -> pl.DataFrame:
+        """The rows to be read first: each pair over all bins, each bin over all pairs."""
+        several = self.rows["first"].null_count() > 0
+        return self.rows.filter(pl.col("first").is_null() | pl.col("bin").is_null()) if several else self.rows
+
     def summary(self) -> str:
-        """One sentence a row."""
+        """One sentence a row, of those to be read first."""
         name, lines = _MEASURES[self.measure], []
-        for row in self.rows.iter_rows(named=True):
+        for row in self.headlines.iter_rows(named=True):
             pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
             where = f", {row['bin']}" if row["bin"] else ""
             lines.append(
@@ -99,7 +109,7 @@ class RatingSets(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each row with its interval; people and judges in their colours."""
-        rows = self.rows.head(pictures.MOST_ROWS)
+        rows = self.headlines.head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, height=1.2 + 0.27 * max(rows.height, 2))
         several = rows["first"].n_unique() > 1
         names = [
@@ -214,11 +224,12 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     value = sets[measure].to_numpy()
     inside = np.stack([g.inside for g in groups], axis=1)
     moments = np.concatenate([np.where(inside, value[:, None], 0.0), inside], axis=1).astype(float)
-    of_item = sets["_item"].to_numpy()
     units = votes.units(moments.shape[1])
-    sums = add_rows(moments, units.of_item[of_item], units.n)
-    found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name)
-    rows = [_row(g, sets) | found[i].row() | {"reason": found[i].reason} for i, g in enumerate(groups)]
+    sums = add_rows(moments, units.of_item[sets["_item"].to_numpy()], units.n)
+    # A mean is as sure as the items that it rests on; a difference of bins is one of the same resamples.
+    alone = [_alone(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
+    found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
+    rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
     run = Run(
         f"preference-{measure}", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
         cautions=_cautions(sets),
@@ -226,6 +237,12 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     return RatingSets(
         measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), run
     )
+
+
+def _alone(sums: Floats, settings: SetSettings, measure: Measure, unit: str) -> Estimate:
+    """The mean of one group, from the items that have a set in it."""
+    mine = sums[sums[:, 1] > 0]
+    return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
 
 
 _SCHEMA = {

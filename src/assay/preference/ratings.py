@@ -190,7 +190,7 @@ def bradley_terry(
     ... })
     >>> found = assay.bradley_terry(assay.read(frame, scale="preference"), method="none")
     >>> found.rows.select("system", "estimate").with_columns(pl.col("estimate").round(1)).rows()
-    [('a', 1127.2), ('b', 872.8)]
+    [('a', 1127.4), ('b', 872.6)]
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
