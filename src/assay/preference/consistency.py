@@ -29,7 +29,7 @@ from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Mean, add_rows
 from assay.preference.settings import Bins, SetSettings, Who
-from assay.preference.votes import Votes
+from assay.preference.votes import Votes, listed
 from assay.reporting import pictures
 from assay.reporting.words import interval, said
 
@@ -127,17 +127,32 @@ class RatingSets(Result):
         return ax
 
 
-def consistency(
-    labels: Annotations | Chunks,
-    *,
-    by: str | None = None,
-    bins: int = 4,
-    binning: Bins = "width",
-    who: tuple[Who, ...] = ("humans", "judges"),
-    systems: tuple[str, ...] | None = None,
-    clusters: str | None = None,
-    **intervals: Unpack[Intervals],
-) -> RatingSets:
+class SetOptions(Intervals, total=False):
+    """Options of `consistency` and `preference_strength`, besides those of intervals; items are resampled.
+
+    Attributes
+    ----------
+    by : str
+        A column of the items (or answers) that tells rating sets apart. Numbers, such as ``separability``, are cut into
+        ``bins`` (4): of equal ``width`` between the least and the largest, as in the paper, or of equal ``count``
+        (``binning``).
+    who : tuple of {"humans", "judges", "annotators"}
+        People together, each judge, each annotator; people and judges when not given.
+    systems : tuple of str
+        Votes between these alone.
+    clusters : str
+        An item column whose items are resampled together.
+    """
+
+    by: str | None
+    bins: int
+    binning: Bins
+    who: tuple[Who, ...]
+    systems: tuple[str, ...] | None
+    clusters: str | None
+
+
+def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
     """How consistently do raters prefer one system, item by item? Equation 4.
 
     Parameters
@@ -145,17 +160,8 @@ def consistency(
     labels : Annotations
         Votes: labels on the scale ``preference``, with columns ``first`` and ``second`` that name the systems. One
         criterion.
-    by : str, optional
-        A column of the items (or answers) that tells rating sets apart. Numbers, such as ``separability``, are cut
-        into ``bins``: of equal ``width`` between the least and the largest (as in the paper), or of equal ``count``.
-    who : {"humans", "judges", "annotators"}, several
-        People together, each judge, each annotator.
-    systems : tuple of str, optional
-        Look at votes between these alone.
-    clusters : str, optional
-        An item column whose items are resampled together.
-    **intervals
-        See `assay.estimation.options.Intervals`; items are resampled.
+    **options
+        See `SetOptions`.
 
     Returns
     -------
@@ -182,34 +188,16 @@ def consistency(
 
     On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
     """
-    options = {**intervals, "by": by, "bins": bins, "binning": binning, "who": _several(who),
-               "systems": None if systems is None else tuple(systems), "clusters": clusters}  # fmt: skip
-    return _found(labels, SetSettings.of(options, "consistency"), "consistency")
+    return _found(labels, SetSettings.of(listed(options), "consistency"), "consistency")
 
 
-def preference_strength(
-    labels: Annotations | Chunks,
-    *,
-    by: str | None = None,
-    bins: int = 4,
-    binning: Bins = "width",
-    who: tuple[Who, ...] = ("humans", "judges"),
-    systems: tuple[str, ...] | None = None,
-    clusters: str | None = None,
-    **intervals: Unpack[Intervals],
-) -> RatingSets:
+def preference_strength(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
     """Which system do raters prefer, and how strongly, item by item? Equation 7.
 
     Parameters and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
     (in natural order of names), 1 where every vote is for the second.
     """
-    options = {**intervals, "by": by, "bins": bins, "binning": binning, "who": _several(who),
-               "systems": None if systems is None else tuple(systems), "clusters": clusters}  # fmt: skip
-    return _found(labels, SetSettings.of(options, "preference_strength"), "strength")
-
-
-def _several(who: object) -> object:
-    return (who,) if isinstance(who, str) else tuple(who) if isinstance(who, list) else who
+    return _found(labels, SetSettings.of(listed(options), "preference_strength"), "strength")
 
 
 def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure) -> RatingSets:

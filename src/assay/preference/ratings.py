@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,12 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates
-from assay.estimation.options import Method
+from assay.estimation.options import Intervals
 from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.preference.settings import BradleyTerrySettings, EloSettings, RatingSettings, Tied
-from assay.preference.votes import Votes
+from assay.preference.votes import Votes, listed
 from assay.reporting import pictures
 from assay.reporting.words import said, within
 from assay.statistics import tournaments
@@ -38,8 +38,8 @@ MOST_ORDERS = 10
 """Random orders that each resample is the mean of, at most."""
 
 
-class RatingOptions(TypedDict, total=False):
-    """What `elo` and `bradley_terry` share.
+class RatingOptions(Intervals, total=False):
+    """What `elo` and `bradley_terry` share, besides intervals: the percentile bootstrap of items with all their votes.
 
     Attributes
     ----------
@@ -54,8 +54,6 @@ class RatingOptions(TypedDict, total=False):
         A column of the items by which votes are weighted: eq. 6, α / (1 + exp(−β (δ − T))).
     alpha, beta, threshold : float
         α, β and T of eq. 6; the paper's 2, 6 and .4.
-    method, n_resamples, confidence, seed
-        As everywhere; the percentile bootstrap is the default. Items (or clusters) are resampled with all their votes.
     """
 
     systems: tuple[str, ...] | None
@@ -67,10 +65,6 @@ class RatingOptions(TypedDict, total=False):
     alpha: float
     beta: float
     threshold: float
-    method: Method
-    n_resamples: int
-    confidence: float
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +188,7 @@ def bradley_terry(
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
-    settings = BradleyTerrySettings.of({**_listed(options), "ties": ties, "prior": prior}, "bradley_terry")
+    settings = BradleyTerrySettings.of({**listed(options), "ties": ties, "prior": prior}, "bradley_terry")
     votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability)
     weights = _weights(votes, settings)
     statistic = _Strengths.of(votes, weights, settings)
@@ -242,7 +236,7 @@ def elo(
     DesignError, DataError
         As `bradley_terry`; a system that never lost has a finite Elo rating. ``method`` is "percentile" or "none".
     """
-    settings = EloSettings.of({**_listed(options), "k": k, "order": order, "n_orders": n_orders}, "elo")
+    settings = EloSettings.of({**listed(options), "k": k, "order": order, "n_orders": n_orders}, "elo")
     if settings.method not in ("percentile", "none"):
         raise DesignError(
             f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
@@ -263,13 +257,6 @@ def elo(
     )  # fmt: skip
     sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
     return _leaderboard(votes, found, run, order_sd=sd)
-
-
-def _listed(options: RatingOptions) -> dict[str, Any]:
-    found: dict[str, Any] = dict(options)
-    if isinstance(found.get("systems"), list):
-        found["systems"] = tuple(found["systems"])
-    return found
 
 
 def _weights(votes: Votes, settings: RatingSettings) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -122,6 +123,12 @@ class Votes:
     def units(self, width: int) -> Units:
         """What is resampled: items, clusters, or blocks of either."""
         return Units.of(self.n_items, self.clusters, width=width)
+
+
+def listed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options whose lists are tuples; a name alone stands for a list of one."""
+    alone = {k: (v,) for k, v in options.items() if k in ("systems", "who") and isinstance(v, str)}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()} | alone
 
 
 def has_votes(labels: Annotations) -> bool:
