@@ -20,7 +20,13 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings, 
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.planning import PlanSettings
-from assay.preference.settings import BradleyTerrySettings, EloSettings, PositionSettings, SetSettings
+from assay.preference.settings import (
+    BradleyTerrySettings,
+    EloSettings,
+    PositionSettings,
+    SeparabilitySettings,
+    SetSettings,
+)
 from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
 from assay.verdict.report import ReportSettings
@@ -149,6 +155,29 @@ def votes() -> Annotations:
     )
 
 
+@cache
+def outputs() -> Annotations:
+    """Three outputs each of three systems for 12 items: words drawn from lists that overlap."""
+    rng = np.random.default_rng(5)
+    words = {"anna": "red green blue old new", "bert": "red green grey old thin", "carl": "one two three old new"}
+    rows = [
+        {"item": f"q{i:02d}", "annotator": who, "repeat": k, "label": " ".join(rng.choice(kept.split(), 4))}
+        for i in range(12)
+        for who, kept in words.items()
+        for k in (1, 2, 3)
+    ]
+    items = pl.DataFrame(
+        {
+            "item": [f"q{i:02d}" for i in range(12)],
+            "document": [f"d{i // 3}" for i in range(12)],
+            "language": [["en", "de"][i % 2] for i in range(12)],
+        }
+    )
+    return Annotations.from_frame(
+        pl.DataFrame(rows), humans=["anna", "bert", "carl"], scale=assay.Text(), items=items, repeat="repeat"
+    )
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -192,6 +221,11 @@ class Given(dict[str, Any]):
 def similar(a: Any, b: Any) -> float:
     """A similarity of two numbers."""
     return -abs(a - b)
+
+
+def sharing(a: str, b: str) -> float:
+    """Words that two texts share."""
+    return len({*a.split()} & {*b.split()}) / 5
 
 
 def closeness(label: Any, others: list[Any]) -> float:
@@ -370,6 +404,12 @@ QUESTIONS = (
         {**INTERVALS, **RATED, "method": ["none"], "k": [16.0], "order": ["time"], "n_orders": [20]}, QUICK, votes,
     ),
     Question(
+        "separability", lambda labels, **options: assay.separability(labels, **options), SeparabilitySettings,
+        {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["language"],
+         "similarity": ["rouge-2", "words", "characters", sharing], "span": ["none"]},
+        QUICK, outputs,
+    ),
+    Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
@@ -404,7 +444,8 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "AltTestPlan", "Report",
+    "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "AltTestPlan",
+    "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

@@ -48,6 +48,8 @@ from assay.preference.position import position_bias as position_bias
 from assay.preference.ratings import Leaderboard as Leaderboard
 from assay.preference.ratings import bradley_terry as bradley_terry
 from assay.preference.ratings import elo as elo
+from assay.preference.separability import Separability as Separability
+from assay.preference.separability import separability as separability
 from assay.reading import read as read
 from assay.replacement.alt_test import AltTest as AltTest
 from assay.replacement.alt_test import alt_test as alt_test

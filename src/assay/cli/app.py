@@ -55,6 +55,11 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay.cli.questions:scales",
             "assay scales answers.csv --scale-column range --judges gpt-4o,llama",
         ),
+        Command(
+            "separability",
+            "assay.cli.questions:separability",
+            "assay separability outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
+        ),
         Command("ratings", "assay.cli.questions:ratings", "assay ratings battles.csv --output leaderboard.html"),
         Command("elo", "assay.cli.questions:elo", "assay elo votes.csv --scale preference --separability separability"),
         Command(

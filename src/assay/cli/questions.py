@@ -16,7 +16,7 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
-from assay.preference.settings import BradleyTerrySettings, EloSettings, SetSettings
+from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.report import ReportSettings
 
@@ -289,11 +289,35 @@ def consistency(
     _rated(ask, consistency_parts, source, out, labels, options, output)
 
 
+@takes(SeparabilitySettings, group=_VOTES)
+def separability(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """On which items can the outputs of two systems be told apart?
+
+    Parameters
+    ----------
+    source
+        Outputs: one row a text, with its item, its system (annotator) and its number (repeat).
+    """
+    from assay.preference.parts import separability_parts
+    from assay.preference.separability import separability as ask
+
+    _rated(
+        ask, separability_parts, source, out, labels, options, output, "On which items can the systems be told apart?"
+    )
+
+
 def _rated(
     ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None, labels: LabelOptions,
-    options: Given, output: Output,
+    options: Given, output: Output, title: str = "Which system do raters prefer?",
 ) -> None:  # fmt: skip
-    """A question about votes: read, asked, printed."""
+    """A question about votes, or about what is voted on: read, asked, printed."""
     target(out)
     given = options.options()
     table = labels.read(source)
@@ -301,7 +325,7 @@ def _rated(
         found = ask(table, **given)
     empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
     output.show(found, drop=empty)
-    write_page(out, "Which system do raters prefer?", found, parts)
+    write_page(out, title, found, parts)
 
 
 @takes(

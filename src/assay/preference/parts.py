@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.preference.consistency import RatingSets
 from assay.preference.ratings import Leaderboard
+from assay.preference.separability import Separability
 from assay.reporting.page import Part
 
 
@@ -36,6 +37,24 @@ def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
             tuple(found.summary().splitlines()[:-1]),
             ((f"Mean {found.measure} of rating sets, and shares of their kinds.", shown),),
             ((f"Mean {found.measure} of rating sets", found.plot),),
+            tuple(map(str, found.exclusions)),
+        ),
+    )
+
+
+def separability_parts(found: Separability) -> tuple[Part, ...]:
+    """How far the outputs of every two systems can be told apart, and on which items most."""
+    most, least = (found.items.sort("separability", descending=down).head(10) for down in (True, False))
+    return (
+        Part(
+            "On which items can the systems be told apart?",
+            tuple(found.summary().splitlines()[:-1]),
+            (
+                ("Mean separability of every two systems, and how alike their outputs are.", found.rows),
+                ("The ten most separable items.", most),
+                ("The ten least separable items: preferences between their outputs say little.", least),
+            ),
+            (("How many items have which separability", found.plot),),
             tuple(map(str, found.exclusions)),
         ),
     )

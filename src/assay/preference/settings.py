@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from assay.estimation.options import IntervalSettings, Method, option
 
 Who = Literal["humans", "judges", "annotators"]
 Bins = Literal["width", "count"]
 Tied = Literal["half", "davidson", "drop"]
+Span = Literal["study", "none"]
 
 
 @dataclass(frozen=True)
@@ -67,3 +68,12 @@ class BradleyTerrySettings(RatingSettings):
 
     ties: Tied = option("half", "A tie is half a vote for each, has a chance of its own, or counts for none.")
     prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
+
+
+@dataclass(frozen=True)
+class SeparabilitySettings(VotesSettings):
+    """Options of `assay.separability`."""
+
+    similarity: Any = option("rouge-1", "rouge-1, rouge-2, rouge-l, bleu, chrf, words or characters.")
+    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
+    span: Span = option("study", "Put alignments on 0 to 1 by the least and largest of the study, or leave them.")
