@@ -56,6 +56,18 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay scales answers.csv --scale-column range --judges gpt-4o,llama",
         ),
         Command(
+            "separability",
+            "assay.cli.questions:separability",
+            "assay separability outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
+        ),
+        Command("ratings", "assay.cli.questions:ratings", "assay ratings battles.csv --output leaderboard.html"),
+        Command("elo", "assay.cli.questions:elo", "assay elo votes.csv --scale preference --separability separability"),
+        Command(
+            "consistency",
+            "assay.cli.questions:consistency",
+            "assay consistency votes.csv --scale preference --repeat repeat --by separability",
+        ),
+        Command(
             "plan",
             "assay.cli.questions:plan",
             "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",

@@ -294,6 +294,47 @@ def estimate_sums(
     )
 
 
+def of_replicates(
+    value: Floats, replicates: Floats, how: How, *, n_items: int, n_units: int, unit: str = "items"
+) -> Estimates:
+    """Values with replicates that a statistic brings itself, where it is no sum over items.
+
+    Parameters
+    ----------
+    value : (q,) float
+    replicates : (n_resamples, q) float
+        The statistic in each bootstrap resample; empty for none.
+    """
+    value = np.atleast_1d(value)
+    empty = np.empty((0, len(value)))
+    none: Transform = "none"
+    if not len(replicates) or n_units == 1:
+        reason = "a single unit cannot be resampled" if how.method != "none" else "no interval was asked for"
+        error, low, high = np.full((3, len(value)), np.nan)
+        reasons: tuple[str | None, ...] = (reason,) * len(value)
+        replicates = empty
+    else:
+        scale = (none,) * len(value)
+        error, low, high, reasons = ends_of("percentile", value, replicates, empty, how.confidence, scale)
+    return Estimates(
+        value=value,
+        standard_error=error,
+        low=low,
+        high=high,
+        reasons=reasons,
+        n_items=n_items,
+        n_units=n_units,
+        unit=unit,
+        method=how.method,
+        confidence=how.confidence,
+        n_resamples=len(replicates),
+        seed=how.seed,
+        replicates=replicates,
+        n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
+        transform=(none,) * len(value),
+    )
+
+
 # -- sums of a table in pieces ----------------------------------------------------------------------
 
 

@@ -19,7 +19,11 @@ from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
 from assay.estimation.options import Intervals, option
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.preference.consistency import consistency
+from assay.preference.parts import consistency_parts, leaderboard_parts
 from assay.preference.position import position_bias, position_parts
+from assay.preference.ratings import bradley_terry
+from assay.preference.votes import has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.generalizability import g_study
 from assay.psychometrics.parts import disattenuation_parts, g_study_parts
@@ -431,6 +435,17 @@ def _generalizability(
     return (*found, *disattenuation_parts(correlated))
 
 
-FURTHER = (_agreement, _position, _generalizability)
+def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Which system is preferred, and can anyone tell? Where labels are votes on named systems."""
+    if not has_votes(labels):
+        return ()
+    try:
+        board = leaderboard_parts(bradley_terry(labels, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        board = (Part("Which system do raters prefer?", lines=(f"Not known: {reason}.",)),)
+    return (*board, *consistency_parts(consistency(labels, clusters=settings.clusters, **shared)))
+
+
+FURTHER = (_agreement, _position, _votes, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""
