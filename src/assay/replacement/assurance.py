@@ -1,0 +1,313 @@
+"""How would studies of other sizes end, given what the labels at hand leave open?
+
+Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans too
+small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what the
+pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators and constant answers
+together, so what is correlated stays so. How common each kind of item is, is drawn from its posterior (Dirichlet: the
+Bayesian bootstrap of Rubin 1981), then a study of N items from that, then its verdict.
+
+Half an item that the judge wins from everybody, half a tie and half a loss are added to the pilot: each annotator's rates
+have Jeffreys' prior, and what a pilot happens not to show is not taken for impossible. Only win counts are drawn; no label
+is compared again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.data.annotations import Answers
+from assay.estimation.statistic import Floats, Ints
+from assay.replacement import decision
+from assay.replacement.alignment import Panel
+from assay.replacement.decision import Clustering
+from assay.replacement.panel import Rule, labels_of
+from assay.replacement.settings import AltTestSettings
+from assay.replacement.tally import Tally
+from assay.replacement.trivial import signs
+from assay.statistics.exact import score
+from assay.statistics.wins import LOSS, WIN, count_wins
+
+LIMIT, GROWTH = 2000, 20
+"""Studies are looked at up to so many items, or so many times those at hand, whichever is more."""
+
+STEP = 1.25
+"""Each number of items that is looked at is about so many times the one before."""
+
+TRUTHS, EACH = 200, 12
+"""Truths that are drawn for the number of items, and studies of each."""
+
+OPEN = 0.8
+"""The range of the number holds this share of the truths, as much left out at either end."""
+
+MOST_UNITS = 1000
+"""Items beyond so many are merged at random into blocks."""
+
+BINDING = 5
+"""Constant answers that studies are compared with: those that the pilot's judge is the least ahead of."""
+
+PRIOR = 0.5
+"""Weight of the item that is won, tied or lost against everybody: Jeffreys' prior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Studies:
+    """Win counts of many studies, of each after its first so many items.
+
+    Attributes
+    ----------
+    counts : (studies, sizes, annotators, classes, 3) float
+        Of the judge against each annotator.
+    over : (studies, sizes, constants, classes, 3) float
+        Of the judge against each constant answer; no constants where they were not asked for.
+    quality : (studies, annotators) float
+        Weights of the annotators.
+    exact : bool
+        Whether tests are exact; else, as where many sizes are looked at, their score tests.
+    shared, shared_over : Clustering or None
+        What shared clusters take from the tests.
+    """
+
+    counts: Floats
+    over: Floats
+    quality: Floats
+    exact: bool = True
+    shared: Clustering | None = None
+    shared_over: Clustering | None = None
+
+    def tested(self, settings: AltTestSettings) -> NDArray[np.bool_]:
+        """Which annotators have enough items: (studies, sizes, annotators)."""
+        return np.asarray(self.counts.sum(axis=(-1, -2)) > max(settings.min_items, 2) - 0.5)
+
+    def ends(self, settings: AltTestSettings, epsilon: float) -> Ints:
+        """How each study ends, as the position in `decision.VERDICTS`: (studies, sizes)."""
+        enough = self.tested(settings)
+        counts = np.where(enough[..., None, None], self.counts, 0.0)
+        p, reverse = (np.where(enough, one, np.nan) for one in self._p(counts, epsilon, self.shared))
+        quality = self.quality[:, None, :]
+        as_good, worse, _, _ = decision.conjunctions(p, reverse, quality, settings.threshold)
+        looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1)
+        return decision.verdicts(as_good, worse, looks, settings.alpha)
+
+    def _p(self, counts: Floats, epsilon: float, shared: Clustering | None) -> tuple[Floats, Floats]:
+        """The two one-sided p-values of each comparison."""
+        from scipy.special import ndtr
+
+        if self.exact or shared is not None or counts.shape[-2] > 1:
+            return decision.best_p(counts, epsilon, shared)
+        whole = counts[..., 0, :]
+        z, _ = score(whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), epsilon)
+        return ndtr(z), ndtr(-z)
+
+
+SETTLED = tuple(verdict != "cannot tell yet" for verdict in decision.VERDICTS)
+"""Which verdicts tell something."""
+
+
+def settles(ends: Ints) -> NDArray[np.bool_]:
+    """Which studies end in a verdict, either way."""
+    return np.array(SETTLED)[ends]
+
+
+# -- a pilot, and studies drawn from what it leaves open ------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Items at hand, by who was closer to whom on them.
+
+    Attributes
+    ----------
+    wins : (kinds, annotators, classes, 3) float
+        Of the judge against each annotator, in each kind of unit.
+    over : (kinds, constants, classes, 3) float
+        The same against each constant answer.
+    weight : (kinds,) float
+        How many units of a kind there are, with the prior: parameters of the Dirichlet posterior.
+    per_unit : float
+        Items in a unit: 1, unless they are clustered or too many to be held apart.
+    quality : (annotators,) float
+        Weights of the annotators.
+    shared, shared_over : Clustering or None
+        What shared clusters take from the tests.
+    """
+
+    wins: Floats
+    over: Floats
+    weight: Floats
+    per_unit: float
+    quality: Floats
+    shared: Clustering | None = None
+    shared_over: Clustering | None = None
+
+    @classmethod
+    def of(
+        cls, by_unit: Floats, n_items: int, quality: Floats, shared: Clustering | None = None,
+        shared_over: Clustering | None = None,
+    ) -> Pilot:  # fmt: skip
+        """From what each unit shows: (units, annotators + constants, classes, 3), as `by_unit` gives it."""
+        m = len(quality)
+        used = by_unit[by_unit[:, :m].any(axis=(1, 2, 3))]
+        lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
+        binding = np.sort(np.argsort(lead, kind="stable")[:BINDING])
+        used = np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1)
+        per_unit = n_items / max(len(used), 1)
+        kinds, times = np.unique(used.reshape(len(used), -1), axis=0, return_counts=True)
+        # The three items of the prior, each as large as a unit and so much the rarer.
+        of_class = used[:, :m].sum(axis=(0, 1, 3))
+        prior = np.zeros((3, *used.shape[1:]))
+        for outcome in range(3):
+            prior[outcome, ..., outcome] = per_unit * of_class / max(of_class.sum(), 1e-300)
+        rows = np.concatenate([kinds.reshape(-1, *used.shape[1:]), prior])
+        weight = np.concatenate([times, np.full(3, PRIOR / per_unit)])
+        if shared_over is not None:
+            shared_over = Clustering(shared_over.inflation[binding], shared_over.share[binding])
+        return cls(rows[:, :m], rows[:, m:], weight, per_unit, quality, shared, shared_over)
+
+    def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Studies:
+        """Studies of ascending sizes, the smaller ones the beginning of the larger: so many of each truth drawn."""
+        kinds, m = len(self.weight), len(self.quality)
+        share = rng.standard_gamma(self.weight, (n_truths, kinds))
+        share = np.repeat(share / share.sum(axis=1, keepdims=True), n_each, axis=0)
+        units = np.maximum(np.rint(np.array(sizes) / self.per_unit).astype(np.int64), 1)
+        drawn = np.stack([rng.multinomial(k, share) for k in np.diff(units, prepend=0)], axis=1).cumsum(axis=1)
+        rows = np.concatenate([self.wins, self.over], axis=1)
+        found = (drawn @ rows.reshape(kinds, -1)).reshape(*drawn.shape[:2], *rows.shape[1:])
+        quality = np.tile(self.quality, (len(found), 1))
+        return Studies(found[:, :, :m], found[:, :, m:], quality, False, self.shared, self.shared_over)
+
+
+def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
+    """Wins, ties and losses of each unit, against each annotator, then each constant.
+
+    Returns
+    -------
+    (units, annotators + constants, classes, 3) float
+    """
+    m, k = panel.n_annotators, len(rule.constants)
+    compared = rule.compare(panel, judge)
+    group = unit[panel.item[compared.row]] * m + panel.annotator[compared.row]
+    wins = compared.counts(group, n_units * m)
+    n_classes = wins.shape[1]
+    found = np.zeros((n_units, m + k, n_classes, 3))
+    found[:, :m] = wins.reshape(n_units, m, n_classes, 3)
+    shares = rule.item_shares(panel)
+    asked = np.where(panel.people > rule.least, judge, np.nan)
+    for c, (item, sign) in enumerate(signs(rule.score, panel, asked, rule.constants)):
+        mine = unit[item] >= 0
+        of_item = None if shares is None else shares[item[mine]]
+        found[:, m + c] = count_wins(sign[mine], unit[item[mine]], n_units, of_item)
+    return found
+
+
+def pilot_of(test: Tally) -> Pilot:
+    """The items of a test as a pilot for further studies by those who were tested."""
+    table = test.table
+    units = table.units_of(MOST_UNITS)
+    if table.ratings.in_chunks:
+        found = table.ratings.add_up(partial(_slice, table.rule, test.code, units.n), units, 1)
+    else:
+        found = by_unit(table.rule, table.panel, test.judge, units.of_item, units.n)
+    m = len(table.humans)
+    kept = np.concatenate([test.tested, np.arange(m, found.shape[1])])
+    return Pilot.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
+
+
+def _slice(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
+    """`by_unit` of one slice of a folder."""
+    return by_unit(rule, rule.panel_of(answers), labels_of(answers, code), unit, n_units)
+
+
+# -- how many items are enough ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Enough:
+    """How many items would probably tell, yes or no.
+
+    Attributes
+    ----------
+    n_items : int or None
+        The smallest study that ends in a verdict with the assurance ``power``; None where none of those looked at does.
+    low, high : int or None
+        Its range: in `OPEN` of what the pilot leaves open, so many items have that power. None for ``high`` where that
+        is more than ``limit``.
+    limit : int
+        The largest study that was looked at.
+    power : float
+    sizes : (sizes,) int
+        Studies that were looked at.
+    settled : (sizes,) float
+        The assurance of each: the share that ends in a verdict.
+    reason : str or None
+        Why there is no number, or no range.
+    """
+
+    n_items: int | None
+    low: int | None
+    high: int | None
+    limit: int
+    power: float
+    sizes: Ints
+    settled: Floats
+    reason: str | None = None
+
+
+def sizes_up_to(limit: int, first: int) -> Ints:
+    """Numbers of items from the first to the limit, in even ratios."""
+    steps = max(int(np.ceil(np.log(limit / first) / np.log(STEP))), 1)
+    return np.unique(np.rint(first * (limit / first) ** (np.arange(steps + 1) / steps)).astype(np.int64))
+
+
+def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
+    """How many items until a study would probably tell, with the range that the pilot leaves open."""
+    first = max(settings.min_items, 2)
+    limit = max(LIMIT, GROWTH * n_items, 2 * first)
+    sizes = sizes_up_to(limit, first)
+    rng = np.random.default_rng(settings.seed)
+    found = settles(pilot.studies(sizes.tolist(), TRUTHS, EACH, rng).ends(settings, settings.tolerance))
+    by_truth = _rising(found.reshape(TRUTHS, EACH, -1).mean(axis=1))
+    settled = _rising(found.mean(axis=0))
+    number = _crossing(sizes, settled[None], power)[0]
+    low, high = np.sort(_crossing(sizes, by_truth, power))[_ends(TRUTHS)]
+    made = Enough(None, None, None, limit, power, sizes, settled)
+    if not np.isfinite(number):
+        return replace(made, reason="the judge is about as good as epsilon allows")
+    low, high = min(low, number), max(high, number)
+    return replace(made, n_items=_about(number), low=_about(low), high=_about(high) if np.isfinite(high) else None)
+
+
+def _ends(n: int) -> list[int]:
+    """Positions of the two ends of the range among so many in order."""
+    out = int(round(n * (1 - OPEN) / 2))
+    return [out, n - 1 - out]
+
+
+def _rising(share: Floats) -> Floats:
+    """Shares that never fall along the last axis: half way between the highest so far and the lowest to come."""
+    highest = np.maximum.accumulate(share, axis=-1)
+    lowest = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray((highest + lowest) / 2)
+
+
+def _crossing(sizes: Ints, share: Floats, power: float) -> Floats:
+    """The number of items at which each rising row reaches the power, between sizes by their ratio: (rows,)."""
+    reached = share >= power
+    after = np.argmax(reached, axis=1)
+    before = np.maximum(after - 1, 0)
+    row = np.arange(len(share))
+    low, high = share[row, before], share[row, after]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.where(after > 0, (power - low) / (high - low), 0.0)
+    between = sizes[before] * (sizes[after] / sizes[before]) ** part
+    return np.where(reached.any(axis=1), between, np.inf)
+
+
+def _about(number: float) -> int:
+    """Rounded up to two digits."""
+    unit = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
+    return int(np.ceil(number / unit - 1e-9) * unit)
