@@ -294,6 +294,33 @@ def estimate_sums(
     )
 
 
+def estimate_open(
+    statistic: Estimated, sums: Floats, drawn: Callable[[int], Floats], how: How, *, unit: str = "items"
+) -> Estimates:
+    """`estimate_sums` by what the units leave open (Bayesian bootstrap, Rubin 1981), in place of the jackknife.
+
+    For values that are no smooth function of the sums, such as a median over annotators: the jackknife takes those for less
+    sure than they are, and resamples of few items for surer.
+
+    Parameters
+    ----------
+    sums : (units, k) float
+    drawn : callable
+        So many draws of the sums, as shares: (n, k).
+    """
+    if how.method != "jackknife" or len(sums) == 1:
+        return estimate_sums(statistic, sums, how, unit=unit)
+    value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
+    replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
+    error, low, high, reasons = ends_of("percentile", value, replicates, np.empty((0, 0)), how.confidence, ())
+    return Estimates(
+        value=value, standard_error=error, low=low, high=high, reasons=reasons, n_items=len(sums), n_units=len(sums),
+        unit=unit, method="percentile", confidence=how.confidence, n_resamples=len(replicates), seed=how.seed,
+        replicates=replicates, n_undefined=np.isnan(replicates).sum(axis=0), transform=("none",) * len(value),
+        drawn="Bayesian bootstrap",
+    )  # fmt: skip
+
+
 # -- sums of a table in pieces ----------------------------------------------------------------------
 
 

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.intervals import Estimates
+from assay.estimation.resampling import estimate_open, estimate_sums
+from assay.estimation.statistic import Floats, Ints, add_rows
 from assay.replacement import decision
 from assay.replacement.alignment import Panel
 from assay.replacement.decision import Clustering
@@ -30,15 +32,15 @@ from assay.replacement.settings import AltTestSettings
 from assay.replacement.tally import Tally
 from assay.replacement.trivial import signs
 from assay.statistics.exact import score
-from assay.statistics.wins import LOSS, WIN, count_wins
+from assay.statistics.wins import LOSS, WIN, NeededEpsilon, count_wins
 
 LIMIT, GROWTH = 2000, 20
 """Studies are looked at up to so many items, or so many times those at hand, whichever is more."""
 
-STEP = 1.25
+STEP = 1.3
 """Each number of items that is looked at is about so many times the one before."""
 
-TRUTHS, EACH = 200, 12
+TRUTHS, EACH = 200, 6
 """Truths that are drawn for the number of items, and studies of each."""
 
 OPEN = 0.8
@@ -86,8 +88,7 @@ class Studies:
     def ends(self, settings: AltTestSettings, epsilon: float) -> Ints:
         """How each study ends, as the position in `decision.VERDICTS`: (studies, sizes)."""
         enough = self.tested(settings)
-        counts = np.where(enough[..., None, None], self.counts, 0.0)
-        p, reverse = (np.where(enough, one, np.nan) for one in self._p(counts, epsilon, self.shared))
+        p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.shared))
         quality = self.quality[:, None, :]
         as_good, worse, _, _ = decision.conjunctions(p, reverse, quality, settings.threshold)
         looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1)
@@ -117,29 +118,60 @@ def settles(ends: Ints) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pilot:
-    """Items at hand, by who was closer to whom on them.
+class Posterior:
+    """What units at hand leave open: how common each kind of unit is.
 
     Attributes
     ----------
-    wins : (kinds, annotators, classes, 3) float
-        Of the judge against each annotator, in each kind of unit.
-    over : (kinds, constants, classes, 3) float
-        The same against each constant answer.
+    rows : (kinds, comparisons, classes, 3) float
+        Wins, ties and losses in a unit of each kind.
     weight : (kinds,) float
-        How many units of a kind there are, with the prior: parameters of the Dirichlet posterior.
+        How many units of a kind there are, with the prior: the parameters of the Dirichlet distribution.
     per_unit : float
         Items in a unit: 1, unless they are clustered or too many to be held apart.
+    """
+
+    rows: Floats
+    weight: Floats
+    per_unit: float
+
+    @classmethod
+    def of(cls, by_unit: Floats, n_items: int) -> Posterior:
+        """From the units of so many items, (units, comparisons, classes, 3); those that show nothing are none."""
+        used = by_unit[by_unit.any(axis=(1, 2, 3))]
+        if len(used) > MOST_UNITS:
+            block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_UNITS
+            used = add_rows(used.reshape(len(used), -1), block, MOST_UNITS).reshape(-1, *used.shape[1:])
+        per_unit = n_items / max(len(used), 1)
+        kinds, times = np.unique(used.reshape(len(used), -1), axis=0, return_counts=True)
+        # The three items of the prior, each as large as a unit and so much the rarer.
+        of_class = used.sum(axis=(0, 1, 3))
+        prior = np.zeros((3, *used.shape[1:]))
+        for outcome in range(3):
+            prior[outcome, ..., outcome] = per_unit * of_class / max(of_class.sum(), 1e-300)
+        rows = np.concatenate([kinds.reshape(-1, *used.shape[1:]), prior])
+        return cls(rows, np.concatenate([times, np.full(3, PRIOR / per_unit)]), per_unit)
+
+    def truths(self, n: int, rng: np.random.Generator) -> Floats:
+        """The share of each kind, drawn: (n, kinds)."""
+        drawn = rng.standard_gamma(self.weight, (n, len(self.weight)))
+        return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Items at hand, by who was closer to whom on them: against the annotators, then against constant answers.
+
+    Attributes
+    ----------
+    posterior : Posterior
     quality : (annotators,) float
         Weights of the annotators.
     shared, shared_over : Clustering or None
         What shared clusters take from the tests.
     """
 
-    wins: Floats
-    over: Floats
-    weight: Floats
-    per_unit: float
+    posterior: Posterior
     quality: Floats
     shared: Clustering | None = None
     shared_over: Clustering | None = None
@@ -154,29 +186,18 @@ class Pilot:
         used = by_unit[by_unit[:, :m].any(axis=(1, 2, 3))]
         lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
         binding = np.sort(np.argsort(lead, kind="stable")[:BINDING])
-        used = np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1)
-        per_unit = n_items / max(len(used), 1)
-        kinds, times = np.unique(used.reshape(len(used), -1), axis=0, return_counts=True)
-        # The three items of the prior, each as large as a unit and so much the rarer.
-        of_class = used[:, :m].sum(axis=(0, 1, 3))
-        prior = np.zeros((3, *used.shape[1:]))
-        for outcome in range(3):
-            prior[outcome, ..., outcome] = per_unit * of_class / max(of_class.sum(), 1e-300)
-        rows = np.concatenate([kinds.reshape(-1, *used.shape[1:]), prior])
-        weight = np.concatenate([times, np.full(3, PRIOR / per_unit)])
         if shared_over is not None:
             shared_over = Clustering(shared_over.inflation[binding], shared_over.share[binding])
-        return cls(rows[:, :m], rows[:, m:], weight, per_unit, quality, shared, shared_over)
+        posterior = Posterior.of(np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1), n_items)
+        return cls(posterior, quality, shared, shared_over)
 
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Studies:
         """Studies of ascending sizes, the smaller ones the beginning of the larger: so many of each truth drawn."""
-        kinds, m = len(self.weight), len(self.quality)
-        share = rng.standard_gamma(self.weight, (n_truths, kinds))
-        share = np.repeat(share / share.sum(axis=1, keepdims=True), n_each, axis=0)
-        units = np.maximum(np.rint(np.array(sizes) / self.per_unit).astype(np.int64), 1)
+        of, m = self.posterior, len(self.quality)
+        share = np.repeat(of.truths(n_truths, rng), n_each, axis=0)
+        units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         drawn = np.stack([rng.multinomial(k, share) for k in np.diff(units, prepend=0)], axis=1).cumsum(axis=1)
-        rows = np.concatenate([self.wins, self.over], axis=1)
-        found = (drawn @ rows.reshape(kinds, -1)).reshape(*drawn.shape[:2], *rows.shape[1:])
+        found = (drawn @ of.rows.reshape(len(of.rows), -1)).reshape(*drawn.shape[:2], *of.rows.shape[1:])
         quality = np.tile(self.quality, (len(found), 1))
         return Studies(found[:, :, :m], found[:, :, m:], quality, False, self.shared, self.shared_over)
 
@@ -212,9 +233,23 @@ def pilot_of(test: Tally) -> Pilot:
         found = table.ratings.add_up(partial(_slice, table.rule, test.code, units.n), units, 1)
     else:
         found = by_unit(table.rule, table.panel, test.judge, units.of_item, units.n)
-    m = len(table.humans)
-    kept = np.concatenate([test.tested, np.arange(m, found.shape[1])])
+    kept = np.concatenate([test.tested, np.arange(len(table.humans), found.shape[1])])
     return Pilot.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
+
+
+def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
+    """The items of some annotators alone, who are compared with each other, as a pilot for further studies by them."""
+    place = np.full(panel.n_annotators, -1)
+    place[members] = np.arange(len(members))
+    annotator = place[panel.annotator]
+    keep = annotator >= 0
+    part = replace(
+        panel, item=panel.item[keep], annotator=annotator[keep], value=panel.value[keep], n_annotators=len(members),
+        quality=panel.quality[members],
+    )  # fmt: skip
+    found = by_unit(rule, part, judge, np.arange(panel.n_items), panel.n_items)
+    shown = found[:, : len(members)].any(axis=(1, 2, 3))
+    return Pilot.of(found, int(np.count_nonzero(shown)), part.quality)
 
 
 def _slice(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
@@ -234,8 +269,8 @@ class Enough:
     n_items : int or None
         The smallest study that ends in a verdict with the assurance ``power``; None where none of those looked at does.
     low, high : int or None
-        Its range: in `OPEN` of what the pilot leaves open, so many items have that power. None for ``high`` where that
-        is more than ``limit``.
+        Its range: the pilot leaves open, with probability .8 (`OPEN`), that so many items have this power. None for
+        ``high`` where they may be more than ``limit``.
     limit : int
         The largest study that was looked at.
     power : float
@@ -244,7 +279,7 @@ class Enough:
     settled : (sizes,) float
         The assurance of each: the share that ends in a verdict.
     reason : str or None
-        Why there is no number, or no range.
+        Why there is no number, or no upper end of its range.
     """
 
     n_items: int | None
@@ -256,6 +291,18 @@ class Enough:
     settled: Floats
     reason: str | None = None
 
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        if self.n_items is None or self.low is None:
+            return "no range"
+        return f"{self.low:,} to " + (f"more than {self.limit:,}" if self.high is None else f"{self.high:,}")
+
+
+def planned(settings: AltTestSettings, n_domains: int) -> AltTestSettings:
+    """The options that further studies are put to: at the level that each of several domains has at the least (Holm)."""
+    return replace(settings, alpha=settings.alpha / max(n_domains, 1))
+
 
 def sizes_up_to(limit: int, first: int) -> Ints:
     """Numbers of items from the first to the limit, in even ratios."""
@@ -263,38 +310,46 @@ def sizes_up_to(limit: int, first: int) -> Ints:
     return np.unique(np.rint(first * (limit / first) ** (np.arange(steps + 1) / steps)).astype(np.int64))
 
 
+def nobody(power: float) -> Enough:
+    """Where no annotator has enough items for a test."""
+    none = np.empty(0)
+    return Enough(None, None, None, 0, power, none.astype(np.int64), none, "nobody has enough items")
+
+
 def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
-    """How many items until a study would probably tell, with the range that the pilot leaves open."""
+    """How many items until a study would probably tell, with the range that a pilot of so many items leaves open."""
     first = max(settings.min_items, 2)
     limit = max(LIMIT, GROWTH * n_items, 2 * first)
     sizes = sizes_up_to(limit, first)
-    rng = np.random.default_rng(settings.seed)
-    found = settles(pilot.studies(sizes.tolist(), TRUTHS, EACH, rng).ends(settings, settings.tolerance))
-    by_truth = _rising(found.reshape(TRUTHS, EACH, -1).mean(axis=1))
-    settled = _rising(found.mean(axis=0))
-    number = _crossing(sizes, settled[None], power)[0]
-    low, high = np.sort(_crossing(sizes, by_truth, power))[_ends(TRUTHS)]
+    studies = pilot.studies(sizes.tolist(), TRUTHS, EACH, np.random.default_rng(settings.seed))
+    found = settles(studies.ends(settings, settings.tolerance)).reshape(TRUTHS, EACH, -1)
+    settled = rising(found.mean(axis=(0, 1)))
+    number = crossing(sizes, settled[None], power)[0]
     made = Enough(None, None, None, limit, power, sizes, settled)
     if not np.isfinite(number):
         return replace(made, reason="the judge is about as good as epsilon allows")
+    low, high = range_of(sizes, found.mean(axis=1), power)
     low, high = min(low, number), max(high, number)
-    return replace(made, n_items=_about(number), low=_about(low), high=_about(high) if np.isfinite(high) else None)
+    if not np.isfinite(high):
+        made = replace(made, reason="the pilot leaves open that the judge is about as good as epsilon allows")
+    return replace(made, n_items=about(number), low=about(low), high=about(high) if np.isfinite(high) else None)
 
 
-def _ends(n: int) -> list[int]:
-    """Positions of the two ends of the range among so many in order."""
-    out = int(round(n * (1 - OPEN) / 2))
-    return [out, n - 1 - out]
+def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:
+    """The ends of what truths, (truths, sizes), leave open: how many items have the power; infinite beyond all sizes."""
+    ordered = np.sort(crossing(sizes, rising(by_truth), power))
+    out = round(len(ordered) * (1 - OPEN) / 2)
+    return float(ordered[out]), float(ordered[len(ordered) - 1 - out])
 
 
-def _rising(share: Floats) -> Floats:
+def rising(share: Floats) -> Floats:
     """Shares that never fall along the last axis: half way between the highest so far and the lowest to come."""
     highest = np.maximum.accumulate(share, axis=-1)
     lowest = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray((highest + lowest) / 2)
 
 
-def _crossing(sizes: Ints, share: Floats, power: float) -> Floats:
+def crossing(sizes: Ints, share: Floats, power: float) -> Floats:
     """The number of items at which each rising row reaches the power, between sizes by their ratio: (rows,)."""
     reached = share >= power
     after = np.argmax(reached, axis=1)
@@ -307,7 +362,26 @@ def _crossing(sizes: Ints, share: Floats, power: float) -> Floats:
     return np.where(reached.any(axis=1), between, np.inf)
 
 
-def _about(number: float) -> int:
+def about(number: float) -> int:
     """Rounded up to two digits."""
     unit = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
     return int(np.ceil(number / unit - 1e-9) * unit)
+
+
+# -- which epsilon is needed ----------------------------------------------------------------------------
+
+
+def needed_epsilon(test: Tally) -> Estimates:
+    """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+    s = test.table.settings
+    statistic = NeededEpsilon(test.quality, s.threshold)
+    unit = test.table.units.name
+    if test.table.ratings.clusters is not None:
+        return estimate_sums(statistic, test.units, s, unit=unit)
+    units = test.units.reshape(len(test.units), len(test.tested), -1, 3)
+
+    def drawn(n: int) -> Floats:
+        left = Posterior.of(units, test.n_items)
+        return left.truths(n, np.random.default_rng(s.seed)) @ left.rows.reshape(len(left.rows), -1)
+
+    return estimate_open(statistic, test.units, drawn, s, unit=unit)

@@ -86,6 +86,10 @@ class JudgeComparison(Result):
                     "verdict": test.verdict,
                     self.traditional_name: self.traditional.get(name),
                     "smallest_epsilon": test.smallest_epsilon,
+                    "needed_epsilon": test.needed_epsilon.estimate,
+                    "needed_epsilon_low": test.needed_epsilon.low,
+                    "needed_epsilon_high": test.needed_epsilon.high,
+                    **_items_needed(test),
                 }
                 for name, test, kind in self._rows()
             ],
@@ -145,6 +149,16 @@ class JudgeComparison(Result):
         pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
         ax.set_xlabel("advantage probability ρ")
         return ax
+
+
+def _items_needed(test: AltTest) -> dict[str, int | None]:
+    """How many items would tell, with its range, where too few are why these do not."""
+    found = test.items_needed if test.reason == "too few items" else None
+    return {
+        "items_needed": found and found.n_items,
+        "items_needed_low": found and found.low,
+        "items_needed_high": found and found.high,
+    }
 
 
 def compare_judges(

@@ -291,13 +291,13 @@ class ReportBuilder:
             )
         ]
         words = ["How the verdict depends on ε, and on how much was annotated."]
-        try:
-            size = pictures.svg(lambda: size_curves(tested), "Winning rate against the number of items")
-            drawn.append(
-                Picture(size, "The winning rate that studies of other sizes would find, drawn from these labels.")
-            )
-        except DesignError as reason:
-            words.append(f"No curve against the number of items: {reason}.")
+        size = pictures.svg(lambda: size_curves(tested), "Studies that end in a verdict against the number of items")
+        drawn.append(
+            Picture(
+                size, "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
+                "over what these labels leave open.",
+            )  # fmt: skip
+        )
         return Section("Sensitivity of the verdict", tuple(words), (), tuple(drawn))
 
     def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
