@@ -1,10 +1,9 @@
-"""Do studies of the size that assay names tell, four in five? And does the interval of the smallest epsilon cover? The
-tables of docs/planning.md.
+"""Do studies of the size that assay names tell, four in five? Does the interval of the smallest epsilon cover?
 
-    python benchmarks/planning.py            # prints the tables as Markdown; about eight minutes
+    python benchmarks/planning.py            # prints the tables of docs/planning.md; about eight minutes
 
-People and judges of `assay.simulate`: the judge's noise is such that people are closer, on average, by the planted
-difference. Of 40,000 items it is counted who is closer to whom; pilots and studies are drawn from these.
+People and judges of `assay.simulate`: the judge's noise is such that people are closer by the planted difference. Of
+40,000 items it is counted who is closer to whom; pilots and studies are drawn from these.
 """
 
 from __future__ import annotations
@@ -12,102 +11,184 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 from type_one_error import PRIOR, boundary_noise, show
 
+from assay.estimation.options import IntervalSettings
+from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import assurance
 from assay.replacement.alignment import Panel
-from assay.replacement.assurance import Pilot, Studies, settles
+from assay.replacement.assurance import Pilot, Posterior, Studies, settles
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import AltTestSettings
 from assay.simulation import Source, simulate
+from assay.statistics.wins import NeededEpsilon
 
 SEED = 20261122
 EPSILON = 0.15
-TRUTHS = (0.0, 0.05, 0.10, 0.25, 0.35)
-PILOTS = (30, 60)
-PANELS = (3, 4, 5)
+POOLED = (0.0, 0.05, 0.10, 0.25, 0.35)
+TRUTHS = (*POOLED, EPSILON)
+PILOTS, PANELS = (30, 60), (3, 4, 5)
 ITEMS = 40_000
 HUMAN = 0.3
+PILOTS_EACH, STUDIES_EACH, COVERED = 24, 40, 2000
 
 
 class World:
-    """Items of people and a judge with a planted difference, by who is closer to whom."""
+    """Items of people and a judge, by who is closer to whom."""
 
-    def __init__(self, difference: float, m: int, seed: int) -> None:
-        source = Source.of(4, PRIOR)
+    def __init__(self, judge: float, people: Sequence[float], seed: int) -> None:
+        source, self.m = Source.of(4, PRIOR), len(people)
         self.settings = AltTestSettings(epsilon=EPSILON)
         table = AltTestTable.of(simulate(2, 2, scale=source.scale, prior=PRIOR), self.settings)
-        noise = boundary_noise(difference, HUMAN, m, np.array(PRIOR), 0.0, "accuracy")
         rng = np.random.default_rng([SEED, seed])
         cumulative = source.priors(rng, 1)
         truth = source.draw(rng.random((1, ITEMS)), cumulative)
-        judge = source.answer(rng, truth, cumulative, np.array([noise]))[0, :, 0]
-        people = source.answer(rng, truth, cumulative, np.full(m, HUMAN))[0]
+        judged = source.answer(rng, truth, cumulative, np.array([judge]))[0, :, 0]
+        given = source.answer(rng, truth, cumulative, np.array(people))[0]
         panel = Panel(
-            item=np.repeat(np.arange(ITEMS), m), annotator=np.tile(np.arange(m), ITEMS), value=people.ravel(),
-            n_items=ITEMS, n_annotators=m, quality=np.ones(m), labels=table.rule.labels,
+            item=np.repeat(np.arange(ITEMS), self.m), annotator=np.tile(np.arange(self.m), ITEMS),
+            value=given.ravel(), n_items=ITEMS, n_annotators=self.m, quality=np.ones(self.m), labels=table.rule.labels,
         )  # fmt: skip
-        found = assurance.by_unit(table.rule, panel, judge, np.arange(ITEMS), ITEMS)
+        found = assurance.by_unit(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
         kinds, times = np.unique(found.reshape(ITEMS, -1), axis=0, return_counts=True)
-        self.kinds, self.share, self.m = kinds.reshape(-1, *found.shape[1:]), times / ITEMS, m
+        self.kinds, self.share = kinds.reshape(-1, *found.shape[1:]), times / ITEMS
 
     def draw(self, n: int, times: int, rng: np.random.Generator) -> np.ndarray:
         """How often each kind is among n items, in so many studies: (studies, kinds)."""
         return rng.multinomial(n, self.share, size=times)
 
-    def settled(self, drawn: np.ndarray) -> np.ndarray:
+    def settled(self, drawn: np.ndarray, exact: bool = True) -> np.ndarray:
         """Which studies end in a verdict, by the test itself."""
         counts = (drawn @ self.kinds.reshape(len(self.kinds), -1)).reshape(len(drawn), 1, *self.kinds.shape[1:])
-        studies = Studies(counts[:, :, : self.m], counts[:, :, self.m :], np.ones((len(drawn), self.m)))
+        studies = Studies(counts[:, :, : self.m], counts[:, :, self.m :], np.ones((len(drawn), self.m)), exact)
         return settles(studies.ends(self.settings, EPSILON))[:, 0]
 
+    def enough(self, rng: np.random.Generator) -> float:
+        """The number of items with which four studies in five end in a verdict."""
+        sizes = assurance.sizes_up_to(assurance.LIMIT, 30)
+        power = [self.settled(self.draw(int(n), 600, rng), exact=False).mean() for n in sizes]
+        return float(assurance.crossing(sizes, assurance.rising(np.array([power])), 0.8)[0])
 
-def planned(n_pilots: int) -> dict[tuple[float, int, int], np.ndarray]:
-    """By truth, panel and items of the pilot: N (0 where there is none), whether the pilot settles, whether a study of N
-    does, whether the pilot with N − n more does, the range's ends."""
-    worlds = {(d, m): World(d, m, 10 * i + m) for m in PANELS for i, d in enumerate(TRUTHS)}
+
+def planted(difference: float, m: int) -> float:
+    """The noise of a judge that people are closer than by so much."""
+    return boundary_noise(difference, HUMAN, m, np.array(PRIOR), 0.0, "accuracy")
+
+
+COLUMNS = ("N", "pilot tells", "tells", "tells with the pilot", "low", "high", "range holds")
+
+
+def planned() -> dict[tuple[float, int, int], np.ndarray]:
+    """`COLUMNS` of each pilot, by truth, annotators and items of the pilot; infinite where there is no number."""
+    worlds = {
+        (d, m): World(planted(d, m), [HUMAN] * m, 10 * i + m) for m in PANELS for i, d in enumerate(TRUTHS)
+    }  # fmt: skip
     rows, waiting = defaultdict(list), []
     for (d, m), world in worlds.items():
+        truly = world.enough(np.random.default_rng([SEED, 3, m, round(100 * d)]))
         for n in PILOTS:
             rng = np.random.default_rng([SEED, 1, m, n, round(100 * d)])
-            drawn = world.draw(n, n_pilots, rng)
-            told = world.settled(drawn)
-            for one, tells in zip(drawn, told, strict=True):
+            drawn = world.draw(n, PILOTS_EACH, rng)
+            for one, tells in zip(drawn, world.settled(drawn), strict=True):
                 pilot = Pilot.of(np.repeat(world.kinds, one, axis=0), n, np.ones(m))
                 found = assurance.enough(pilot, n, world.settings)
-                waiting.append((found.n_items or 0, d, m, n, one, tells, found.low or 0, found.high or 0))
-    for size, d, m, n, one, tells, low, high in sorted(waiting, key=lambda w: w[0]):
-        world, rng = worlds[d, m], np.random.default_rng([SEED, 2, m, n, size])
-        fresh = more = np.nan
-        if size:
-            fresh = world.settled(world.draw(size, 40, rng)).mean()
+                ends = [found.n_items or np.inf, found.low or np.inf, found.high or np.inf]
+                holds = (found.n_items is None or ends[1] <= truly) and truly <= ends[2]
+                waiting.append((ends[0], (d, m, n), one, tells, ends[1:], holds))
+    for size, (d, m, n), one, tells, ends, holds in sorted(waiting, key=lambda w: w[0]):
+        world, fresh, more = worlds[d, m], np.nan, np.nan
+        if np.isfinite(size):
+            rng = np.random.default_rng([SEED, 2, m, n, int(size)])
+            fresh = world.settled(world.draw(int(size), STUDIES_EACH, rng)).mean()
             if size > n:
-                more = world.settled(one + world.draw(size - n, 40, rng)).mean()
-        rows[d, m, n].append((size, tells, fresh, more, low, high))
+                more = world.settled(one + world.draw(int(size) - n, STUDIES_EACH, rng)).mean()
+        rows[d, m, n].append((size, tells, fresh, more, *ends, holds))
     return {key: np.array(found, dtype=float) for key, found in rows.items()}
 
 
-def plan_tables(n_pilots: int) -> None:
-    found = planned(n_pilots)
-    for title, chosen in (("All pilots", lambda r: r[:, 0] >= 0), ("Pilots that cannot tell", lambda r: r[:, 1] == 0)):
-        rows = []
-        for m, n in itertools.product(PANELS, PILOTS):
-            each = [r[chosen(r)] for r in (found[d, m, n] for d in TRUTHS)]
-            rates = [np.nanmean(r[:, 2]) for r in each]
-            rows.append([m, n, *map(float, rates), float(np.nanmean(np.concatenate(each)[:, 2]))])
-        everything = [np.concatenate([found[d, m, n][chosen(found[d, m, n])] for m in PANELS for n in PILOTS]) for d in TRUTHS]
-        rows.append(["all", "all", *(float(np.nanmean(r[:, 2])) for r in everything),
-                     float(np.nanmean(np.concatenate(everything)[:, 2]))])
-        rows.append(["", "pilot and N − n more", *(float(np.nanmean(r[:, 3])) for r in everything),
-                     float(np.nanmean(np.concatenate(everything)[:, 3]))])
-        rows.append(["", "no number", *(float(np.mean(r[:, 0] == 0)) for r in everything),
-                     float(np.mean(np.concatenate(everything)[:, 0] == 0))])
-        for name, column in (("median N", 0), ("median low", 4), ("median high", 5)):
-            rows.append(["", name, *(f"{np.median(np.where(r[:, column] > 0, r[:, column], np.inf)):.0f}" for r in everything), ""])
-        show(title, ["annotators", "pilot", *(f"Δ = {d:g}" for d in TRUTHS), "pooled"], rows)
+def mean(rows: np.ndarray, column: int) -> float | str:
+    """Of what is known; a dash where nothing is."""
+    known = rows[~np.isnan(rows[:, column]), column]
+    return float(known.mean()) if len(known) else "—"
+
+
+def plan_tables() -> None:
+    found = planned()
+    for title, chosen in (("All pilots", (0, 1)), ("Pilots that cannot tell", (0,))):
+        kept = {key: rows[np.isin(rows[:, 1], chosen)] for key, rows in found.items()}
+        by_truth = [np.concatenate([kept[d, m, n] for m in PANELS for n in PILOTS]) for d in TRUTHS]
+        pooled = np.concatenate(by_truth[: len(POOLED)])
+        rows = [
+            [f"{m} annotators, pilot of {n}", *(mean(kept[d, m, n], 2) for d in TRUTHS),
+             mean(np.concatenate([kept[d, m, n] for d in POOLED]), 2)]
+            for m, n in itertools.product(PANELS, PILOTS)
+        ]  # fmt: skip
+        rows.append(["all", *(mean(r, 2) for r in by_truth), mean(pooled, 2)])
+        rows.append(["all, the pilot's items among the N", *(mean(r, 3) for r in by_truth), mean(pooled, 3)])
+        rows.append(["no number is named", *(float(np.isinf(r[:, 0]).mean()) for r in [*by_truth, pooled])])
+        rows.append(["the range holds the true number", *(mean(r, 6) for r in [*by_truth, pooled])])
+        for i in (0, 4, 5):
+            middle = [np.median(r[:, i]) for r in by_truth]
+            rows.append([f"median {COLUMNS[i]}", *(f"{v:.0f}" if np.isfinite(v) else "none" for v in middle), ""])
+        show(title, ["", *(f"Δ = {d:g}" for d in TRUTHS), f"pooled, without {EPSILON:g}"], rows)
+
+
+DESIGNS = {
+    "3 alike, as good": (planted(0.0, 3), [HUMAN] * 3),
+    "3 alike, worse by .2": (planted(0.2, 3), [HUMAN] * 3),
+    "3 who differ": (0.3, [0.1, 0.3, 0.5]),
+    "4 alike, worse by .1": (planted(0.1, 4), [HUMAN] * 4),
+    "5 who differ": (0.35, [0.1, 0.2, 0.3, 0.4, 0.5]),
+    "10 alike, as good": (HUMAN, [HUMAN] * 10),
+    "10 who differ": (0.35, list(np.linspace(0.05, 0.55, 10))),
+    "3 on an easy task (5% errors)": (0.1, [0.05] * 3),
+}
+
+
+def covers(world: World, n: int, clusters: int = 0) -> float:
+    """How often the interval of the smallest epsilon holds the true one; of items that come in clusters, half alike."""
+    statistic, rng = NeededEpsilon(np.ones(world.m), 0.5), np.random.default_rng([SEED, n, clusters])
+    rows, m = world.kinds[:, : world.m], world.m
+    truth = statistic.value((world.share @ rows.reshape(len(rows), -1))[None])[0, 0]
+    hits = 0
+    for _ in range(COVERED):
+        kind = rng.choice(len(rows), n, p=world.share)
+        if clusters:
+            of = np.arange(n) * clusters // n
+            kind = np.where(rng.random(n) < 0.5, rng.choice(len(rows), clusters, p=world.share)[of], kind)
+            sums = np.zeros((clusters, rows[0].size))
+            np.add.at(sums, of, rows[kind].reshape(n, -1))
+            found = estimate_sums(statistic, sums, IntervalSettings("jackknife"))
+        else:
+            left, sums = Posterior.of(rows[kind], n), rows[kind].reshape(n, -1)
+            found = estimate_open(
+                statistic, sums, lambda k, left=left: left.truths(k, rng) @ left.rows.reshape(len(left.rows), -1),
+                IntervalSettings("jackknife", n_resamples=1000),
+            )  # fmt: skip
+        hits += found.low[0] - 1e-9 <= truth <= found.high[0] + 1e-9
+    return hits / COVERED
+
+
+def epsilon_tables() -> None:
+    rows = []
+    for i, (name, (judge, people)) in enumerate(DESIGNS.items()):
+        world = World(judge, people, 100 + i)
+        rows.append(
+            [name, *(covers(world, n) for n in (15, 30, 60, 200)), covers(world, 60, 10), covers(world, 120, 30)]
+        )
+    show(
+        "Coverage of the 95% interval of the smallest epsilon",
+        ["annotators", *(f"{n} items" for n in (15, 30, 60, 200)), "60 items, 10 clusters", "120 items, 30 clusters"],
+        rows,
+    )
 
 
 if __name__ == "__main__":
-    plan_tables(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    asked = sys.argv[1:] or ["plans", "epsilon"]
+    if "plans" in asked:
+        plan_tables()
+    if "epsilon" in asked:
+        epsilon_tables()

@@ -117,7 +117,7 @@ def test_the_size_curve_by_the_slow_road():
         found = reference.alt_test(drawn, {str(k): judge[i] for k, i in enumerate(items)}, reference.neg_rmse, 0.2)
         omega.append(found.winning_rate)
         rho.append(found.advantage_probability)
-    curve = alt_test(labels, "good", epsilon=0.2).size_curve(sizes=(size,), n_draws=2000)
+    curve = alt_test(labels, "good", epsilon=0.2).size_curve(sizes=(size,), n_annotators=3, n_draws=2000)
     # Four standard errors of the 200 slow draws.
     assert curve.winning_rate[0] == pytest.approx(np.mean(omega), abs=4 * np.std(omega) / math.sqrt(draws))
     assert curve.advantage_probability[0] == pytest.approx(np.mean(rho), abs=4 * np.std(rho) / math.sqrt(draws))

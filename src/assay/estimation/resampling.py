@@ -299,8 +299,8 @@ def estimate_open(
 ) -> Estimates:
     """`estimate_sums` by what the units leave open (Bayesian bootstrap, Rubin 1981), in place of the jackknife.
 
-    For values that are no smooth function of the sums, such as a median over annotators: the jackknife takes those for less
-    sure than they are, and resamples of few items for surer.
+    For values that are no smooth function of the sums, such as a median over annotators: the jackknife takes those for
+    less sure than they are, and resamples of few items for surer.
 
     Parameters
     ----------
@@ -313,10 +313,11 @@ def estimate_open(
     value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
     replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
     error, low, high, reasons = ends_of("percentile", value, replicates, np.empty((0, 0)), how.confidence, ())
+    none: Transform = "none"
     return Estimates(
         value=value, standard_error=error, low=low, high=high, reasons=reasons, n_items=len(sums), n_units=len(sums),
         unit=unit, method="percentile", confidence=how.confidence, n_resamples=len(replicates), seed=how.seed,
-        replicates=replicates, n_undefined=np.isnan(replicates).sum(axis=0), transform=("none",) * len(value),
+        replicates=replicates, n_undefined=np.isnan(replicates).sum(axis=0), transform=(none,) * len(value),
         drawn="Bayesian bootstrap",
     )  # fmt: skip
 

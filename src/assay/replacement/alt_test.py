@@ -281,8 +281,8 @@ class AltTest(Result):
     def items_to_decide(self, power: float = 0.8) -> int | None:
         """Items by these annotators until a study would tell, yes or no; None where none looked at would.
 
-        The size at which studies end in a verdict with this assurance: power, averaged over what the items at hand leave
-        open. The range, and how far was looked, is in `enough_items`.
+        The size at which studies end in a verdict with this assurance: power, averaged over what the items at hand
+        leave open. The range, and how far was looked, is in `enough_items`.
         """
         return self.enough_items(power).n_items
 

@@ -1,14 +1,14 @@
 """How would studies of other sizes end, given what the labels at hand leave open?
 
-Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans too
-small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what the
-pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators and constant answers
+Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans
+too small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what
+the pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators and constant answers
 together, so what is correlated stays so. How common each kind of item is, is drawn from its posterior (Dirichlet: the
 Bayesian bootstrap of Rubin 1981), then a study of N items from that, then its verdict.
 
-Half an item that the judge wins from everybody, half a tie and half a loss are added to the pilot: each annotator's rates
-have Jeffreys' prior, and what a pilot happens not to show is not taken for impossible. Only win counts are drawn; no label
-is compared again.
+Half an item that the judge wins from everybody, half a tie and half a loss are added to the pilot: each annotator's
+rates have Jeffreys' prior, and what a pilot happens not to show is not taken for impossible. Only win counts are drawn;
+no label is compared again.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ MOST_UNITS = 1000
 
 BINDING = 5
 """Constant answers that studies are compared with: those that the pilot's judge is the least ahead of."""
+
+NEWTON, STEEPEST = 4, 3.0
+"""Steps by which shares of kinds are tilted, and how far at most."""
 
 PRIOR = 0.5
 """Weight of the item that is won, tied or lost against everybody: Jeffreys' prior."""
@@ -194,12 +197,62 @@ class Pilot:
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Studies:
         """Studies of ascending sizes, the smaller ones the beginning of the larger: so many of each truth drawn."""
         of, m = self.posterior, len(self.quality)
-        share = np.repeat(of.truths(n_truths, rng), n_each, axis=0)
+        share = np.repeat(self._alike(of.truths(n_truths, rng), rng), n_each, axis=0)
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         drawn = np.stack([rng.multinomial(k, share) for k in np.diff(units, prepend=0)], axis=1).cumsum(axis=1)
         found = (drawn @ of.rows.reshape(len(of.rows), -1)).reshape(*drawn.shape[:2], *of.rows.shape[1:])
         quality = np.tile(self.quality, (len(found), 1))
         return Studies(found[:, :, :m], found[:, :, m:], quality, False, self.shared, self.shared_over)
+
+    def _alike(self, share: Floats, rng: np.random.Generator) -> Floats:
+        """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
+
+        Few items make annotators look different who are not, and drawing from few items does so again; studies would
+        then seem to find that people differ. So each truth draws how much of the variance among annotators is real, a
+        share B, from its posterior (τ² + noise is scaled inverse χ²), and has differences from their mean of B times
+        the pilot's, with a variance of B times the noise (as if normal). The shares of kinds are tilted to have them.
+        """
+        m = len(self.quality)
+        if m < 2:
+            return share
+        rows, weight = self.posterior.rows[:, :m], self.posterior.weight / self.posterior.weight.sum()
+        behind, n = (rows[..., LOSS] - rows[..., WIN]).sum(axis=2), rows.sum(axis=(2, 3))
+        observed = weight @ behind / (weight @ n)
+        centred = (behind - observed * n) / (weight @ n)
+        noise = centred.T @ (centred * weight[:, None]) / self.posterior.weight.sum()
+        within = (m * np.trace(noise) - noise.sum()) / (m * (m - 1))
+        total = observed.var(ddof=1) * (m - 1) / rng.chisquare(m - 1, len(share))
+        real = np.maximum(total - within, 0.0) / np.maximum(total, 1e-300)
+        drawn = share @ behind / (share @ n)
+        own, at_hand = drawn - drawn.mean(axis=1, keepdims=True), observed - observed.mean()
+        wanted = drawn - own + real[:, None] * at_hand + np.sqrt(real)[:, None] * (own - at_hand)
+        return _tilted(share, behind, n, wanted)
+
+
+def _tilted(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
+    """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting, by Newton).
+
+    Parameters
+    ----------
+    share : (truths, kinds) float
+    behind, n : (kinds, annotators) float
+        Losses less wins in a unit of each kind, and comparisons.
+    wanted : (truths, annotators) float
+    """
+    m = behind.shape[1]
+    logs, slope = np.log(np.maximum(share, 1e-300)), np.zeros(wanted.shape)
+    found = share
+    for _ in range(NEWTON):
+        mean, known = found @ behind, found @ n
+        off = mean - wanted * known
+        outer = behind[:, :, None] * behind[:, None, :]
+        spread = (found @ outer.reshape(len(behind), -1)).reshape(-1, m, m) - mean[:, :, None] * mean[:, None, :]
+        spread[:, np.arange(m), np.arange(m)] += 1e-3 * known
+        slope = np.clip(slope - np.linalg.solve(spread, off[..., None])[..., 0], -STEEPEST, STEEPEST)
+        tilted = logs + slope @ behind.T
+        found = np.exp(tilted - tilted.max(axis=1, keepdims=True))
+        found /= found.sum(axis=1, keepdims=True)
+    return found
 
 
 def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
@@ -300,7 +353,7 @@ class Enough:
 
 
 def planned(settings: AltTestSettings, n_domains: int) -> AltTestSettings:
-    """The options that further studies are put to: at the level that each of several domains has at the least (Holm)."""
+    """The options that further studies are put to: at the level that each of several domains surely has (Holm)."""
     return replace(settings, alpha=settings.alpha / max(n_domains, 1))
 
 
@@ -336,7 +389,7 @@ def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float =
 
 
 def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:
-    """The ends of what truths, (truths, sizes), leave open: how many items have the power; infinite beyond all sizes."""
+    """How many items have the power in so many truths, (truths, sizes): both ends, infinite beyond all sizes."""
     ordered = np.sort(crossing(sizes, rising(by_truth), power))
     out = round(len(ordered) * (1 - OPEN) / 2)
     return float(ordered[out]), float(ordered[len(ordered) - 1 - out])

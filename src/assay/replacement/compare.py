@@ -154,11 +154,8 @@ class JudgeComparison(Result):
 def _items_needed(test: AltTest) -> dict[str, int | None]:
     """How many items would tell, with its range, where too few are why these do not."""
     found = test.items_needed if test.reason == "too few items" else None
-    return {
-        "items_needed": found and found.n_items,
-        "items_needed_low": found and found.low,
-        "items_needed_high": found and found.high,
-    }
+    numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
+    return dict(zip(("items_needed", "items_needed_low", "items_needed_high"), numbers, strict=True))
 
 
 def compare_judges(

@@ -103,9 +103,7 @@ class EpsilonCurve(Result):
         return ax
 
 
-def epsilon_curve(
-    test: Tally, run: Run, epsilons: Floats | None = None, among: Sequence[Tally] = ()
-) -> EpsilonCurve:
+def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None, among: Sequence[Tally] = ()) -> EpsilonCurve:
     """The winning rate of a finished test at other values of epsilon.
 
     Parameters

@@ -256,7 +256,9 @@ class AltTestTable:
         if self.rule.reference is not None:
             usable &= ~np.isnan(self.rule.reference)
         width = len(self.humans) * self.n_classes * 3 * max(len(self.ratings.judges), 1)
-        return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable), most=most)
+        return Units.of(
+            self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable), most=most
+        )
 
     @cached_property
     def n_classes(self) -> int:

@@ -131,16 +131,16 @@ def _more_items(test: AltTest) -> str:
     found = test.items_needed
     if found.n_items is None:
         return (
-            f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, the judge "
-            "is about as good as epsilon allows. Decide on epsilon by what an error costs, or improve the judge."
+            f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, the "
+            "judge is about as good as epsilon allows. Decide on epsilon by what an error costs, or improve the judge."
         )
     more = found.n_items - test.n_items
     if more <= 0:
         return "A repeated study of this size would tell four times in five; this one happens not to."
     return (
-        f"About {found.n_items:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more than "
-        f"now) would tell, yes or no, in four studies out of five. The number itself is not sure: {found.range}, in 80% of "
-        "what these items leave open."
+        f"About {found.n_items:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more "
+        "than now) would tell, yes or no, in four studies out of five. The number itself is not sure: "
+        f"{found.range}, in 80% of what these items leave open."
     )
 
 

@@ -105,8 +105,8 @@ class AdvantageProbability:
 class NeededEpsilon:
     """The smallest epsilon at which the judge is as good as a share of the annotators, from summed win counts.
 
-    That is the smallest value that rho_h − rho_f of annotators with so much of the weight does not exceed; below 0 where
-    the judge is closer than they are.
+    That is the smallest value that rho_h − rho_f of annotators with so much of the weight does not exceed; below 0
+    where the judge is closer than they are.
     """
 
     quality: Floats

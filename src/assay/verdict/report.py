@@ -290,15 +290,14 @@ class ReportBuilder:
                 "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
             )
         ]
-        words = ["How the verdict depends on ε, and on how much was annotated."]
         size = pictures.svg(lambda: size_curves(tested), "Studies that end in a verdict against the number of items")
-        drawn.append(
-            Picture(
-                size, "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
-                "over what these labels leave open.",
-            )  # fmt: skip
+        words = (
+            "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged over "
+            "what these labels leave open."
         )
-        return Section("Sensitivity of the verdict", tuple(words), (), tuple(drawn))
+        drawn.append(Picture(size, words))
+        how = "How the verdict depends on ε, and on how much was annotated."
+        return Section("Sensitivity of the verdict", (how,), (), tuple(drawn))
 
     def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
         drawn: list[Picture] = []
