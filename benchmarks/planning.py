@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from type_one_error import PRIOR, boundary_noise, show
 
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_open, estimate_sums
@@ -25,6 +24,7 @@ from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import AltTestSettings
 from assay.simulation import Source, simulate
 from assay.statistics.wins import NeededEpsilon
+from type_one_error import PRIOR, boundary_noise, show
 
 SEED = 20261122
 EPSILON = 0.15
@@ -151,7 +151,7 @@ DESIGNS = {
 def covers(world: World, n: int, clusters: int = 0) -> float:
     """How often the interval of the smallest epsilon holds the true one; of items that come in clusters, half alike."""
     statistic, rng = NeededEpsilon(np.ones(world.m), 0.5), np.random.default_rng([SEED, n, clusters])
-    rows, m = world.kinds[:, : world.m], world.m
+    rows = world.kinds[:, : world.m]
     truth = statistic.value((world.share @ rows.reshape(len(rows), -1))[None])[0, 0]
     hits = 0
     for _ in range(COVERED):

@@ -40,16 +40,16 @@ LIMIT, GROWTH = 2000, 20
 STEP = 1.3
 """Each number of items that is looked at is about so many times the one before."""
 
-TRUTHS, EACH = 200, 6
+TRUTHS, EACH = 160, 6
 """Truths that are drawn for the number of items, and studies of each."""
 
 OPEN = 0.8
 """The range of the number holds this share of the truths, as much left out at either end."""
 
-MOST_UNITS = 1000
-"""Items beyond so many are merged at random into blocks."""
+MOST_KINDS = 500
+"""Where more different items than so many occur, items are merged at random into so many blocks."""
 
-BINDING = 5
+BINDING = 3
 """Constant answers that studies are compared with: those that the pilot's judge is the least ahead of."""
 
 NEWTON, STEEPEST = 4, 3.0
@@ -94,7 +94,7 @@ class Studies:
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.shared))
         quality = self.quality[:, None, :]
         as_good, worse, _, _ = decision.conjunctions(p, reverse, quality, settings.threshold)
-        looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1)
+        looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1, initial=0.0)
         return decision.verdicts(as_good, worse, looks, settings.alpha)
 
     def _p(self, counts: Floats, epsilon: float, shared: Clustering | None) -> tuple[Floats, Floats]:
@@ -142,11 +142,11 @@ class Posterior:
     def of(cls, by_unit: Floats, n_items: int) -> Posterior:
         """From the units of so many items, (units, comparisons, classes, 3); those that show nothing are none."""
         used = by_unit[by_unit.any(axis=(1, 2, 3))]
-        if len(used) > MOST_UNITS:
-            block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_UNITS
-            used = add_rows(used.reshape(len(used), -1), block, MOST_UNITS).reshape(-1, *used.shape[1:])
-        per_unit = n_items / max(len(used), 1)
         kinds, times = np.unique(used.reshape(len(used), -1), axis=0, return_counts=True)
+        if len(kinds) > MOST_KINDS:
+            block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_KINDS
+            kinds, times = add_rows(used.reshape(len(used), -1), block, MOST_KINDS), np.ones(MOST_KINDS, dtype=np.int64)
+        per_unit = n_items / max(times.sum(), 1)
         # The three items of the prior, each as large as a unit and so much the rarer.
         of_class = used.sum(axis=(0, 1, 3))
         prior = np.zeros((3, *used.shape[1:]))
@@ -199,8 +199,9 @@ class Pilot:
         of, m = self.posterior, len(self.quality)
         share = np.repeat(self._alike(of.truths(n_truths, rng), rng), n_each, axis=0)
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
-        drawn = np.stack([rng.multinomial(k, share) for k in np.diff(units, prepend=0)], axis=1).cumsum(axis=1)
-        found = (drawn @ of.rows.reshape(len(of.rows), -1)).reshape(*drawn.shape[:2], *of.rows.shape[1:])
+        rows = of.rows.reshape(len(of.rows), -1)
+        added = np.stack([rng.multinomial(k, share).astype(float) @ rows for k in np.diff(units, prepend=0)], axis=1)
+        found = added.cumsum(axis=1).reshape(*added.shape[:2], *of.rows.shape[1:])
         quality = np.tile(self.quality, (len(found), 1))
         return Studies(found[:, :, :m], found[:, :, m:], quality, False, self.shared, self.shared_over)
 
@@ -280,8 +281,7 @@ def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -
 
 def pilot_of(test: Tally) -> Pilot:
     """The items of a test as a pilot for further studies by those who were tested."""
-    table = test.table
-    units = table.units_of(MOST_UNITS)
+    table, units = test.table, test.table.units
     if table.ratings.in_chunks:
         found = table.ratings.add_up(partial(_slice, table.rule, test.code, units.n), units, 1)
     else:
@@ -380,12 +380,20 @@ def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float =
     number = crossing(sizes, settled[None], power)[0]
     made = Enough(None, None, None, limit, power, sizes, settled)
     if not np.isfinite(number):
-        return replace(made, reason="the judge is about as good as epsilon allows")
+        return replace(made, reason=_reason(studies, settings, power))
     low, high = range_of(sizes, found.mean(axis=1), power)
     low, high = min(low, number), max(high, number)
     if not np.isfinite(high):
         made = replace(made, reason="the pilot leaves open that the judge is about as good as epsilon allows")
     return replace(made, n_items=about(number), low=about(low), high=about(high) if np.isfinite(high) else None)
+
+
+def _reason(studies: Studies, settings: AltTestSettings, power: float) -> str:
+    """Why even the largest studies would not tell."""
+    alone = replace(studies, counts=studies.counts[:, -1:], over=studies.over[:, -1:, :0], shared_over=None)
+    if settles(alone.ends(settings, settings.tolerance)).mean() >= power:
+        return "a judge that never looks may be as close"
+    return "the judge is about as good as epsilon allows"
 
 
 def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:

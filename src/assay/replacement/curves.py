@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,16 +135,32 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
     Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
     """
     s = test.table.settings
-    threshold, smallest = s.threshold, np.nan
+
+    def passing(epsilons: Floats) -> NDArray[np.bool_]:
+        return np.asarray(decision.passes(_winning(test, epsilons, among), s.threshold))
+
+    if not len(test.tested) or not passing(np.ones(1))[0]:
+        return math.nan
+    return _halved(passing) if s.test == "exact" else _stepped(passing)
+
+
+def _stepped(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+    """Where omega, which never falls as epsilon grows, first passes: three rounds of a thousand steps."""
     low, high = 0.0, 1.0
-    if len(test.tested) and decision.passes(_winning(test, np.array([1.0]), among)[0], threshold):
-        # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes; an exact
-        # test costs more, and is not looked for beyond the sixth digit.
-        for n_steps in (20, *[2] * 16) if s.test == "exact" else (1000,) * 3:
-            steps = np.linspace(low, high, n_steps + 1)
-            first = int(np.argmax(decision.passes(_winning(test, steps, among), threshold)))
-            smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
-    return float(smallest)
+    for _ in range(3):
+        steps = np.linspace(low, high, 1001)
+        first = int(np.argmax(passing(steps)))
+        low, high = steps[max(first - 1, 0)], steps[first]
+    return float(high)
+
+
+def _halved(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+    """The same to the sixth digit, by few tests, which cost more where they are exact."""
+    low, high = 0.0, 0.0 if passing(np.zeros(1))[0] else 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passing(np.array([middle]))[0] else (middle, high)
+    return high
 
 
 def _winning(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:

@@ -19,7 +19,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation.resampling import MAX_UNITS, Units
+from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
@@ -248,17 +248,11 @@ class AltTestTable:
         It depends on the people alone, so that every judge of a table, alone or beside others, is estimated
         under the same resamples. Items that nobody can be compared on are no part of the sample.
         """
-        return self.units_of(MAX_UNITS)
-
-    def units_of(self, most: int) -> Units:
-        """The same, merged into fewer blocks."""
         usable = self.people_of_item >= (1 if self.settings.fixed_reference else self.settings.min_humans)
         if self.rule.reference is not None:
             usable &= ~np.isnan(self.rule.reference)
         width = len(self.humans) * self.n_classes * 3 * max(len(self.ratings.judges), 1)
-        return Units.of(
-            self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable), most=most
-        )
+        return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable))
 
     @cached_property
     def n_classes(self) -> int:

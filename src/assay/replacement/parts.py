@@ -131,8 +131,8 @@ def _more_items(test: AltTest) -> str:
     found = test.items_needed
     if found.n_items is None:
         return (
-            f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, the "
-            "judge is about as good as epsilon allows. Decide on epsilon by what an error costs, or improve the judge."
+            f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, "
+            f"{found.reason}. Decide on epsilon by what an error costs, or improve the judge."
         )
     more = found.n_items - test.n_items
     if more <= 0:
