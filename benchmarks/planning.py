@@ -33,7 +33,7 @@ TRUTHS = (*POOLED, EPSILON)
 PILOTS, PANELS = (30, 60), (3, 4, 5)
 ITEMS = 40_000
 HUMAN = 0.3
-PILOTS_EACH, STUDIES_EACH, COVERED = 24, 40, 2000
+PILOTS_EACH, STUDIES_EACH, COVERED = 24, 40, 800
 
 
 class World:
@@ -166,7 +166,7 @@ def covers(world: World, n: int, clusters: int = 0) -> float:
             left, sums = Posterior.of(rows[kind], n), rows[kind].reshape(n, -1)
             found = estimate_open(
                 statistic, sums, lambda k, left=left: left.truths(k, rng) @ left.rows.reshape(len(left.rows), -1),
-                IntervalSettings("jackknife", n_resamples=1000),
+                IntervalSettings("jackknife", n_resamples=500),
             )  # fmt: skip
         hits += found.low[0] - 1e-9 <= truth <= found.high[0] + 1e-9
     return hits / COVERED

@@ -37,10 +37,10 @@ from assay.statistics.wins import LOSS, WIN, NeededEpsilon, count_wins
 LIMIT, GROWTH = 2000, 20
 """Studies are looked at up to so many items, or so many times those at hand, whichever is more."""
 
-STEP = 1.3
+STEP = 1.5
 """Each number of items that is looked at is about so many times the one before."""
 
-TRUTHS, EACH = 160, 6
+TRUTHS, EACH = 120, 6
 """Truths that are drawn for the number of items, and studies of each."""
 
 OPEN = 0.8

@@ -15,9 +15,9 @@ from assay.errors import DesignError
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.replacement import decision
+from assay.replacement import assurance, decision
 from assay.replacement.alignment import DENSE_CELLS, Panel
-from assay.replacement.assurance import EACH, TRUTHS, Studies, pilot_of, pilot_of_panel, planned, rising, settles
+from assay.replacement.assurance import Studies, pilot_of, pilot_of_panel, planned, rising, settles
 from assay.replacement.panel import Rule
 from assay.replacement.settings import AltTestSettings
 from assay.replacement.tally import Tally
@@ -329,8 +329,9 @@ def _settled(test: Tally, panels: Panels, chosen: SizeCurveSettings, s: AltTestS
     else:
         members = np.unique(panels.members, axis=0)[:MOST_PANELS]
         pilots = [pilot_of_panel(table.rule, table.panel, test.judge, one) for one in members]
-    rng, n_truths = np.random.default_rng(chosen.seed), math.ceil(TRUTHS / len(pilots))
-    each = [settles(one.studies(sizes, n_truths, EACH, rng).ends(s, s.tolerance)).mean(axis=0) for one in pilots]
+    rng, n_truths = np.random.default_rng(chosen.seed), math.ceil(assurance.TRUTHS / len(pilots))
+    studies = [one.studies(sizes, n_truths, assurance.EACH, rng) for one in pilots]
+    each = [settles(one.ends(s, s.tolerance)).mean(axis=0) for one in studies]
     return rising(np.mean(each, axis=0))
 
 
