@@ -32,7 +32,7 @@ from assay.replacement.settings import AltTestSettings, Expertise, Normalise, Sc
 from assay.replacement.tally import Tally, tally
 from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
-from assay.reporting.words import interval, p_value, said
+from assay.reporting.words import interval, number, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -308,10 +308,10 @@ def said_epsilon(test: AltTest) -> str:
     """The smallest epsilon as published, and where the true one lies, in words."""
     needed, smallest = test.needed_epsilon, test.smallest_epsilon
     published = "passes at none" if math.isnan(smallest) else f"passes from {smallest:.3f} up"
-    share = f"{100 * test.settings.threshold:g}%"
+    share = "half" if test.settings.threshold == 0.5 else f"{100 * test.settings.threshold:g}%"
     return (
-        f"{published}; as good as {share} of the annotators, were all items known, from "
-        f"{said(needed.estimate)} {interval(needed.low, needed.high)} up"
+        f"{published}; truly as good as {share} of the annotators from {number(needed.estimate)} up "
+        f"{interval(needed.low, needed.high)}"
     )
 
 
