@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 CEILING = {"accuracy": "majority vote", "neg_rmse": "mean"}
 """What the optimal judge of theorem 1 answers, by score."""
 
+ITEMS_NEEDED = ("items_needed", "items_needed_low", "items_needed_high")
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeComparison(Result):
@@ -93,6 +95,7 @@ class JudgeComparison(Result):
                 }
                 for name, test, kind in self._rows()
             ],
+            schema_overrides=dict.fromkeys(ITEMS_NEEDED, pl.Int64),
             infer_schema_length=None,
         )
 
@@ -155,7 +158,7 @@ def _items_needed(test: AltTest) -> dict[str, int | None]:
     """How many items would tell, with its range, where too few are why these do not."""
     found = test.items_needed if test.reason == "too few items" else None
     numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
-    return dict(zip(("items_needed", "items_needed_low", "items_needed_high"), numbers, strict=True))
+    return dict(zip(ITEMS_NEEDED, numbers, strict=True))
 
 
 def compare_judges(

@@ -248,7 +248,9 @@ class ReportBuilder:
             found.table.drop("kind"),
             drop=("passed",),
             symbol="ρ",
-            caption="ρ with its interval; ω is the winning rate; the smallest ε is where the judge would just pass.",
+            caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
+            "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
+            "few are why these do not tell.",
         )
         words = tuple(found.summary().splitlines()[:-1])
         picture = Picture(pictures.svg(found.plot, "Advantage probability of each judge"), "Advantage probability ρ.")
