@@ -17,6 +17,9 @@ found = {
     "epsilon": pictures.epsilon_curves(tests),
     "size": pictures.size_curves(tests),
     "labels": labels.label_shares(table),
+    "ratings": assay.bradley_terry(
+        assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
+    ).plot(),
 }
 for name, ax in found.items():
     ax.figure.set_facecolor("white")

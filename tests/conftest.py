@@ -21,7 +21,7 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("thorough", settings.get_profile("steady"), max_examples=200)
+settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100)
 settings.load_profile("steady")
 
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -20,7 +20,13 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings, 
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.planning import PlanSettings
-from assay.preference.settings import PositionSettings
+from assay.preference.settings import (
+    BradleyTerrySettings,
+    EloSettings,
+    PositionSettings,
+    SeparabilitySettings,
+    SetSettings,
+)
 from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
 from assay.verdict.report import ReportSettings
@@ -112,6 +118,66 @@ def pairs() -> Annotations:
     )  # fmt: skip
 
 
+@cache
+def votes() -> Annotations:
+    """Three systems, four outputs each of 30 items, two people and a judge."""
+    rng = np.random.default_rng(3)
+    strength = {"anna": 0.0, "bert": 0.5, "carl": 1.2}
+    rows = []
+    for i in range(30):
+        one, other = rng.permutation(list(strength))[:2]
+        for who in ("ann", "bob", "gpt"):
+            for repeat in (1, 2, 3, 4):
+                first, second = (one, other) if rng.random() < 0.5 else (other, one)
+                lean = strength[second] - strength[first] + rng.logistic()
+                label = 0 if abs(lean) < 0.3 else int(np.sign(lean))
+                rows.append(
+                    {
+                        "item": f"q{i:02d}",
+                        "annotator": who,
+                        "repeat": repeat,
+                        "first": first,
+                        "second": second,
+                        "label": label,
+                        "time": float(rng.random()),
+                    }
+                )
+    items = pl.DataFrame(
+        {
+            "item": [f"q{i:02d}" for i in range(30)],
+            "document": [f"d{i // 3}" for i in range(30)],
+            "separability": rng.random(30),
+            "language": [["en", "de"][i % 2] for i in range(30)],
+        }
+    )
+    return Annotations.from_frame(
+        pl.DataFrame(rows), judges=["gpt"], scale=assay.Preference(), items=items, repeat="repeat"
+    )
+
+
+@cache
+def outputs() -> Annotations:
+    """Three outputs each of three systems for 12 items: words drawn from lists that overlap."""
+    rng = np.random.default_rng(5)
+    words = {"anna": "red green blue old new", "bert": "red green grey old thin", "carl": "one two three old new"}
+    rows = [
+        {"item": f"q{i:02d}", "annotator": who, "repeat": k, "label": " ".join(rng.choice(kept.split(), 4))}
+        for i in range(12)
+        for who, kept in words.items()
+        for k in (1, 2, 3)
+    ]
+    items = pl.DataFrame(
+        {
+            "item": [f"q{i:02d}" for i in range(12)],
+            "document": [f"d{i // 3}" for i in range(12)],
+            "language": [["en", "de"][i % 2] for i in range(12)],
+        }
+    )
+    return Annotations.from_frame(
+        pl.DataFrame(rows), humans=["anna", "bert", "carl"], scale=assay.Text(), items=items, repeat="repeat"
+    )
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -157,6 +223,11 @@ def similar(a: Any, b: Any) -> float:
     return -abs(a - b)
 
 
+def sharing(a: str, b: str) -> float:
+    """Words that two texts share."""
+    return len({*a.split()} & {*b.split()}) / 5
+
+
 def closeness(label: Any, others: list[Any]) -> float:
     """A score of one's own."""
     return -abs(label - max(others))
@@ -195,6 +266,12 @@ DECISION: dict[str, Sequence[Any]] = {
     **SHARED,
 }
 EPSILON = {"epsilon": 0.1, **QUICK}
+RATED: dict[str, Sequence[Any]] = {
+    "clusters": ["document"], "systems": [("anna", "carl")], "scale": [173.0], "base": [2.0], "start": [0.0],
+    "separability": ["separability"],
+    **{name: [{"separability": "separability", name: value}]
+       for name, value in (("alpha", 1.0), ("beta", 2.0), ("threshold", 0.1))},
+}  # fmt: skip
 
 
 def judged(**values: Any) -> Callable[..., Any]:
@@ -308,6 +385,30 @@ QUESTIONS = (
         "position_bias", lambda labels, **options: assay.position_bias(labels, **options), PositionSettings,
         {**INTERVALS, "clusters": ["document"]}, QUICK, pairs,
     ),
+    *(
+        Question(
+            name, lambda labels, name=name, **options: getattr(assay, name)(labels, **options), SetSettings,
+            {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["separability", "language"],
+             "bins": [{"by": "separability", "bins": 2}], "binning": [{"by": "separability", "binning": "count"}],
+             "who": [("annotators",), ("judges",)]},
+            QUICK, votes,
+        )
+        for name in ("consistency", "preference_strength")
+    ),
+    Question(
+        "bradley_terry", lambda labels, **options: assay.bradley_terry(labels, **options), BradleyTerrySettings,
+        {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0]}, QUICK, votes,
+    ),
+    Question(
+        "elo", lambda labels, **options: assay.elo(labels, **options), EloSettings,
+        {**INTERVALS, **RATED, "method": ["none"], "k": [16.0], "order": ["time"], "n_orders": [20]}, QUICK, votes,
+    ),
+    Question(
+        "separability", lambda labels, **options: assay.separability(labels, **options), SeparabilitySettings,
+        {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["language"],
+         "similarity": ["rouge-2", "words", "characters", sharing], "span": ["none"]},
+        QUICK, outputs,
+    ),
     Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
@@ -343,7 +444,8 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "AltTestPlan", "Report",
+    "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "AltTestPlan",
+    "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

@@ -35,7 +35,7 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     assert names
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/agreement.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/agreement.md", "docs/preferences.md"])
 def test_a_page_prints_what_it_says(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -254,11 +254,16 @@ def test_types_and_run_time_know_the_same_options():
     """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
     from assay.concordance import settings as concordance
     from assay.estimation.options import Intervals, IntervalSettings
+    from assay.preference.consistency import SetOptions
+    from assay.preference.ratings import RatingOptions
+    from assay.preference.separability import SeparabilityOptions
+    from assay.preference.settings import RatingSettings, SeparabilitySettings, SetSettings
     from assay.replacement.settings import AltTestOptions, AltTestSettings, PlanOptions
 
     for typed, settings in (
         (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
         (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
+        (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
     ):  # fmt: skip
         hints = typing.get_type_hints(typed)
         known = {name: hint for name, (hint, _) in hints_of(settings).items()}

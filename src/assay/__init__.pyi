@@ -40,8 +40,16 @@ from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
 from assay.planning import AltTestPlan as AltTestPlan
 from assay.planning import plan_alt_test as plan_alt_test
+from assay.preference.consistency import RatingSets as RatingSets
+from assay.preference.consistency import consistency as consistency
+from assay.preference.consistency import preference_strength as preference_strength
 from assay.preference.position import PositionBias as PositionBias
 from assay.preference.position import position_bias as position_bias
+from assay.preference.ratings import Leaderboard as Leaderboard
+from assay.preference.ratings import bradley_terry as bradley_terry
+from assay.preference.ratings import elo as elo
+from assay.preference.separability import Separability as Separability
+from assay.preference.separability import separability as separability
 from assay.reading import read as read
 from assay.replacement.alt_test import AltTest as AltTest
 from assay.replacement.alt_test import alt_test as alt_test

@@ -14,6 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import Rows, tables
+from assay.data.formats.arena import arena_rows, is_arena
 from assay.data.formats.joining import joined
 from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
 from assay.data.names import Spelling
@@ -92,8 +93,8 @@ def read(
         Attributes: one row an item (column ``item``), one row an annotator (column ``annotator``).
     format : str
         ``auto``, or the name of a format: ``table``, ``alt-test``, ``hugging-face``, ``label-studio``,
-        ``argilla``, ``prodigy``, ``potato``, ``mturk``, ``inspect-ai``, ``promptfoo``, ``mlflow``. Exports are
-        recognised by marks that no plain table has; name the format where one is not.
+        ``argilla``, ``prodigy``, ``potato``, ``mturk``, ``inspect-ai``, ``promptfoo``, ``mlflow``, ``arena``. Exports
+        are recognised by marks that no plain table has; name the format where one is not.
     **options
         What a format's reader may be told besides (``users``, ``config``, ``criteria`` …), see the page on
         importing, or ``assay.data.formats.registry.FORMATS[...].options``.
@@ -204,6 +205,8 @@ def _text(name: Any) -> Any:
 
 def _rows_of_frame(source: Any, labels: Sequence[str]) -> Rows:
     frame = to_polars(source, strict=labels, orders=True)
+    if is_arena(frame.columns):
+        return arena_rows(frame)
     return Rows(frame, reading=Reading(rows=frame.height))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -692,8 +693,13 @@ def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
 
 
 @in_browser
-@pytest.mark.parametrize("study", ["stars", "kinds", "pairs", "odd"])
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize(
+    ("study", "look"),
+    [
+        pytest.param(study, look, marks=pytest.mark.slow if look == "dark" and study in ("pairs", "odd") else ())
+        for study, look in itertools.product(("stars", "kinds", "pairs", "odd"), ("light", "dark", "phone"))
+    ],
+)
 def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], study: str, look: str) -> None:
     options: dict[str, Any] = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}[look]
     page = browser.visit(site(study).invite(f"eyes {look}"), instructions=True, **options)

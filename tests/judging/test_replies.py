@@ -85,7 +85,7 @@ BEFORE = [
 AFTER = ["", "\n", "\n\nI hope that this helps!"]
 
 
-THOROUGH = settings.default.max_examples >= 200
+THOROUGH = settings.default.max_examples >= 100
 MANY = settings(max_examples=2500 if THOROUGH else 100)
 SOME = settings(max_examples=800 if THOROUGH else 60)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,8 @@ import pytest
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.replacement.alt_test import AltTest, alt_test
+
+pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
 SEEDS = 60
 KINDS = ("a", "b", "c", "d")
@@ -39,6 +41,7 @@ def table_of(people: np.ndarray, judges: dict[str, np.ndarray], scale) -> Annota
     return Annotations.from_frame(frame, judges=list(judges), scale=scale)
 
 
+@cache
 def categories(seed: int, n: int = 300, m: int = 5, noise: float = 0.25) -> Annotations:
     """People who err alike, and judges of every worth."""
     rng = np.random.default_rng(seed)
@@ -56,6 +59,7 @@ def categories(seed: int, n: int = 300, m: int = 5, noise: float = 0.25) -> Anno
     return table_of(people, judges, Nominal(KINDS))
 
 
+@cache
 def ratings(seed: int, n: int = 300, m: int = 4, spread: float = 0.6, noise: float = 0.45) -> Annotations:
     """Ratings 1-5 of mostly good items."""
     rng = np.random.default_rng(seed)

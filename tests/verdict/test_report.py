@@ -1,7 +1,9 @@
 """The report: verdicts in words, sections, one offline page."""
 
+import html
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import polars as pl
 import pytest
 
 import assay
+from assay.cli.app import main
 from assay.replacement.settings import AltTestSettings
-from assay.reporting import tables, words
+from assay.reporting import references, tables, words
 from assay.verdict import labels as plots
 from assay.verdict.report import Report, _agreement, report
 
@@ -177,7 +180,7 @@ def test_free_text_has_no_picture_of_labels() -> None:
         }
     )
     labels = assay.read(frame, judges=["m"], scale="text")
-    assert plots.label_shares(labels) is None
+    assert not plots.has_shares(labels)
     from assay.similarity.lexical import word_similarity
 
     assert "Which labels" not in report(labels, epsilon=0.1, similarity=word_similarity).html()
@@ -186,11 +189,9 @@ def test_free_text_has_no_picture_of_labels() -> None:
 def test_many_and_continuous_labels_fit_the_picture() -> None:
     many = assay.simulate(n_items=400, scale=40, seed=1)
     ax = plots.label_shares(many)
-    assert ax is not None
     assert len(ax.get_xticklabels()) == plots.MOST_LABELS
     assert ax.get_xticklabels()[-1].get_text() == "other"
     smooth = plots.label_shares(assay.simulate(n_items=50, scale="interval:0-1", spread=0.1, seed=1))
-    assert smooth is not None
     assert len(smooth.get_xticklabels()) == 10
 
 
@@ -232,3 +233,72 @@ def test_position_bias_is_reported_where_positions_are_known() -> None:
     unknown = frame.with_columns(position=pl.lit(None, dtype=pl.Int64))
     page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2).html()
     assert "Share of choices by the place" not in page
+
+
+def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:
+    assert found.page.asked.startswith("May one of these judges stand in for a skilled annotator")
+    assert "3 judges (careful, middling, careless) and 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
+    assert page.index("of closeness? Asked of") < page.index('class="card')
+
+
+def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> None:
+    assert len(found.results) == 3
+    rho = found.comparison.tests["careful"].advantage_probability
+    assert f"ρ = {rho.estimate:.2f}, 95% CI [{rho.low:.2f}, {rho.high:.2f}]" in found.results[0]
+    assert found.results[0].startswith("On 150 items, careful was shown to be as good as at least 2 of 4 annotators")
+    assert "was shown neither to be as good" in found.results[1]
+    assert "careless was shown to be worse than at least 2 of 4 annotators" in found.results[2]
+    said = " ".join((*found.results, *found.methods))
+    for key, entry in references.REFERENCES.items():
+        named = re.search(r"author\s*= {(\w+)", entry)
+        in_words = named is not None and named[1] in said
+        assert not in_words or key in page, f"{key} is named and not given"
+    assert page.count("<pre>") == 2
+
+
+def test_the_page_holds_what_makes_it_again(labels: assay.Annotations, found: Report, tmp_path: Path) -> None:
+    assert found.page.again == "assay.report(labels, annotators='skilled')"
+    again = eval(found.page.again, {"assay": assay, "labels": labels})
+    assert again.html() == found.html()
+    file = tmp_path / "la bels.csv"
+    labels.labels.write_csv(file)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(file), "--judges", "careful,middling,careless", "--annotators", "skilled",
+              "-o", str(tmp_path / "one.html")])  # fmt: skip
+    assert ended.value.code == 0
+    page = html.unescape((tmp_path / "one.html").read_text())
+    command = re.search(r"<pre>(assay report .*?)</pre>", page)
+    assert command is not None
+    with pytest.raises(SystemExit):
+        main(shlex.split(command[1])[1:])
+    assert html.unescape((tmp_path / "one.html").read_text()) == page
+
+
+def test_every_judge_has_its_table_of_annotators(found: Report) -> None:
+    section = next(s for s in found.page.sections if s.title == "Annotator by annotator")
+    assert [t.caption.split()[0] for t in section.tables] == ["careful", "middling", "careless"]
+
+
+def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
+    labels = assay.simulate(n_items=60, criteria=["clear", "true"], judges={"good": 0.05, "fair": 0.42}, seed=3)
+    found = report(labels, annotators="skilled")
+    for card in found.cards:
+        for line, (name, test) in zip(card.beside, found.by[card.judge].tests.items(), strict=True):
+            rho = test.advantage_probability
+            assert line.startswith(f"{name}: ")
+            assert f"ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]" in line
+            assert "60 items" in line
+            assert (test.reason == "too few items") == ("would" in line)
+
+
+def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:
+    for title in ("Advantage probability of each judge", "Winning rate against epsilon",
+                  "Winning rate against the number of items"):  # fmt: skip
+        svg = page[page.index(f'aria-label="{title}"') :].partition("</svg>")[0]
+        assert set(re.findall(r"var\(--(good|bad|open|split|judge)\)", svg)) == {"good", "bad", "open"}, title
+    assert "#000000" not in page, "ink that is black on a dark page"
+
+
+def test_a_picture_that_these_labels_do_not_allow_is_said(labels: assay.Annotations) -> None:
+    page = report(labels, judges=["careful"], epsilon=0.2, expert="ann_1").html()
+    assert "Winning rate against the number of items: not drawn; the size curve draws panels" in page

@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.group import Group
 
 from assay._version import __version__
+from assay.cli.output import TYPED
 from assay.errors import AssayError
 
 
@@ -53,6 +54,18 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "scales",
             "assay.cli.questions:scales",
             "assay scales answers.csv --scale-column range --judges gpt-4o,llama",
+        ),
+        Command(
+            "separability",
+            "assay.cli.questions:separability",
+            "assay separability outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
+        ),
+        Command("ratings", "assay.cli.questions:ratings", "assay ratings battles.csv --output leaderboard.html"),
+        Command("elo", "assay.cli.questions:elo", "assay elo votes.csv --scale preference --separability separability"),
+        Command(
+            "consistency",
+            "assay.cli.questions:consistency",
+            "assay consistency votes.csv --scale preference --repeat repeat --by separability",
         ),
         Command(
             "plan",
@@ -122,6 +135,7 @@ app = _app()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    TYPED.set(tuple(given))
     try:
         _any_letters()
         if not given or given[0] in ("--help", "-h"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +30,10 @@ Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, h
 
 PATIENCE = 1.0
 """Seconds that work may take before a bar is drawn."""
+
+
+TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
+"""The words of the command that runs, without the program's name."""
 
 
 @Parameter(name="*", group=_GROUP)
@@ -97,6 +103,11 @@ def print_json(found: Any) -> None:
     print(json.dumps(found, ensure_ascii=narrow, indent=2))
 
 
+def command_line() -> str:
+    """The command that runs, as a shell takes it."""
+    return shlex.join(["assay", *TYPED.get()])
+
+
 def note(line: object) -> None:
     """Something to know beside the answer, on standard error."""
     print(line, file=sys.stderr)
@@ -115,7 +126,7 @@ def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], 
     if out is not None:
         from assay.reporting.page import page_of
 
-        page = page_of(title, "", parts(found), found.signature)
+        page = page_of(title, "", parts(found), found.signature, command_line())
         note(f"written to {page.save(out)}")
 
 

@@ -11,15 +11,18 @@ from cyclopts.group import Group
 
 from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
 from assay.cli.options import NOTHING, Given, takes
-from assay.cli.output import FOR_PEOPLE, Output, Page, note, progress_bar, target, write_page
+from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
+from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.report import ReportSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polars import DataFrame
 
     from assay.data.annotations import Annotations
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 _REPLACEMENT = Group("The alternative annotator test", sort_key=2)
 _AGREEMENT = Group("Agreement", sort_key=2)
 _SCALES = Group("Grading scales", sort_key=2)
+_VOTES = Group("Votes", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
 
 _DOMAINS = {"by": "the criterion, where the table has several"}
@@ -64,7 +68,7 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     title = "Demo: may these simulated judges stand in for simulated people?"
     with progress_bar("Testing") as progress:
         found = make(labels, annotators="skilled", title=title, progress=progress)
-        path = found.save(out)
+        path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
 
@@ -96,7 +100,7 @@ def report(
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.save(out)
+        path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
 
@@ -216,6 +220,112 @@ def scales(
         found = grading_scale_study(table, **given)
     output.show(found)
     write_page(out, "On which scale to ask?", found, grading_scale_parts)
+
+
+@takes(BradleyTerrySettings, group=_VOTES, named={"scale": "--rating-scale"})
+def ratings(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Which system do raters prefer? Bradley-Terry ratings, whatever the order of the votes.
+
+    Parameters
+    ----------
+    source
+        Votes: labels first, second or tie, with columns first and second that name the systems; a study's folder; or a
+        table with model_a, model_b and winner.
+    """
+    from assay.preference.parts import leaderboard_parts
+    from assay.preference.ratings import bradley_terry
+
+    _rated(bradley_terry, leaderboard_parts, source, out, labels, options, output)
+
+
+@takes(EloSettings, group=_VOTES, named={"scale": "--rating-scale"})
+def elo(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Which system do raters prefer? Elo ratings, also weighted by separability, and how much the order matters.
+
+    Parameters
+    ----------
+    source
+        Votes, as for assay ratings.
+    """
+    from assay.preference.parts import leaderboard_parts
+    from assay.preference.ratings import elo as rate
+
+    _rated(rate, leaderboard_parts, source, out, labels, options, output)
+
+
+@takes(SetSettings, group=_VOTES)
+def consistency(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Can raters tell two systems apart? How consistent each rater's votes on an item are.
+
+    Parameters
+    ----------
+    source
+        Votes, as for assay ratings.
+    """
+    from assay.preference.consistency import consistency as ask
+    from assay.preference.parts import consistency_parts
+
+    _rated(ask, consistency_parts, source, out, labels, options, output)
+
+
+@takes(SeparabilitySettings, group=_VOTES)
+def separability(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """On which items can the outputs of two systems be told apart?
+
+    Parameters
+    ----------
+    source
+        Outputs: one row a text, with its item, its system (annotator) and its number (repeat).
+    """
+    from assay.preference.parts import separability_parts
+    from assay.preference.separability import separability as ask
+
+    _rated(
+        ask, separability_parts, source, out, labels, options, output, "On which items can the systems be told apart?"
+    )
+
+
+def _rated(
+    ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None, labels: LabelOptions,
+    options: Given, output: Output, title: str = "Which system do raters prefer?",
+) -> None:  # fmt: skip
+    """A question about votes, or about what is voted on: read, asked, printed."""
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    with progress_bar("Rating"):
+        found = ask(table, **given)
+    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
+    output.show(found, drop=empty)
+    write_page(out, title, found, parts)
 
 
 @takes(

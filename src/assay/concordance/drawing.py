@@ -53,7 +53,7 @@ def heat_map(
     if 0 < people < len(names):
         ax.axvline(people, color=pictures.MUTED, linewidth=1)
         ax.axhline(len(names) - people, color=pictures.MUTED, linewidth=1)
-    ax.set_title(rows["title"][0] + (f", {criterion}" if criterion else ""), loc="left", fontsize=10)
+    pictures.title(ax, rows["title"][0] + (f", {criterion}" if criterion else ""))
     return ax
 
 
@@ -113,7 +113,7 @@ def consensus_points(
     ax.plot([0, 1], [0, 1], color=pictures.MUTED, linewidth=1, zorder=1)
     ax.plot(items["humans"].to_numpy(), items["judges"].to_numpy(), "o", color=pictures.JUDGE, markersize=4, alpha=0.6)
     numbers = f"ICC {values['icc']:.2f}, nMAE {values['nmae']:.2f}, r {values['pearson']:.2f}"
-    ax.set_title(f"{title}: {numbers}", loc="left", fontsize=9)
+    pictures.title(ax, f"{title}: {numbers}", 9)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_xlabel("people's mean, 0-1")

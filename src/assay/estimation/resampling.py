@@ -6,6 +6,7 @@ number of processes, or whether they run here or on a cluster.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -294,6 +295,47 @@ def estimate_sums(
     )
 
 
+def of_replicates(
+    value: Floats, replicates: Floats, how: How, *, n_items: int, n_units: int, unit: str = "items"
+) -> Estimates:
+    """Values with replicates that a statistic brings itself, where it is no sum over items.
+
+    Parameters
+    ----------
+    value : (q,) float
+    replicates : (n_resamples, q) float
+        The statistic in each bootstrap resample; empty for none.
+    """
+    value = np.atleast_1d(value)
+    empty = np.empty((0, len(value)))
+    none: Transform = "none"
+    if not len(replicates) or n_units == 1:
+        reason = "a single unit cannot be resampled" if how.method != "none" else "no interval was asked for"
+        error, low, high = np.full((3, len(value)), np.nan)
+        reasons: tuple[str | None, ...] = (reason,) * len(value)
+        replicates = empty
+    else:
+        scale = (none,) * len(value)
+        error, low, high, reasons = ends_of("percentile", value, replicates, empty, how.confidence, scale)
+    return Estimates(
+        value=value,
+        standard_error=error,
+        low=low,
+        high=high,
+        reasons=reasons,
+        n_items=n_items,
+        n_units=n_units,
+        unit=unit,
+        method=how.method,
+        confidence=how.confidence,
+        n_resamples=len(replicates),
+        seed=how.seed,
+        replicates=replicates,
+        n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
+        transform=(none,) * len(value),
+    )
+
+
 def estimate_open(
     statistic: Estimated, sums: Floats, drawn: Callable[[int], Floats], how: How, *, unit: str = "items"
 ) -> Estimates:
@@ -312,14 +354,8 @@ def estimate_open(
         return estimate_sums(statistic, sums, how, unit=unit)
     value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
     replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
-    error, low, high, reasons = ends_of("percentile", value, replicates, np.empty((0, 0)), how.confidence, ())
-    none: Transform = "none"
-    return Estimates(
-        value=value, standard_error=error, low=low, high=high, reasons=reasons, n_items=len(sums), n_units=len(sums),
-        unit=unit, method="percentile", confidence=how.confidence, n_resamples=len(replicates), seed=how.seed,
-        replicates=replicates, n_undefined=np.isnan(replicates).sum(axis=0), transform=(none,) * len(value),
-        drawn="Bayesian bootstrap",
-    )  # fmt: skip
+    found = of_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
+    return dataclasses.replace(found, method="percentile", drawn="Bayesian bootstrap")
 
 
 # -- sums of a table in pieces ----------------------------------------------------------------------

@@ -1,26 +1,49 @@
-"""The verdict in words, and the sentences that a methods section needs."""
+"""The verdict in words: a card for each judge, of one question or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from assay._version import __version__
-from assay.errors import counted
+from assay.errors import counted, listing
 from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest, said_epsilon
-from assay.replacement.decision import TONES
+from assay.replacement.decision import TONES, Verdict
+from assay.replacement.domains import AltTestBy
 from assay.reporting.page import Card
 from assay.reporting.words import interval, number, p_value
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
-
-
+_DOMAIN_VERDICTS: Mapping[Verdict, str] = {
+    "replace": "may stand in for people",
+    "people differ": "as good as some, worse than others",
+    "cannot tell yet": "cannot tell yet",
+    "do not replace": "do not replace people",
+}
 _REASONS = {
     "nobody has enough items": "nobody has enough items",
     "too few items": "too few items",
     "people agree no more than chance": "people agree no more than chance",
     "a trivial judge is as close": "a judge that never looks may be as close",
 }
+
+
+def asked(tests: Sequence[AltTest]) -> str:
+    """What is asked, and of whom: the first thing that a reader wants to know."""
+    test = max(tests, key=lambda t: t.n_annotators)
+    s, judges = test.settings, list(dict.fromkeys(t.judge for t in tests))
+    people = test.tally.table.humans
+    who = _PEOPLE.get(s.annotators or "", "one of these annotators")
+    what = f"May {judges[0] if len(judges) == 1 else 'one of these judges'} stand in for {who}"
+    if s.gold is not None:
+        what = (
+            f"Is {judges[0] if len(judges) == 1 else 'one of these judges'} as close to the gold labels as people are"
+        )
+    return (
+        f"{what}, where its low cost is worth ε = {number(test.epsilon, 3)} of closeness? Asked of "
+        f"{counted(len(judges), 'judge')} ({listing(judges, 4)}) and {counted(len(people), 'annotator')} "
+        f"({listing(people, 4)}). “May replace” wants both: as good as at least {100 * s.threshold:g}% of the "
+        f"annotators, and closer to them than any judge that always gives one answer; each at level {s.alpha:g}."
+    )
 
 
 def card(test: AltTest) -> Card:
@@ -144,40 +167,31 @@ def _more_items(test: AltTest) -> str:
     )
 
 
-def methods(tests: Sequence[AltTest]) -> list[str]:
-    """What a methods section needs to say, in sentences to paste."""
-    test = max(tests, key=lambda t: t.n_annotators)
-    s = test.settings
-    kinds = sorted({t for one in tests for t in one.annotators["test"]})
-    named = {
-        "t": "one-sided paired t-tests",
-        "wilcoxon": "one-sided Wilcoxon signed-rank tests (annotators with fewer than 30 items)",
-        "exact": "an exact bound (annotators whose differences are all equal)",
-        "exact score": "one-sided exact unconditional tests of wins, ties and losses, ordered by Tango's (1998) score",
-        "score": "one-sided score tests of wins, ties and losses (Tango 1998; annotators with more than 300 items)",
-    }
-    score = {
-        "accuracy": "exact agreement (accuracy)",
-        "neg_rmse": "negative root mean squared error",
-    }.get(test.score, test.score)
-    compared = "a reference label" if s.fixed_reference else "the labels of the remaining annotators"
-    said = [
-        "We used the alternative annotator test (Calderon, Reichart & Dror 2025) as implemented in "
-        f"assay {__version__}. Each of {test.n_annotators} annotators was left out in turn, and the judge's label and "
-        f"the annotator's were each compared with {compared} by {score}.",
-        f"H0 (the judge's advantage probability is at most the annotator's less ε = {number(test.epsilon, 3)}) was "
-        f"tested by {' and '.join(named[k] for k in kinds) or 'no test'}, with the false discovery rate held at "
-        f"{number(s.fdr, 3)} (Benjamini & Yekutieli 2001). As published, a judge passes where H0 is rejected for "
-        f"at least {number(100 * s.threshold, 0)}% of the annotators.",
-        f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
-        f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
-        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to "
-        "them, item by item, than every constant answer.",
-    ]
-    if test.interval_method:
-        said.append(f"Uncertainty of ρ: {test.interval_method}.")
-    if s.balance:
-        said.append("Items were weighted by the inverse frequency of their majority label (inverse probability).")
-    if s.normalise:
-        said.append(f"Labels were normalised within each annotator ({s.normalise}).")
-    return said
+def card_by(result: AltTestBy) -> Card:
+    """The verdict of one judge over its domains: a sentence for all, then each with its figures."""
+    tests = result.tests
+    found = {v: [name for name, test in tests.items() if test.verdict == v] for v in _DOMAIN_VERDICTS}
+    evidence = "; ".join(f"{_DOMAIN_VERDICTS[v]}: {', '.join(names)}" for v, names in found.items() if names)
+    tones = {TONES[test.verdict] for test in tests.values()}
+    advice = [] if result.correction == "within" else ["P-values are corrected for the number of domains (Holm)."]
+    return Card(
+        result.judge, None, tones.pop() if len(tones) == 1 else "open",
+        f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
+        f"{evidence[:1].upper()}{evidence[1:]}. As published it passes in {result.passed_in}.",
+        " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
+        tuple(_in_domain(name, test) for name, test in tests.items()),
+    )  # fmt: skip
+
+
+def _in_domain(name: str, test: AltTest) -> str:
+    """One domain on a line: verdict and reason, what they rest on, and the items that would tell."""
+    if not test.n_annotators:
+        return f"{name}: {_REASONS['nobody has enough items']}."
+    g, rho = test.grounds, test.advantage_probability
+    p = {"do not replace": g.p_worse, "people differ": g.p_as_good}.get(test.verdict, g.p_replace)
+    reason = f", {_REASONS[test.reason]}" if test.reason else ""
+    more = " " + _more_items(test) if test.reason == "too few items" else ""
+    return (
+        f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}; ρ = {number(rho.estimate)} {interval(rho.low, rho.high)}, "
+        f"ω = {number(test.winning_rate)}, {counted(test.n_items, 'item')}, {p_value(p)}.{more}"
+    )

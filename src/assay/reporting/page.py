@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from assay._version import __version__
+from assay.errors import DesignError
 from assay.reporting import pictures as figures
 from assay.reporting import tables
 from assay.reporting.files import writable
@@ -53,33 +56,63 @@ class Part:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picture:
-    """An inline SVG and what it shows."""
+    """What draws a picture, what a screen reader says of it, and what it shows; drawn when the page is written."""
 
-    svg: str
+    draw: Callable[[], Axes]
+    title: str
     caption: str
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as inline SVG; a sentence where these labels do not allow it."""
+        try:
+            return figures.svg(self.draw, self.title)
+        except DesignError as reason:
+            return f"<p>{html.escape(self.title)}: not drawn; {html.escape(str(reason))}.</p>"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: words, then tables, then pictures, then lines (what was left out, signatures)."""
+    """A part of the page: words, tables, pictures, lines (what was left out, signatures), text to copy as it is."""
 
     title: str
     words: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     lines: tuple[str, ...] = ()
+    copies: tuple[Copy, ...] = ()
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Text that a reader copies as it is, and what it is."""
+
+    caption: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown, top-down."""
+    """What is shown, top-down.
+
+    Attributes
+    ----------
+    source : str
+        What was read.
+    asked : str
+        The question, and of whom; empty where the title says it.
+    again : str
+        What makes this page again.
+    """
 
     title: str
     source: str
     cards: tuple[Card, ...]
     sections: tuple[Section, ...]
+    asked: str = ""
+    again: str = ""
 
     def html(self) -> str:
         """The page: one file, no script, no outside request, light and dark, fit to print."""
@@ -99,17 +132,18 @@ class Page:
 
 
 def section_of(part: Part) -> Section:
-    """A part, rounded and drawn."""
+    """A part, rounded."""
     return Section(
         part.title,
         tuple(part.words),
         tuple(tables.shown(frame, caption=caption) for caption, frame in part.frames),
-        tuple(Picture(figures.svg(draw, caption), caption) for caption, draw in part.pictures),
+        tuple(Picture(draw, caption, caption) for caption, draw in part.pictures),
         tuple(part.lines),
     )
 
 
-def page_of(title: str, source: str, parts: Sequence[Part], signature: str) -> Page:
+def page_of(title: str, source: str, parts: Sequence[Part], signature: str, again: str = "") -> Page:
     """A page of one question's parts."""
     sections = [section_of(part) for part in parts]
-    return Page(title, source, (), (*sections, Section("How to cite this", (), (), (), (signature,))))
+    cite = Section("How to cite this", lines=(signature,))
+    return Page(title, source, (), (*sections, cite), again=again)

@@ -24,7 +24,7 @@ JUDGE = "#c2410c"
 PASS = "#1a7f37"
 FAIL = "#cf222e"
 PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4b5563", "#0d9488")
-"""Colours that stay apart in print and for colour-blind readers; a judge keeps its place in a report."""
+"""Colours that stay apart in print and for colour-blind readers, for what has no verdict."""
 
 Tone = Literal["good", "bad", "split", "open"]
 
@@ -34,7 +34,10 @@ TONES: Mapping[Tone, str] = {"good": PASS, "bad": FAIL, "split": "#6f42c1", "ope
 MOST_ROWS = 40
 """Rows of a forest plot that can still be read."""
 
-_THEMED = {INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)"}
+_THEMED = {
+    INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)", HUMAN: "var(--human)", JUDGE: "var(--judge)",
+    **{colour: f"var(--{tone})" for tone, colour in TONES.items()},
+}  # fmt: skip
 
 
 def axes(ax: Axes | None = None, width: float = 5.6, height: float = 3.6) -> Axes:
@@ -116,6 +119,11 @@ def tones_legend(ax: Axes, verdicts: Mapping[str, Tone]) -> None:
     for verdict, tone in verdicts.items():
         ax.plot([], [], marker="o", color=TONES[tone], linestyle="none", label=verdict)
     legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(verdicts), 3), handletextpad=0.2)
+
+
+def title(ax: Axes, text: str, size: float = 10) -> None:
+    """What stands above the picture, in the page's ink."""
+    ax.set_title(text, loc="left", fontsize=size, color=INK)
 
 
 def svg(draw: Callable[[], Axes], title: str) -> str:

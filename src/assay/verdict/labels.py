@@ -19,13 +19,14 @@ MOST_LABELS = 24
 """Categories shown in the picture of labels; the rarest share a column beyond that."""
 
 
-def label_shares(labels: Annotations) -> Axes | None:
-    """How often people and each judge give each label; None for free text."""
-    scale = labels.scale
-    column = labels.labels["label"]
-    if scale.kind == "text":
-        return None
-    names = labels.labels["annotator"]
+def has_shares(labels: Annotations) -> bool:
+    """Whether labels can be counted: free text cannot."""
+    return labels.scale.kind != "text"
+
+
+def label_shares(labels: Annotations) -> Axes:
+    """How often people and each judge give each label."""
+    column, names = labels.labels["label"], labels.labels["annotator"]
     rows = {"people": names.is_in(list(labels.humans)).to_numpy()}
     rows |= {judge: (names == judge).to_numpy() for judge in labels.judges}
     columns, codes = _columns(labels, column.to_list())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -18,19 +19,23 @@ from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
 from assay.estimation.options import Intervals, option
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.preference.consistency import consistency
+from assay.preference.parts import consistency_parts, leaderboard_parts
 from assay.preference.position import position_bias, position_parts
+from assay.preference.ratings import bradley_terry
+from assay.preference.votes import has_votes
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
+from assay.replacement.citing import methods, results, works
 from assay.replacement.compare import JudgeComparison, compare_judges
-from assay.replacement.decision import TONES, Verdict
 from assay.replacement.domains import AltTestBy, alt_test_by
-from assay.replacement.parts import card, methods
+from assay.replacement.parts import asked, card, card_by
 from assay.replacement.pictures import epsilon_curves, size_curves
 from assay.replacement.settings import AltTestOptions, AltTestSettings
-from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Page, Part, Picture, Section, section_of
-from assay.reporting.words import number, p_value
-from assay.verdict.labels import label_shares
+from assay.reporting import tables
+from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
+from assay.reporting.references import bibtex
+from assay.verdict.labels import has_shares, label_shares
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""
@@ -51,8 +56,8 @@ class Report(Result):
         All judges of a table with one criterion.
     by : mapping of judge to AltTestBy
         For a table with several criteria or domains.
-    methods : tuple of str
-        Sentences for a methods section.
+    results, methods : tuple of str
+        Sentences for the results and the methods section of a paper.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -61,6 +66,7 @@ class Report(Result):
     comparison: JudgeComparison | None = field(repr=False)
     by: Mapping[str, AltTestBy] = field(repr=False)
     run: Run
+    results: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
 
     @property
@@ -89,6 +95,10 @@ class Report(Result):
                 lines.append("  " + one.advice.strip())
             lines += ["  - " + beside for beside in one.beside]
         return "\n".join([*lines, "", self.signature])
+
+    def made_by(self, command: str) -> Report:
+        """The same report, whose page says that this command makes it again."""
+        return replace(self, page=replace(self.page, again=command))
 
     def html(self) -> str:
         """The page, see `Page.html`."""
@@ -150,7 +160,8 @@ def report(
     if not names:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
     by = by or ("criterion" if len(labels.criteria) > 1 else None)
-    maker = ReportBuilder(labels, names, by, settings, options, progress or (lambda what, done, steps: None))
+    named = "labels" if isinstance(source, Annotations | Chunks) else repr(os.fspath(source))
+    maker = ReportBuilder(labels, named, names, by, settings, options, progress or (lambda what, done, steps: None))
     return maker.report(title)
 
 
@@ -158,12 +169,13 @@ class ReportBuilder:
     """Makes the parts of a report in the order in which they are read."""
 
     def __init__(
-        self, labels: Annotations, judges: list[str], by: str | None, settings: ReportSettings,
+        self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings,
         options: AltTestOptions, progress: Progress,
     ) -> None:  # fmt: skip
+        self.named = named
         self.labels, self.judges, self.by, self.settings, self.options = labels, judges, by, settings, options
         self.progress = progress
-        self.steps = 7 if by is None else 4 + len(judges)
+        self.steps = 4 if by is None else 2 + len(judges)
         self.done = 0
 
     def report(self, title: str | None) -> Report:
@@ -180,16 +192,13 @@ class ReportBuilder:
         tests = list(found.tests.values())
         self._step("looking ahead")
         cards = tuple(card(test) for test in tests)
-        self._step("drawing epsilon curves")
         sections: list[Section | None] = [self._judges_section(found), self._annotators_section(tests)]
-        self._step("drawing size curves")
         sections.append(self._curves_section(tests))
-        self._step("drawing labels")
         sections.append(self._labels_section([self.labels]))
         self._step("measuring agreement")
         sections += self._further_sections()
         sections += [self._exclusions_section(tests), self._cite_section(tests)]
-        self._step("writing")
+        self._step("drawing")
         return self._finish(title, cards, sections, tests, found, {})
 
     def _by_domain(self, title: str | None) -> Report:
@@ -201,8 +210,7 @@ class ReportBuilder:
         ranked = sorted(found, key=lambda j: (-found[j].passed_in, j))
         found = {judge: found[judge] for judge in ranked}
         tests = [test for result in found.values() for test in result.tests.values()]
-        self._step("drawing")
-        cards = tuple(_card_by(result) for result in found.values())
+        cards = tuple(card_by(result) for result in found.values())
         sections: list[Section | None] = [
             self._domains_section(found),
             self._labels_section([part for _, part in self.labels.split(self.by)]),
@@ -213,7 +221,7 @@ class ReportBuilder:
             self._exclusions_section(tests, found),
             self._cite_section(tests, found),
         ]
-        self._step("writing")
+        self._step("drawing")
         return self._finish(title, cards, sections, tests, None, found)
 
     def _finish(
@@ -232,14 +240,15 @@ class ReportBuilder:
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
         )
         shown = tuple(s for s in sections if s is not None)
-        page = Page(title or "May the judge stand in for people?", about, cards, shown)
+        named = title or "May the judge stand in for people?"
+        page = Page(named, about, cards, shown, asked(tests), call(self.settings, self.named))
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
             "report", self.settings, first.data, facts, first.interval, self.excluded, labels.reading.notes,
             tuple(dict.fromkeys(c for test in tests for c in test.cautions)),
         )  # fmt: skip
-        return Report(page, comparison, by, run, tuple(methods(tests)))
+        return Report(page, comparison, by, run, tuple(results(tests)), tuple(methods(tests)))
 
     # -- sections -------------------------------------------------------------------------------
 
@@ -253,14 +262,15 @@ class ReportBuilder:
             "few are why these do not tell.",
         )
         words = tuple(found.summary().splitlines()[:-1])
-        picture = Picture(pictures.svg(found.plot, "Advantage probability of each judge"), "Advantage probability ρ.")
+        picture = Picture(found.plot, "Advantage probability of each judge", "Advantage probability ρ.")
         return Section("The judges side by side", words, (shown,), (picture,))
 
     def _annotators_section(self, tests: Sequence[AltTest]) -> Section:
         tested = [t for t in tests if t.n_annotators]
         drawn = tuple(
             Picture(
-                pictures.svg(test.plot, f"Judge {test.judge} against each annotator"),
+                test.plot,
+                f"Judge {test.judge} against each annotator",
                 f"{test.judge}: how often it is as close to the others as each annotator, or closer.",
             )
             for test in tested[:MOST_FORESTS]
@@ -274,7 +284,7 @@ class ReportBuilder:
                 symbol="ρ",
                 caption=f"{test.judge} against each annotator.",
             )
-            for test in tested[:1]
+            for test in tested[:MOST_FORESTS]
         )  # fmt: skip
         words = (
             "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
@@ -286,29 +296,28 @@ class ReportBuilder:
         tested = [t for t in tests if t.n_annotators]
         if not tested:
             return None
-        drawn = [
+        drawn = (
             Picture(
-                pictures.svg(lambda: epsilon_curves(tested), "Winning rate against epsilon"),
+                partial(epsilon_curves, tested), "Winning rate against epsilon",
                 "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
-            )
-        ]
-        size = pictures.svg(lambda: size_curves(tested), "Studies that end in a verdict against the number of items")
-        words = (
-            "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged over "
-            "what these labels leave open."
-        )
-        drawn.append(Picture(size, words))
-        how = "How the verdict depends on ε, and on how much was annotated."
-        return Section("Sensitivity of the verdict", (how,), (), tuple(drawn))
+            ),
+            Picture(
+                partial(size_curves, tested), "Studies that end in a verdict against the number of items",
+                "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
+                "over what these labels leave open.",
+            ),
+        )  # fmt: skip
+        words = ("How the published outcome depends on ε, and a verdict on how much is annotated.",)
+        return Section("Sensitivity of the verdict", words, (), drawn)
 
     def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
         drawn: list[Picture] = []
         for part in parts:
+            if not has_shares(part):
+                continue
             name = "" if len(parts) == 1 or self.by is None else f" ({part.values_of(self.by)[0]})"
-            ax = label_shares(part)
-            if ax is not None:
-                svg = pictures.svg(lambda ax=ax: ax, f"How often each label is given{name}")  # type: ignore[misc]
-                drawn.append(Picture(svg, f"Share of each label in percent{name}: people, then judges."))
+            caption = f"Share of each label in percent{name}: people, then judges."
+            drawn.append(Picture(partial(label_shares, part), f"How often each label is given{name}", caption))
         words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
         return Section("Which labels people and judges give", words, (), tuple(drawn)) if drawn else None
 
@@ -330,9 +339,7 @@ class ReportBuilder:
         frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
         shown = tables.shown(pl.concat(frames), drop=("passed",), symbol="ρ", caption=f"Every judge by {self.by}.")
         drawn = tuple(
-            Picture(
-                pictures.svg(result.plot, f"Advantage probability of {judge} by {self.by}"), f"{judge}, by {self.by}."
-            )
+            Picture(result.plot, f"Advantage probability of {judge} by {self.by}", f"{judge}, by {self.by}.")
             for judge, result in list(found.items())[:MOST_FORESTS]
         )
         correction = next(iter(found.values())).correction
@@ -357,7 +364,10 @@ class ReportBuilder:
 
     def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
         signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
-        return Section("How to report this", tuple(methods(tests)), (), (), signatures)
+        words = (*results(tests), *methods(tests))
+        return Section(
+            "How to report this", words, (), (), signatures, (Copy("Works named above", bibtex(works(tests))),)
+        )
 
 
 def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
@@ -389,37 +399,23 @@ def _position(labels: Annotations, by: str | None, settings: AltTestSettings, sh
     return position_parts(found)
 
 
-FURTHER = (_agreement, _position)
+def call(settings: ReportSettings, labels: str) -> str:
+    """The call that makes this report, with every option that is not at its default."""
+    given = {k: getattr(v, "__name__", None) or repr(v) for k, v in settings.changed().items()}
+    return f"assay.report({', '.join([labels, *(f'{k}={v}' for k, v in given.items())])})"
+
+
+def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Which system is preferred, and can anyone tell? Where labels are votes on named systems."""
+    if not has_votes(labels):
+        return ()
+    try:
+        board = leaderboard_parts(bradley_terry(labels, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        board = (Part("Which system do raters prefer?", lines=(f"Not known: {reason}.",)),)
+    return (*board, *consistency_parts(consistency(labels, clusters=settings.clusters, **shared)))
+
+
+FURTHER = (_agreement, _position, _votes)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""
-
-
-def _card_by(result: AltTestBy) -> Card:
-    """The verdict of one judge over its domains."""
-    words: Mapping[Verdict, str] = {
-        "replace": "may stand in for people",
-        "people differ": "as good as some, worse than others",
-        "cannot tell yet": "cannot tell yet",
-        "do not replace": "do not replace people",
-    }
-    found = {v: [name for name, test in result.tests.items() if test.verdict == v] for v in words}
-    evidence = []
-    for verdict, names in found.items():
-        if names:
-            each = [f"{name} ({_grounds(result.tests[name])})" for name in names]
-            evidence.append(f"{words[verdict]}: {', '.join(each)}")
-    tones = {TONES[test.verdict] for test in result.tests.values()}
-    first = "; ".join(evidence)
-    return Card(
-        result.judge, None, tones.pop() if len(tones) == 1 else "open",
-        f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
-        first[:1].upper() + first[1:] + f". As published it passes in {result.passed_in}.",
-        "" if result.correction == "within" else "P-values are corrected for the number of domains (Holm).",
-    )  # fmt: skip
-
-
-def _grounds(test: AltTest) -> str:
-    """ρ, the p-value that the verdict rests on, and what is in its way."""
-    p = test.grounds.p_worse if test.verdict == "do not replace" else test.grounds.p_replace
-    reason = f", {test.reason}" if test.reason else ""
-    return f"ρ = {number(test.advantage_probability.estimate)}, {p_value(p)}{reason}"

@@ -18,6 +18,7 @@ import polars as pl
 
 from assay.data.formats import Rows
 from assay.data.formats.alt_test import is_alt_test, read_alt_test
+from assay.data.formats.arena import COLUMNS, is_arena, read_arena
 from assay.data.formats.argilla import SETTINGS, read_argilla
 from assay.data.formats.hugging_face import read_hugging_face
 from assay.data.formats.inspect_ai import read_inspect
@@ -163,6 +164,10 @@ def _mlflow(file: Beginning) -> bool:
     return file.keys("assessments", "trace_id") or any(re.search(r"/v\d+/score$", c) for c in file.columns)
 
 
+def _arena(file: Beginning) -> bool:
+    return is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label"))
+
+
 def _hugging_face(file: Beginning) -> bool:
     line = file.first_line
     return file.suffix == ".jsonl" and all(re.search(rf'"{key}":\s*\[', line) for key in ("annotator", "label"))
@@ -182,6 +187,7 @@ FORMATS: dict[str, Format] = {
         Format("inspect-ai", "Inspect AI: .eval and .json logs", read_inspect, _inspect),
         Format("promptfoo", "promptfoo: results.json, results.jsonl", read_promptfoo, _promptfoo),
         Format("mlflow", "MLflow: evaluation tables, traces", read_mlflow, _mlflow),
+        Format("arena", "battles of models: model_a, model_b, winner", read_arena, _arena),
         Format("hugging-face", "JSON Lines, one item a line with lists of labels", read_hugging_face, _hugging_face),
         Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", read_table, lambda _: True),
     )

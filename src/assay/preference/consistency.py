@@ -1,0 +1,356 @@
+"""Can anyone tell? How consistent the votes of one rater on one item are, and how strongly they lean.
+
+A *rating set* is what one rater said of one item and one pair of systems, over several pairs of their outputs
+(Ghosh, Srinivasan & Swayamdipta 2024). With r = −1 for one system, 1 for the other and 0 for a tie,
+
+    consistency  c = 0 where the set holds −1 and 1, the mean of |r| otherwise      (equation 4)
+    strength     the mean of r                                                       (equation 7)
+
+Sets of nothing but ties have c = 0 as sets that contradict themselves have; they are counted apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks
+from assay.data.frames import natural
+from assay.errors import DesignError, counted
+from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import estimate_sums
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.preference.settings import Bins, SetSettings, Who
+from assay.preference.votes import Votes, listed
+from assay.reporting import pictures
+from assay.reporting.words import interval, said
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Measure = Literal["consistency", "strength"]
+
+KINDS = ("one-sided", "mixed", "all ties")
+"""What a rating set may be: never two opposite votes, both, or no preference at all."""
+
+_MEASURES: dict[Measure, str] = {"consistency": "consistency", "strength": "preference strength"}
+
+
+_SCALES: dict[Measure, Transform] = {"consistency": "share", "strength": "fisher"}
+"""Where the jackknife interval of each is symmetric, so that it ends where the measure does."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatingSets(Result):
+    """Consistency, or strength, of rating sets, by who rated and by what tells items apart.
+
+    Attributes
+    ----------
+    measure : {"consistency", "strength"}
+    rows : polars.DataFrame
+        One row a pair of systems, rater (people together, each judge, or each annotator) and bin: ``first``,
+        ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (how many), ``votes``,
+        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``reason``. Strength is −1 where every vote
+        is for the first of the pair, 1 for the second.
+    sets : polars.DataFrame
+        One row a rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``,
+        ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
+    trend : mapping of who to Estimate
+        The value in the highest bin less that in the lowest, over all pairs, under the same resamples.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "estimate"
+
+    measure: Measure
+    rows: pl.DataFrame
+    sets: pl.DataFrame
+    trend: dict[str, Estimate]
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    @property
+    def headlines(self) -> pl.DataFrame:
+        """The rows to be read first: each pair over all bins, each bin over all pairs."""
+        several = self.rows["first"].null_count() > 0
+        return self.rows.filter(pl.col("first").is_null() | pl.col("bin").is_null()) if several else self.rows
+
+    def summary(self) -> str:
+        """One sentence a row, of those to be read first."""
+        name, lines = _MEASURES[self.measure], []
+        for row in self.headlines.iter_rows(named=True):
+            pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
+            where = f", {row['bin']}" if row["bin"] else ""
+            lines.append(
+                f"{row['who']}, {pair}{where}: mean {name} {said(row['estimate'], 3)} "
+                f"{interval(row['low'], row['high'])} "
+                f"of {counted(row['sets'], 'rating set')}; {100 * row['mixed']:.0f}% contradict themselves, "
+                f"{100 * row['all_ties']:.0f}% are all ties."
+            )
+        for who, found in self.trend.items():
+            lines.append(
+                f"{who}: {name} in the highest bin less that in the lowest {said(found.estimate, 3)} "
+                f"{interval(found.low, found.high)}."
+            )
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Each row with its interval; people and judges in their colours."""
+        rows = self.headlines.head(pictures.MOST_ROWS)
+        ax = pictures.axes(ax, height=1.2 + 0.27 * max(rows.height, 2))
+        several = rows["first"].n_unique() > 1
+        names = [
+            ", ".join(
+                [r["who"], *([f"{r['first']} & {r['second']}" if r["first"] else "all"] if several else []),
+                 *([r["bin"]] if r["bin"] else [])]
+            )
+            for r in rows.iter_rows(named=True)
+        ]  # fmt: skip
+        judges = set(self.sets.filter(pl.col("kind") == "judge")["annotator"])
+        colours = [pictures.JUDGE if who in judges else pictures.HUMAN for who in rows["who"]]
+        pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
+        ax.set_xlim((-0.02, 1.02) if self.measure == "consistency" else (-1.04, 1.04))
+        ax.set_xlabel(f"mean {_MEASURES[self.measure]}")
+        return ax
+
+
+class SetOptions(Intervals, total=False):
+    """Options of `consistency` and `preference_strength`, besides those of intervals; items are resampled.
+
+    Attributes
+    ----------
+    by : str
+        A column of the items (or answers) that tells rating sets apart. Numbers, such as ``separability``, are cut into
+        ``bins`` (4): of equal ``width`` between the least and the largest, as in the paper, or of equal ``count``
+        (``binning``).
+    who : tuple of {"humans", "judges", "annotators"}
+        People together, each judge, each annotator; people and judges when not given.
+    systems : tuple of str
+        Votes between these alone.
+    clusters : str
+        An item column whose items are resampled together.
+    """
+
+    by: str | None
+    bins: int
+    binning: Bins
+    who: tuple[Who, ...]
+    systems: tuple[str, ...] | None
+    clusters: str | None
+
+
+def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+    """How consistently do raters prefer one system, item by item? Equation 4.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Votes: labels on the scale ``preference``, with columns ``first`` and ``second`` that name the systems. One
+        criterion.
+    **options
+        See `SetOptions`.
+
+    Returns
+    -------
+    RatingSets
+
+    Raises
+    ------
+    DesignError
+        For labels that are no votes, or where nobody asked for has voted.
+    DataError
+        For a vote without a system or on a system against itself, an unknown system or column.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "item": ["i"] * 3 + ["j"] * 3, "annotator": "ann", "repeat": [1, 2, 3] * 2,
+    ...     "first": ["a", "b", "a", "a", "a", "a"], "second": ["b", "a", "b", "b", "b", "b"],
+    ...     "label": [-1, 1, 0, -1, 1, 0],
+    ... })
+    >>> found = assay.consistency(assay.read(frame, scale="preference", repeat="repeat"), method="none")
+    >>> found.sets["consistency"].round(3).to_list(), found.sets["set"].to_list()
+    ([0.667, 0.0], ['one-sided', 'mixed'])
+
+    On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
+    """
+    return _found(labels, SetSettings.of(listed(options), "consistency"), "consistency")
+
+
+def preference_strength(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+    """Which system do raters prefer, and how strongly, item by item? Equation 7.
+
+    Parameters and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
+    (in natural order of names), 1 where every vote is for the second.
+    """
+    return _found(labels, SetSettings.of(listed(options), "preference_strength"), "strength")
+
+
+def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure) -> RatingSets:
+    """The sets, their values, and what each group of them comes to."""
+    named = _MEASURES[measure]
+    votes = Votes.of(labels, settings, named, settings.by)
+    sets, bins = _binned(_sets(votes, settings.by), settings)
+    low_to_high = bins if settings.by is not None and votes.column(settings.by).dtype.is_numeric() else []
+    groups = list(_groups(sets, settings.who, bins))
+    if not groups:
+        raise DesignError(f"nobody of who={settings.who} has voted")
+    value = sets[measure].to_numpy()
+    inside = np.stack([g.inside for g in groups], axis=1)
+    moments = np.concatenate([np.where(inside, value[:, None], 0.0), inside], axis=1).astype(float)
+    units = votes.units(moments.shape[1])
+    sums = add_rows(moments, units.of_item[sets["_item"].to_numpy()], units.n)
+    # A mean is as sure as the items that it rests on; a difference of bins is one of the same resamples.
+    alone = [_alone(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
+    found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
+    rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
+    run = Run(
+        f"preference-{measure}", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
+        cautions=_cautions(sets),
+    )  # fmt: skip
+    return RatingSets(
+        measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), run
+    )
+
+
+def _alone(sums: Floats, settings: SetSettings, measure: Measure, unit: str) -> Estimate:
+    """The mean of one group, from the items that have a set in it."""
+    mine = sums[sums[:, 1] > 0]
+    return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
+
+
+_SCHEMA = {
+    "first": pl.String, "second": pl.String, "who": pl.String, "bin": pl.String, "estimate": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "sets": pl.Int64, "votes": pl.Int64, "one_sided": pl.Float64,
+    "mixed": pl.Float64, "all_ties": pl.Float64, "reason": pl.String,
+}  # fmt: skip
+
+
+def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
+    """One row a rating set, sorted; r is turned so that −1 is the pair's first system in natural order."""
+    low, high = np.minimum(votes.first, votes.second), np.maximum(votes.first, votes.second)
+    r = np.where(votes.first == low, votes.label, -votes.label)
+    name = pl.Series(votes.systems)
+    column = {} if by is None else {"_by": votes.column(by)}
+    table = votes.table.select("item", "annotator", "kind").with_columns(
+        first=name.gather(low),
+        second=name.gather(high),
+        r=pl.Series(r),
+        _item=pl.Series(votes.item),
+        **column,
+    )
+    key = ["_item", "item", "annotator", "kind", "first", "second", *(["_by"] if by is not None else [])]
+    mixed = (pl.col("r").min() < 0) & (pl.col("r").max() > 0)
+    ties = (pl.col("r") == 0).all()
+    return (
+        table.group_by(key, maintain_order=True)
+        .agg(
+            n=pl.len().cast(pl.Int64), consistency=pl.when(mixed).then(0.0).otherwise(pl.col("r").abs().mean()),
+            strength=pl.col("r").mean(),
+            set=pl.when(mixed).then(pl.lit("mixed")).when(ties).then(pl.lit("all ties")).otherwise(pl.lit("one-sided")),
+        )
+        .sort("_item", "annotator", "first", "second")
+    )  # fmt: skip
+
+
+def _binned(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, list[str]]:
+    """The sets with the bin of each, and the bins from low to high; none where nothing tells sets apart."""
+    if settings.by is None:
+        return sets.with_columns(bin=pl.lit(None, pl.String)), []
+    column = sets["_by"]
+    if column.null_count():
+        raise DesignError(
+            f"{counted(column.null_count(), 'rating set')} (item '{sets.filter(column.is_null())['item'][0]}') has no "
+            f"'{settings.by}'; fill it, or leave those items out"
+        )
+    if not column.dtype.is_numeric():
+        bins = [str(v) for v in natural(column.unique().to_list())]
+        return sets.drop("_by").with_columns(bin=column.cast(pl.String)), bins
+    x = column.cast(pl.Float64).to_numpy()
+    if settings.binning == "width":
+        edges = np.linspace(x.min(), x.max(), settings.bins + 1)
+    else:
+        edges = np.quantile(x, np.linspace(0, 1, settings.bins + 1))
+    edges = np.unique(edges)
+    names = [f"{settings.by} {a:.3g} to {b:.3g}" for a, b in itertools.pairwise(edges)]
+    names = names or [f"{settings.by} {edges[0]:.3g}"]
+    code = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(names) - 1)
+    return sets.drop("_by").with_columns(bin=pl.Series(names).gather(code)), names
+
+
+class _Group(NamedTuple):
+    """Some of the rating sets: of a pair (or of all), of people or a rater, in a bin."""
+
+    pair: tuple[str, str] | None
+    who: str
+    bin: str | None
+    inside: np.ndarray
+
+
+def _groups(sets: pl.DataFrame, who: tuple[Who, ...], bins: list[str]) -> Iterator[_Group]:
+    pairs: list[tuple[str, str] | None] = list(sets.select("first", "second").unique(maintain_order=True).rows())
+    pairs = sorted(pairs) if len(pairs) == 1 else [None, *sorted(pairs)]  # type: ignore[type-var]
+    raters: list[tuple[str, pl.Expr]] = []
+    for kind in who:
+        if kind == "humans":
+            raters.append(("humans", pl.col("kind") == "human"))
+        else:
+            chosen = sets if kind == "annotators" else sets.filter(pl.col("kind") == "judge")
+            raters += [(name, pl.col("annotator") == name) for name in natural(chosen["annotator"].unique().to_list())]
+    for pair in pairs:
+        of_pair = pl.lit(value=True) if pair is None else (pl.col("first") == pair[0]) & (pl.col("second") == pair[1])
+        for name, is_rater in raters:
+            for one in (None, *bins):
+                in_bin = pl.lit(value=True) if one is None else pl.col("bin") == one
+                inside = sets.select((of_pair & is_rater & in_bin).alias("in"))["in"].to_numpy()
+                if inside.any():
+                    yield _Group(pair, name, one, inside)
+
+
+def _row(group: _Group, sets: pl.DataFrame) -> dict[str, object]:
+    mine = sets.filter(pl.Series(group.inside))
+    first, second = group.pair or (None, None)
+    shares = {k.replace("-", "_").replace(" ", "_"): float((mine["set"] == k).mean()) for k in KINDS}  # type: ignore[arg-type]
+    return {"first": first, "second": second, "who": group.who, "bin": group.bin, "sets": mine.height,
+            "votes": int(mine["n"].sum()), **shares}  # fmt: skip
+
+
+def _trends(groups: list[_Group], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
+    """Highest bin less lowest, for each rater over all pairs."""
+    if len(bins) < 2 or not (len(found.replicates) or len(found.leave_one_out)):
+        return {}
+    widest = groups[0].pair
+    at = {(g.who, g.bin): i for i, g in enumerate(groups) if g.pair == widest}
+    trends = {}
+    for who in dict.fromkeys(g.who for g in groups):
+        high, low = at.get((who, bins[-1])), at.get((who, bins[0]))
+        if high is not None and low is not None:
+            weights = np.zeros(len(groups))
+            weights[[high, low]] = 1, -1
+            trends[who] = found.contrast(weights)[0]
+    return trends
+
+
+def _cautions(sets: pl.DataFrame) -> tuple[str, ...]:
+    """Sets of one vote cannot contradict themselves."""
+    single = int((sets["n"] == 1).sum())
+    if not single:
+        return ()
+    return (
+        f"{single:,} of {counted(sets.height, 'rating set')} hold one vote, which cannot contradict itself: their "
+        "consistency is 1, or 0 for a tie.",
+    )

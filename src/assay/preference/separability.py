@@ -1,0 +1,391 @@
+"""On which items can two systems be told apart? Separability of their outputs.
+
+With K outputs of each system for an item and a similarity s (Ghosh, Srinivasan & Swayamdipta 2024),
+
+    alignment     A(a, b) = mean of s over all pairs of an output of a and one of b    (equation 2)
+    separability  δ = max(A(a, a), A(b, b)) − A(a, b)                                  (equation 3)
+
+where A(a, a) leaves out each output with itself, and alignments of the whole study are put on 0 to 1 by their least and
+largest value (footnote 4). Where δ is near 0 the outputs of both systems are as alike as those of one: no rater can
+prefer one system consistently.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.frames import natural
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.intervals import Estimate
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.preference.settings import SeparabilitySettings, Span
+from assay.reporting import pictures
+from assay.reporting.words import interval, said
+from assay.similarity.lexical import similarity_named
+from assay.similarity.overlap import OVERLAPS, all_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Similarity = Callable[[str, str], float]
+
+
+class SeparabilityOptions(Intervals, total=False):
+    """Options of `separability`, besides those of intervals; items are resampled.
+
+    Attributes
+    ----------
+    similarity : str or callable
+        ``rouge-1`` (the default), ``rouge-2``, ``rouge-l``, ``bleu``, ``chrf``, ``words``, ``characters``; or a
+        function of two texts, which may have a method ``matrix`` that scores all pairs of a list at once.
+    systems : tuple of str
+        These systems alone; every two of them are compared.
+    by : str
+        A column of the items (a benchmark): means are given for each of its values as well.
+    span : {"study", "none"}
+        Whether alignments are put on 0 to 1 by the least and the largest of the whole study, as published.
+    clusters : str
+        An item column whose items are resampled together.
+    """
+
+    similarity: Any
+    systems: tuple[str, ...] | None
+    by: str | None
+    span: Span
+    clusters: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Separability(Result):
+    """How far the outputs of two systems can be told apart, item by item.
+
+    Attributes
+    ----------
+    items : polars.DataFrame
+        One row an item and pair of systems: ``item``, ``first``, ``second``, ``separability`` (−1 to 1),
+        ``self_first``, ``self_second``, ``cross`` (alignments), ``k_first``, ``k_second`` (outputs).
+    rows : polars.DataFrame
+        One row a pair (and value of ``by``): ``first``, ``second``, ``group``, ``estimate`` (mean separability),
+        ``low``, ``high``, ``n`` (items), mean alignments, ``reason``.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "separability"
+
+    items: pl.DataFrame
+    rows: pl.DataFrame
+    run: Run
+    alike: _Alike = field(repr=False, metadata={"json": False})
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    def of(self, first: str, second: str) -> pl.DataFrame:
+        """``item`` and ``separability`` of one pair: what votes on it take, as ``assay.read(votes, items=...)``."""
+        pairs = self.items.select("first", "second").unique(maintain_order=True).rows()
+        wanted = next((pair for pair in pairs if set(pair) == {first, second}), None)
+        if wanted is None:
+            known = [" and ".join(pair) for pair in pairs]
+            raise DataError(unknown("pair", f"{first} and {second}", known, "the systems compared"))
+        mine = self.items.filter((pl.col("first") == wanted[0]) & (pl.col("second") == wanted[1]))
+        return mine.select("item", "separability")
+
+    def stability(self, k: Sequence[int], n_draws: int = 20, seed: int = 0) -> pl.DataFrame:
+        """How near separability from fewer outputs comes to that from all of them (figure 5 of the paper).
+
+        Parameters
+        ----------
+        k : sequence of int
+            Outputs of each system that are drawn, at least 2.
+        n_draws : int
+            Times that they are drawn, without replacement.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a ``k``: ``correlation`` over items (Pearson, mean over draws), ``mean_difference`` (absolute).
+        """
+        rng = np.random.default_rng(seed)
+        whole = self.items["separability"].to_numpy()
+        rows = []
+        for many in k:
+            if many < 2:
+                raise DesignError("k must be 2 or more: one output says nothing of how alike a system's outputs are")
+            drawn = np.stack([self.alike.drawn(many, rng) for _ in range(n_draws)])
+            flat = drawn.std(axis=1) < 1e-12
+            r = [np.nan if f else np.corrcoef(one, whole)[0, 1] for one, f in zip(drawn, flat, strict=True)]
+            rows.append({"k": many, "correlation": float(np.nanmean(r)) if not all(flat) else np.nan,
+                         "mean_difference": float(np.abs(drawn - whole).mean())})  # fmt: skip
+        return pl.DataFrame(rows)
+
+    def summary(self) -> str:
+        """One sentence a row."""
+        lines = []
+        for row in self.rows.iter_rows(named=True):
+            where = f", {row['group']}" if row["group"] is not None else ""
+            lines.append(
+                f"{row['first']} and {row['second']}{where}: mean separability {said(row['estimate'], 3)} "
+                f"{interval(row['low'], row['high'])} of {counted(row['n'], 'item')}; outputs of {row['first']} are "
+                f"alike by {said(row['self_first'], 3)}, of {row['second']} by {said(row['self_second'], 3)}, of "
+                f"both by {said(row['cross'], 3)}."
+            )
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many items have which separability, a line for each pair (figures 3, 4)."""
+        ax = pictures.axes(ax)
+        values = self.items["separability"]
+        edges = np.linspace(float(values.min()), float(values.max()) + 1e-9, 16)  # type: ignore[arg-type]
+        pairs = self.items.partition_by("first", "second", maintain_order=True)
+        for i, mine in enumerate(pairs[: len(pictures.PALETTE)]):
+            counts = np.histogram(mine["separability"].to_numpy(), edges)[0]
+            ax.stairs(counts, edges, color=pictures.PALETTE[i], linewidth=1.6,
+                      label=f"{mine['first'][0]}, {mine['second'][0]}")  # fmt: skip
+        ax.set_xlabel("separability")
+        ax.set_ylabel("items")
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        return ax
+
+
+def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOptions]) -> Separability:
+    """On which items can the outputs of two systems be told apart? Equations 1 to 3.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item.
+    **options
+        See `SeparabilityOptions`.
+
+    Returns
+    -------
+    Separability
+
+    Raises
+    ------
+    DesignError
+        For labels that are no text, fewer than two systems, or a similarity that is not from −1 to 1 and symmetric.
+    DataError
+        For a system with one output of an item. Items that only one of two systems answered are left out and counted;
+        empty outputs are when labels are read.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> cat, dog = "the cat sat", "a dog ran"
+    >>> rows = [("i", "m1", cat), ("i", "m1", cat), ("i", "m2", dog), ("i", "m2", dog),
+    ...         ("j", "m1", cat), ("j", "m1", dog), ("j", "m2", cat), ("j", "m2", dog)]
+    >>> frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    >>> frame = frame.with_columns(repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"))
+    >>> labels = assay.read(frame, scale="text", repeat="repeat", humans=["m1", "m2"])
+    >>> assay.separability(labels, method="none").items["separability"].to_list()
+    [1.0, -0.5]
+
+    On item i each system says one thing, and the two differ; on j both say both, and are nearer to each other than each
+    to itself.
+    """
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    settings = SeparabilitySettings.of(given, "separability")
+    labels = in_memory(labels, "separability")
+    similarity = _similarity(settings.similarity)
+    table, gone = _outputs(labels, settings)
+    alike = _Alike.of(table, similarity, settings.span)
+    items = alike.frame()
+    if not items.height:
+        raise DesignError("no item has outputs of two systems")
+    columns = [c for c in (settings.by, settings.clusters) if c is not None]
+    data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
+    rows, how = _rows(labels, items, settings)
+    facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
+    run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), _uneven(items))
+    return Separability(items, rows, run, alike)
+
+
+def _similarity(given: Any) -> Similarity:
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    if given in OVERLAPS:
+        return OVERLAPS[given]
+    if given in ("words", "characters"):
+        return similarity_named(given)
+    raise DesignError(
+        unknown("similarity", given, [*OVERLAPS, "words", "characters"], "assay") + ", or give a function of two texts"
+    )
+
+
+def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.DataFrame, tuple[Exclusion, ...]]:
+    """The outputs of the systems, sorted; single ones are refused."""
+    if len(labels.criteria) > 1 or labels.scale.kind != "text":
+        raise DesignError(
+            "separability needs outputs: labels on the scale text, of one criterion, where an annotator is a system "
+            "(read them with scale='text')"
+        )
+    systems = natural(labels.labels["annotator"].unique().to_list())
+    table, gone = labels.labels, ()
+    if settings.systems is not None:
+        for name in settings.systems:
+            if name not in systems:
+                raise DataError(unknown("system", name, systems, "the outputs"))
+        kept = table.filter(pl.col("annotator").is_in(settings.systems))
+        left = table.height - kept.height
+        gone = (Exclusion("output", left, "of a system that systems=... does not name"),) if left else ()  # type: ignore[assignment]
+        table, systems = kept, settings.systems
+    if len(set(systems)) < 2:
+        raise DesignError(f"separability compares two systems; there is {listing(systems) or 'none'}")
+    number = table.group_by("item", "annotator", maintain_order=True).len()
+    single = number.filter(pl.col("len") < 2)
+    if single.height:
+        row = single.row(0, named=True)
+        raise DataError(
+            f"'{row['annotator']}' has one output of item '{row['item']}' ({counted(single.height, 'such item')} in "
+            "all); how alike a system's outputs are takes two at least, numbered by repeat"
+        )
+    keys = [c for c in ("item", "annotator", "repeat") if c in table.columns]
+    return table.sort(*keys, "label"), gone
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Similarities of all outputs of each item, and whose they are."""
+
+    names: tuple[str, ...]
+    systems: tuple[str, ...]
+    scores: tuple[Floats, ...]
+    owner: tuple[Ints, ...]
+    span: Span
+    excluded: tuple[Exclusion, ...]
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _Alike:
+        """Every two outputs of an item are scored once."""
+        systems = tuple(natural(table["annotator"].unique().to_list()))
+        place = {s: i for i, s in enumerate(systems)}
+        names, scores, owner = [], [], []
+        alone: list[str] = []
+        for part in table.partition_by("item", maintain_order=True):
+            who = part["annotator"].replace_strict(place).to_numpy().astype(np.int64)
+            if len(set(who.tolist())) < 2:
+                alone.append(part["item"][0])
+                continue
+            found = all_pairs(similarity, part["label"].to_list())
+            if not np.isfinite(found).all() or not np.allclose(found, found.T, atol=1e-9):
+                raise DesignError(
+                    f"the similarity of two outputs of item '{part['item'][0]}' is no number, or another one when they "
+                    "are swapped; a similarity must be symmetric"
+                )
+            names.append(part["item"][0])
+            scores.append(found)
+            owner.append(who)
+        gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
+        return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
+
+    def frame(self) -> pl.DataFrame:
+        """Separability of each item and pair."""
+        rows = [
+            {"item": name, "first": self.systems[a], "second": self.systems[b], "self_first": _mean(s, w == a, w == a),
+             "self_second": _mean(s, w == b, w == b), "cross": _mean(s, w == a, w == b),
+             "k_first": int((w == a).sum()), "k_second": int((w == b).sum())}
+            for name, s, w in zip(self.names, self.scores, self.owner, strict=True)
+            for a, b in itertools.combinations(sorted(set(w.tolist())), 2)
+        ]  # fmt: skip
+        found = pl.DataFrame(rows, schema=_ITEMS)
+        if self.span == "study" and found.height:
+            low, high = self._span(found)
+            found = found.with_columns((pl.col(c) - low) / (high - low) for c in _ALIGNMENTS)
+        delta = pl.max_horizontal("self_first", "self_second") - pl.col("cross")
+        return found.with_columns(separability=delta).select(
+            "item", "first", "second", "separability", *_ALIGNMENTS, "k_first", "k_second"
+        )
+
+    def _span(self, found: pl.DataFrame) -> tuple[float, float]:
+        values = found.select(*_ALIGNMENTS).to_numpy()
+        low, high = float(values.min()), float(values.max())
+        if high - low < 1e-12:
+            raise DesignError("every alignment is the same, so that there is no span from 0 to 1; use span='none'")
+        return low, high
+
+    def drawn(self, k: int, rng: np.random.Generator) -> Floats:
+        """Separability of each item and pair from k outputs of each system, drawn at random."""
+        scores, owner = [], []
+        for s, w in zip(self.scores, self.owner, strict=True):
+            kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(w == a))[:k] for a in np.unique(w)]))
+            scores.append(s[np.ix_(kept, kept)])
+            owner.append(w[kept])
+        some = _Alike(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
+        return some.frame()["separability"].to_numpy()
+
+
+_ALIGNMENTS = ("self_first", "self_second", "cross")
+_ITEMS = {
+    "item": pl.String, "first": pl.String, "second": pl.String, **dict.fromkeys(_ALIGNMENTS, pl.Float64),
+    "k_first": pl.Int64, "k_second": pl.Int64,
+}  # fmt: skip
+
+
+def _mean(scores: Floats, rows: Any, columns: Any) -> float:
+    """Mean similarity of outputs of two systems; an output is not compared with itself."""
+    part = scores[np.ix_(rows, columns)]
+    if rows is columns or (rows == columns).all():
+        k = len(part)
+        return float((part.sum() - np.trace(part)) / (k * (k - 1)))
+    return float(part.mean())
+
+
+def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> tuple[pl.DataFrame, str]:
+    """Mean separability of each pair, over all items and for each value of a column; how intervals were made."""
+    group = None
+    if settings.by is not None:
+        name = labels.column_name(settings.by)
+        if name not in labels.items.columns:
+            raise DesignError(f"by='{settings.by}' must be a column of the items")
+        group = items.join(labels.items.select("item", _by=pl.col(name).cast(pl.String)), on="item", how="left",
+                           maintain_order="left")["_by"]  # fmt: skip
+    codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
+    rows, how = [], []
+    for first, second in items.select("first", "second").unique(maintain_order=True).rows():
+        is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
+        for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
+            mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
+            found, words = _mean_of(mine, labels, codes, settings)
+            how.append(words)
+            rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
+                         **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
+    types = dict.fromkeys(("group", "reason"), pl.String)
+    return pl.DataFrame(rows, schema_overrides=types), how[0]
+
+
+def _mean_of(
+    mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: SeparabilitySettings
+) -> tuple[Estimate, str]:
+    """The mean separability of some items."""
+    clusters = None
+    if codes is not None:
+        clusters = mine["item"].replace_strict(labels.items["item"], codes).to_numpy().astype(np.int64)
+    moments = Mean().moments(mine["separability"].to_numpy()[:, None])
+    units = Units.of(len(moments), clusters, width=moments.shape[1])
+    sums = add_rows(moments, units.of_item, units.n)
+    found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
+    return found[0], found.describe_interval()
+
+
+def _uneven(items: pl.DataFrame) -> tuple[str, ...]:
+    """Systems with more outputs here than there."""
+    seen = sorted({*items["k_first"].to_list(), *items["k_second"].to_list()})
+    if len(seen) < 2:
+        return ()
+    return (f"outputs of a system and item range from {seen[0]} to {seen[-1]}; all of them are used",)

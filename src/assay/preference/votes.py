@@ -1,0 +1,187 @@
+"""Votes on pairs of systems: the one reduction that consistency, strength and ratings start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.frames import natural
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.resampling import Units
+from assay.estimation.result import Exclusion, fingerprint_with
+from assay.estimation.statistic import Floats, Ints
+from assay.preference.settings import VotesSettings
+
+PAIR = ("first", "second")
+"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes as arrays, one entry a vote, sorted by item, annotator and repeat.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``label`` (−1, 0, 1), the columns asked for.
+    systems : tuple of str
+        In natural order.
+    first, second : (votes,) int
+        Positions in ``systems``.
+    item : (votes,) int
+        From 0, in the order of ``items``.
+    n_items : int
+    clusters : (items,) int or None
+    data : str
+        Fingerprint of the labels and of all columns that were used.
+    exclusions : tuple of Exclusion
+    named : mapping
+        Under which name ``table`` keeps each column asked for.
+    """
+
+    table: pl.DataFrame
+    systems: tuple[str, ...]
+    first: Ints
+    second: Ints
+    item: Ints
+    n_items: int
+    clusters: Ints | None
+    data: str
+    exclusions: tuple[Exclusion, ...]
+    named: Mapping[str, str]
+
+    @classmethod
+    def of(cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None) -> Votes:
+        """The votes of a table.
+
+        Raises
+        ------
+        DesignError
+            For labels that are no votes, or on several criteria.
+        DataError
+            For a vote without a system, or on a system against itself.
+        """
+        labels = in_memory(labels, question)
+        _refuse_what_are_no_votes(labels, question)
+        named = {c: labels.column_name(c) for c in columns if c is not None}
+        wanted = dict.fromkeys((*PAIR, "kind", *named.values()))
+        more = {c: labels.column(c) for c in wanted if c not in ("item", "annotator", "label")}
+        repeat = ["repeat"] if "repeat" in labels.labels.columns else []
+        conditions = [c for c in labels.conditions if c in labels.labels.columns and c not in more]
+        repeat = [c for c in repeat if c not in more]
+        table = labels.labels.select("item", "annotator", "label", *repeat, *conditions).with_columns(**more)
+        _refuse_strange_pairs(table)
+        table = table.with_columns(pl.col(c).cast(pl.String) for c in PAIR)
+        known = natural(set(table["first"].to_list()) | set(table["second"].to_list()))
+        systems: tuple[str, ...] = known
+        exclusions: tuple[Exclusion, ...] = ()
+        if settings.systems is not None:
+            table, systems, exclusions = _of_systems(table, known, settings.systems)
+        table = table.sort("item", "annotator", *repeat, *conditions, *PAIR, "label")
+        items = table["item"].unique().sort()
+        place = {s: i for i, s in enumerate(systems)}
+        clusters = None
+        if settings.clusters is not None:
+            codes = pl.Series(cluster_codes(labels, settings.clusters))
+            clusters = items.replace_strict(labels.items["item"], codes).to_numpy().astype(np.int64)
+        used = (*PAIR, *named.values(), settings.clusters, *repeat)
+        data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *dict.fromkeys(used)))
+        first, second = (
+            table[c].replace_strict(list(place), list(place.values())).to_numpy().astype(np.int64) for c in PAIR
+        )
+        item = table["item"].rank("dense").to_numpy().astype(np.int64) - 1
+        return cls(table, systems, first, second, item, len(items), clusters, data, exclusions, named)
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    def column(self, name: str) -> pl.Series:
+        """A column that was asked for, by the name that the user gave."""
+        return self.table[self.named[name]]
+
+    @property
+    def label(self) -> Floats:
+        """−1 for the first, 0 for a tie, 1 for the second."""
+        return self.table["label"].cast(pl.Float64).to_numpy()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the question was asked of."""
+        people, judges = (
+            self.table.filter(pl.col("kind") == kind)["annotator"].n_unique() for kind in ("human", "judge")
+        )
+        return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": people,
+                "judges": judges}  # fmt: skip
+
+    def units(self, width: int) -> Units:
+        """What is resampled: items, clusters, or blocks of either."""
+        return Units.of(self.n_items, self.clusters, width=width)
+
+
+def listed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options whose lists are tuples; a name alone stands for a list of one."""
+    alone = {k: (v,) for k, v in options.items() if k in ("systems", "who") and isinstance(v, str)}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()} | alone
+
+
+def has_votes(labels: Annotations) -> bool:
+    """Whether the table holds votes on pairs of named systems, about one criterion."""
+    known = {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
+    return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= known
+
+
+def _refuse_what_are_no_votes(labels: Annotations, question: str) -> None:
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"{question} is asked of one criterion, and the table has {listing(labels.criteria)}; choose one with "
+            f"labels.where(criterion='{labels.criteria[0]}')"
+        )
+    if labels.scale.kind != "preference":
+        raise DesignError(
+            f"{question} needs votes: labels first, second or tie (−1, 1 or 0), and these are "
+            f"{labels.scale.describe()}; read them with scale='preference'"
+        )
+    frames = (labels.labels, labels.items, labels.annotators)
+    absent = [c for c in PAIR if not any(c in f.columns for f in frames) and c not in labels.names]
+    if absent:
+        raise DesignError(
+            f"votes need columns 'first' and 'second' that name the two systems; the table has no '{absent[0]}' "
+            "(tables with model_a, model_b and winner are read as they are)"
+        )
+
+
+def _refuse_strange_pairs(table: pl.DataFrame) -> None:
+    for where, words in (
+        (pl.col("first").is_null() | pl.col("second").is_null(), "does not say which two systems it is about"),
+        (pl.col("first") == pl.col("second"), "sets a system against itself"),
+    ):
+        strange = table.filter(where)
+        if strange.height:
+            row = strange.row(0, named=True)
+            named = f" ({row['first']})" if row["first"] is not None and row["first"] == row["second"] else ""
+            more = f"; so do {counted(strange.height - 1, 'other vote')}" if strange.height > 1 else ""
+            raise DataError(f"the vote of '{row['annotator']}' on item '{row['item']}' {words}{named}{more}")
+
+
+def _of_systems(
+    table: pl.DataFrame, known: tuple[str, ...], wanted: tuple[str, ...]
+) -> tuple[pl.DataFrame, tuple[str, ...], tuple[Exclusion, ...]]:
+    """Votes between the systems wanted; the others are counted."""
+    for name in wanted:
+        if name not in known:
+            raise DataError(unknown("system", name, known, "the votes"))
+    if len(set(wanted)) < 2:
+        raise DesignError("systems=... needs two systems at least")
+    kept = table.filter(pl.col("first").is_in(wanted) & pl.col("second").is_in(wanted))
+    if not kept.height:
+        raise DesignError(f"no vote is between two of {listing(wanted)}")
+    out = table.height - kept.height
+    gone = (Exclusion("vote", out, "on a system that systems=... does not name"),) if out else ()
+    return kept, natural(set(wanted)), gone

@@ -1,0 +1,242 @@
+"""Strengths of systems from votes on pairs of them: Bradley–Terry, with ties, and Elo, many of each at a time.
+
+In *Bradley–Terry* (1952) the log odds of i being preferred to j are θ_i − θ_j. A tie counts as half a vote for each, or
+has a probability of its own (Davidson 1970): with D = θ_i − θ_j,
+
+    P(i) : P(tie) : P(j) = exp(D/2) : ν : exp(−D/2).
+
+Both likelihoods are concave; Newton's method finds their maximum for many tables of votes at once, so that a bootstrap
+is one call. Only differences of θ are told by votes: its mean is 0 here.
+
+*Elo* goes through the votes one after the other (Elo 1978): the rating of the first system rises by
+k · w · (S − E), that of the second falls by as much, where S is 1, 1/2 or 0, w the vote's weight, and
+E = 1 / (1 + base^(−(R_first − R_second) / scale)).
+
+References
+----------
+Bradley & Terry (1952), Biometrika 39: 324-345. Davidson (1970), JASA 65: 317-328. Elo (1978), The Rating of
+Chessplayers, Past and Present.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.estimation.statistic import Floats, Ints
+
+FARTHEST = 25.0
+"""Systems that lie farther apart than this, in log odds, are on their way to infinity: votes leave no finite answer."""
+
+STEPS = 60
+"""Steps of Newton's method at most; it needs five to ten."""
+
+CHORDS = 25
+"""Steps that tables alike take together, with one curvature for all, before those left are taken one by one."""
+
+ALIKE = 8
+"""So many tables at least, for that to be worth it."""
+
+CELLS = 1 << 18
+"""Cells of tables that are solved together: few enough for the processor's cache."""
+
+
+def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None = None) -> Floats:
+    """The likeliest strengths.
+
+    Parameters
+    ----------
+    wins : (..., systems, systems) float
+        Votes, or weights of votes, for the row's system over the column's. Without ``ties``, a tie is half a vote for
+        each of the two.
+    ties : (..., systems, systems) float, optional
+        Ties, symmetric, for Davidson's model.
+    start : (systems,) float, optional
+        Where to begin; strengths of similar votes save steps.
+
+    Returns
+    -------
+    (..., systems) float
+        Log odds with mean 0; NaN where no finite strengths are likeliest.
+    """
+    n = wins.shape[-1]
+    flat = wins.reshape(-1, n, n)
+    tied = None if ties is None else ties.reshape(-1, n, n)
+    some = max(1, CELLS // (n * n))
+    begin = np.zeros(n) if start is None or not np.isfinite(start).all() else np.asarray(start, dtype=float)
+    middle = _middle(flat, tied, begin) if len(flat) >= ALIKE else None
+    found = []
+    for i in range(0, len(flat), some):
+        part, tie = flat[i : i + some], None if tied is None else tied[i : i + some]
+        strengths = np.full((len(part), n), np.nan) if middle is None else _chord(part, tie, *middle)
+        left = np.isnan(strengths).any(axis=1)
+        if left.any():
+            strengths[left] = _newton(part[left], None if tie is None else tie[left], begin)
+        found.append(strengths)
+    return np.concatenate(found).reshape(wins.shape[:-1])
+
+
+def _middle(wins: Floats, ties: Floats | None, start: Floats) -> tuple[Floats, Floats] | None:
+    """Parameters of the mean of the tables, and the inverse of its curvature; None where it has no finite answer."""
+    mean, tied = wins.mean(axis=0, keepdims=True), None if ties is None else ties.mean(axis=0, keepdims=True)
+    first = _newton(mean, tied, start, whole=True)
+    if np.isnan(first).any():
+        return None
+    return first[0], np.linalg.inv(_held(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
+
+
+def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) -> Floats:
+    """Newton's method with one curvature for all tables: a matrix product a step. NaN for what does not settle.
+
+    Resamples of the same votes have nearly the same curvature, so that each step leaves a few per cent of the error.
+    """
+    n = wins.shape[-1]
+    point = np.repeat(first[None], len(wins), axis=0)
+    left, done = np.arange(len(wins)), np.full(point.shape, np.nan)
+    for _ in range(CHORDS):
+        step = _slopes(wins[left], None if ties is None else ties[left], point[left], curved=False)[0] @ inverse
+        point[left] += step
+        settled = np.abs(step).max(axis=1) < 1e-10
+        done[left[settled]] = point[left[settled]]
+        left = left[~settled]
+        if not len(left):
+            break
+    strengths = done[:, :n]
+    return np.asarray(strengths - strengths.mean(axis=1, keepdims=True))
+
+
+def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = False) -> Floats:
+    """`bradley_terry` for some tables, each with its own curvature: (tables, systems), or all parameters."""
+    tables, n = wins.shape[:2]
+    point = np.zeros((tables, n if ties is None else n + 1))
+    point[:, :n] = start
+    left, done = np.arange(tables), np.full(point.shape, np.nan)
+    for _ in range(STEPS):
+        gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
+        step = np.linalg.solve(_held(curvature, n), gradient[..., None])[..., 0]
+        length = np.abs(step).max(axis=1)
+        point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
+        here = point[left]
+        far = (np.ptp(here[:, :n], axis=1) > FARTHEST) | (np.abs(here[:, n:]) > FARTHEST).any(axis=1)
+        settled = (length < 1e-9) & ~far
+        done[left[settled]] = here[settled]
+        left = left[~settled & ~far]
+        if not len(left):
+            break
+    done[:, :n] -= done[:, :n].mean(axis=1, keepdims=True)
+    return done if whole else done[:, :n]
+
+
+def _held(curvature: Floats, n: int) -> Floats:
+    """Strengths are told up to a constant: whatever moves all of them alike is held."""
+    curvature[:, :n, :n] += curvature.diagonal(axis1=1, axis2=2)[:, :n].mean(axis=1)[:, None, None] / n + 1e-12
+    return curvature
+
+
+def _slopes(wins: Floats, ties: Floats | None, point: Floats, curved: bool = True) -> tuple[Floats, Floats]:
+    """Gradient of the log likelihood and, where it is wanted, minus its second derivatives."""
+    return _half(wins, point, curved) if ties is None else _davidson(wins, ties, point, curved)
+
+
+def _half(wins: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
+    """`_slopes` where a tie is half a vote for each."""
+    votes = wins + wins.swapaxes(1, 2)
+    chance = point[:, None, :] - point[:, :, None]
+    np.exp(chance, out=chance)
+    chance += 1
+    np.reciprocal(chance, out=chance)
+    gradient = wins.sum(axis=2) - np.einsum("tij,tij->ti", votes, chance)
+    return gradient, _laplacian(votes * chance * (1 - chance)) if curved else np.empty(0)
+
+
+def _davidson(wins: Floats, ties: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
+    """The same for Davidson's model; the last parameter is log ν. Each pair stands in two cells, and counts once."""
+    n = wins.shape[-1]
+    apart = point[:, :n, None] - point[:, None, :n]
+    nu = np.exp(point[:, n])[:, None, None]
+    up, down = np.exp(apart / 2), np.exp(-apart / 2)
+    whole = up + down + nu
+    lean, tie = (up - down) / whole, nu / whole
+    votes = wins + wins.swapaxes(1, 2) + ties
+    strengths = ((wins - wins.swapaxes(1, 2) - votes * lean) / 2).sum(axis=2)
+    others = ((ties - votes * tie) / 2).sum(axis=(1, 2))
+    gradient = np.concatenate([strengths, others[:, None]], axis=1)
+    if not curved:
+        return gradient, np.empty(0)
+    curvature = np.zeros((len(wins), n + 1, n + 1))
+    curvature[:, :n, :n] = _laplacian(votes * ((up + down) / whole - lean**2) / 4)
+    cross = -(votes * lean * tie / 2).sum(axis=2)
+    curvature[:, :n, n] = curvature[:, n, :n] = cross
+    curvature[:, n, n] = (votes * tie * (1 - tie) / 2).sum(axis=(1, 2))
+    return gradient, curvature
+
+
+def _laplacian(weights: Floats) -> Floats:
+    """Row sums on the diagonal, less the weights themselves: (tables, systems, systems)."""
+    n = weights.shape[-1]
+    found = -weights
+    found[:, np.arange(n), np.arange(n)] += weights.sum(axis=2)
+    return np.asarray(found)
+
+
+def unbounded(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:
+    """Groups of systems that have no finite strength with respect to each other: more than one if there are any.
+
+    Strengths are finite if and only if from every system a way of wins (or ties) leads to every other (Ford 1957). The
+    first group is one that lost no vote against any other group.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    beats = wins + (0.0 if ties is None else ties) > 0
+    count, group = connected_components(beats, directed=True, connection="strong")
+    groups = [np.flatnonzero(group == g) for g in range(count)]
+    beaten = [bool(np.delete(beats[:, g], g, axis=0).any()) for g in groups]
+    return tuple(groups[i] for i in np.argsort(beaten, kind="stable"))
+
+
+def elo(
+    first: Ints, second: Ints, outcome: Floats, step: Floats, orders: NDArray[np.int64], start: Floats, slope: float
+) -> Floats:
+    """Elo ratings after the last vote, for many orders of the votes at a time.
+
+    Parameters
+    ----------
+    first, second : (votes,) int
+        Systems.
+    outcome : (votes,) float
+        What the first system got: 1, 1/2 or 0.
+    step : (votes,) float
+        k times the weight of the vote.
+    orders : (length, runs) int
+        Which vote comes when in each run; −1 where a run has none left.
+    start : (systems,) float
+        Ratings before the first vote.
+    slope : float
+        log(base) / scale.
+
+    Returns
+    -------
+    (runs, systems) float
+    """
+    length, runs = orders.shape
+    ratings = np.repeat(np.append(start, 0.0)[:, None], runs, axis=1)
+    flat, column, nobody = ratings.ravel(), np.arange(runs), len(start)
+    # A vote that is none is one of nobody against nobody, with a step of 0.
+    one = np.append(first, nobody) * runs
+    other = np.append(second, nobody) * runs
+    got, size = np.append(outcome, 0.5), np.append(step, 0.0)
+    chance, a, b = np.empty(runs), np.empty(runs, dtype=np.int64), np.empty(runs, dtype=np.int64)
+    for at in range(length):
+        vote = orders[at]
+        np.add(one[vote], column, out=a)
+        np.add(other[vote], column, out=b)
+        np.subtract(flat[b], flat[a], out=chance)
+        chance *= slope
+        np.exp(chance, out=chance)
+        chance += 1
+        np.reciprocal(chance, out=chance)
+        np.subtract(got[vote], chance, out=chance)
+        chance *= size[vote]
+        flat[a] += chance
+        flat[b] -= chance
+    return np.asarray(ratings[:-1].T)

@@ -1,0 +1,397 @@
+"""Ratings and consistency of votes: by the slow road, against other libraries, published, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize
+
+import assay
+from assay.statistics import tournaments
+
+SYSTEMS = ("anna", "bert", "carl", "dora")
+
+
+def frame_of(rows: list[tuple[str, str, str, str, int]], **columns: object) -> pl.DataFrame:
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "first", "second", "label"], orient="row")
+    return frame.with_columns(
+        repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"),
+        **{k: pl.Series(v) if isinstance(v, list | np.ndarray) else pl.lit(v) for k, v in columns.items()},
+    )
+
+
+def drawn(n: int, seed: int = 0, gap: float = 0.5, tie: float = 0.4) -> pl.DataFrame:
+    """Votes between systems whose strengths are 0, gap, 2 gap …, each on an item of its own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        a, b = rng.choice(len(SYSTEMS), 2, replace=False)
+        lean = gap * (b - a) + rng.logistic()
+        rows.append((f"i{i:05d}", f"w{i % 5}", SYSTEMS[a], SYSTEMS[b], 0 if abs(lean) < tie else int(np.sign(lean))))
+    return frame_of(rows, time=rng.random(n), separability=rng.random(n))
+
+
+def votes_of(frame: pl.DataFrame, **options: object) -> assay.Annotations:
+    return assay.read(frame, scale="preference", repeat="repeat", **options)
+
+
+def ratings_of(found) -> dict[str, float]:
+    return dict(found.rows.select("system", "estimate").rows())
+
+
+# -- Elo ----------------------------------------------------------------------------------------------
+
+
+def plain_elo(rows, k=32.0, scale=400.0, base=10.0, start=1000.0, weight=lambda row: 1.0) -> dict[str, float]:
+    """One vote after the other."""
+    ratings: dict[str, float] = {}
+    for row in rows:
+        a, b = ratings.get(row["first"], start), ratings.get(row["second"], start)
+        expected = 1 / (1 + base ** ((b - a) / scale))
+        step = k * weight(row) * ((1 - row["label"]) / 2 - expected)
+        ratings[row["first"]], ratings[row["second"]] = a + step, b - step
+    return ratings
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 4.0, "base": 2.0, "scale": 100.0, "start": 1500.0}])
+def test_elo_in_the_order_of_votes_is_the_plain_loop(options):
+    frame = drawn(400, seed=1)
+    found = assay.elo(votes_of(frame), order="time", method="none", **options)
+    assert ratings_of(found) == pytest.approx(plain_elo(frame.sort("time").iter_rows(named=True), **options), abs=1e-9)
+
+
+def test_sep_elo_weighs_each_vote_by_equation_6():
+    frame = drawn(300, seed=2)
+    found = assay.elo(votes_of(frame), order="time", method="none", separability="separability", beta=3.0)
+    expected = plain_elo(
+        frame.sort("time").iter_rows(named=True),
+        weight=lambda row: 2 / (1 + math.exp(-3 * (row["separability"] - 0.4))),
+    )
+    assert ratings_of(found) == pytest.approx(expected, abs=1e-9)
+
+
+def test_elo_without_an_order_is_the_mean_over_random_orders():
+    frame = drawn(120, seed=3).sort("item", "annotator", "repeat")
+    found = assay.elo(votes_of(frame), method="none", n_orders=25, seed=7)
+    rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))
+    runs = [plain_elo(frame[rng.permutation(120).tolist()].iter_rows(named=True)) for _ in range(25)]
+    expected = {name: np.mean([run[name] for run in runs]) for name in SYSTEMS}
+    assert ratings_of(found) == pytest.approx(expected, abs=1e-9)
+    spread = {name: np.std([run[name] for run in runs], ddof=1) for name in SYSTEMS}
+    assert dict(found.rows.select("system", "order_sd").rows()) == pytest.approx(spread, abs=1e-9)
+
+
+def test_each_resample_of_elo_holds_whole_items_and_keeps_the_order():
+    frame = drawn(60, seed=4).with_columns(item=pl.format("i{}", pl.int_range(60) // 4))
+    frame = frame.with_columns(repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"))
+    found = assay.elo(votes_of(frame), order="time", n_resamples=30)
+    from assay.estimation.resampling import resampling_counts
+
+    items = sorted(frame["item"].unique())
+    for counts, replicate in zip(resampling_counts(15, 30, 0), found.estimates.replicates, strict=True):
+        often = dict(zip(items, counts.astype(int).tolist(), strict=True))
+        rows = [row for row in frame.sort("time").iter_rows(named=True) for _ in range(often[row["item"]])]
+        plain = {**dict.fromkeys(SYSTEMS, 1000.0), **plain_elo(rows)}
+        assert replicate == pytest.approx([plain[name] for name in SYSTEMS], abs=1e-9)
+
+
+# -- Bradley-Terry ------------------------------------------------------------------------------------
+
+
+def test_bradley_terry_is_a_logistic_regression():
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
+    frame = drawn(800, seed=5)
+    place = {name: i for i, name in enumerate(SYSTEMS)}
+    rows, wins, weights = [], [], []
+    for row in frame.iter_rows(named=True):
+        for sign in (1, 0) if row["label"] == 0 else ((row["label"] < 0) * 1,):
+            x = np.zeros(len(SYSTEMS))
+            x[place[row["first"]]], x[place[row["second"]]] = 1, -1
+            rows.append(x)
+            wins.append(sign)
+            weights.append(0.5 if row["label"] == 0 else 1.0)
+    model = linear_model.LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
+    theta = model.fit(np.array(rows), wins, weights).coef_[0]
+    expected = 1000 + (theta - theta.mean()) * 400 / math.log(10)
+    found = ratings_of(assay.bradley_terry(votes_of(frame), method="none"))
+    assert [found[name] for name in SYSTEMS] == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+def test_davidson_by_general_maximisation():
+    frame = drawn(500, seed=6)
+    place = {name: i for i, name in enumerate(SYSTEMS)}
+    first, second = (np.array([place[s] for s in frame[c]]) for c in ("first", "second"))
+    label = frame["label"].to_numpy()
+
+    def loss(p):
+        apart = p[first] - p[second]
+        whole = np.exp(apart / 2) + np.exp(-apart / 2) + np.exp(p[-1])
+        return -np.sum(np.where(label < 0, apart / 2, np.where(label > 0, -apart / 2, p[-1])) - np.log(whole)) + (
+            p[:-1].mean() ** 2
+        )
+
+    theta = optimize.minimize(loss, np.zeros(5), tol=1e-12).x[:-1]
+    found = ratings_of(assay.bradley_terry(votes_of(frame), ties="davidson", method="none"))
+    assert [found[name] for name in SYSTEMS] == pytest.approx((1000 + theta * 400 / math.log(10)).tolist(), abs=0.01)
+
+
+def test_many_tables_at_once_are_each_alone():
+    rng = np.random.default_rng(0)
+    wins = rng.integers(1, 20, (7, 3, 5, 5)).astype(float) * (1 - np.eye(5))
+    ties = rng.integers(0, 9, (7, 3, 5, 5)).astype(float)
+    ties = (ties + ties.swapaxes(2, 3)) * (1 - np.eye(5))
+    for tied in (None, ties):
+        together = tournaments.bradley_terry(wins, tied)
+        for i, j in itertools.product(range(7), range(3)):
+            alone = tournaments.bradley_terry(wins[i, j], None if tied is None else tied[i, j])
+            assert together[i, j] == pytest.approx(alone, abs=1e-8)
+
+
+def test_a_system_that_never_lost_is_refused_until_votes_are_added():
+    rows = [(f"i{i}", "w", "anna", "bert", -1) for i in range(5)] + [("j", "w", "bert", "carl", 1)]
+    rows += [("k", "w", "bert", "carl", -1)]
+    votes = votes_of(frame_of(rows))
+    with pytest.raises(assay.DesignError, match=r"anna lost no vote against the other systems.*prior=1.*systems="):
+        assay.bradley_terry(votes)
+    found = ratings_of(assay.bradley_terry(votes, prior=1.0, method="none"))
+    # To the optimum of the same likelihood: half a vote for each in every pair.
+    assert found["anna"] > max(found["bert"], found["carl"])
+    assert all(map(math.isfinite, found.values()))
+    left = assay.bradley_terry(votes, systems=("bert", "carl"), method="none")
+    assert ratings_of(left) == pytest.approx({"bert": 1000, "carl": 1000})
+    assert [(one.count, one.reason) for one in left.exclusions] == [
+        (5, "on a system that systems=... does not name"),
+    ]
+
+
+def test_systems_that_never_met_are_refused():
+    rows = [(f"i{i}", "w", a, b, s) for i, (a, b, s) in enumerate(
+        [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)])]  # fmt: skip
+    with pytest.raises(assay.DesignError, match="or never met them"):
+        assay.bradley_terry(votes_of(frame_of(rows)))
+
+
+def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
+    frame = drawn(300, seed=8)
+    turned = frame.with_columns(first=pl.col("second"), second=pl.col("first"), label=-pl.col("label"))
+    for ask in (assay.bradley_terry, assay.preference_strength):
+        one, other = (ask(votes_of(f), n_resamples=50) for f in (frame, turned.reverse()))
+        np.testing.assert_allclose(one.table["estimate"].to_numpy(), other.table["estimate"].to_numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("ties", ["davidson", *(pytest.param(t, marks=pytest.mark.slow) for t in ("half", "drop"))])
+def test_intervals_cover_the_truth(ties):
+    truth = assay.bradley_terry(votes_of(drawn(40_000, seed=99)), ties=ties, method="none")
+    best = ratings_of(truth)["dora"] - ratings_of(truth)["anna"]
+    hits = 0
+    for seed in range(120):
+        found = assay.bradley_terry(votes_of(drawn(300, seed=seed)), ties=ties, method="jackknife")
+        names = list(found.run.settings.systems or SYSTEMS)
+        weights = np.zeros(4)
+        weights[[names.index("dora"), names.index("anna")]] = 1, -1
+        lead = found.estimates.contrast(weights)[0]
+        hits += lead.low <= best <= lead.high
+    # .95 of 120: between .875 and .992 but for one time in a thousand.
+    assert 105 <= hits <= 119
+
+
+def test_ranks_come_from_the_resamples():
+    found = assay.bradley_terry(votes_of(drawn(250, seed=11)), n_resamples=400)
+    replicates = found.estimates.replicates
+    for row in found.rows.iter_rows(named=True):
+        i = SYSTEMS.index(row["system"])
+        ranks = np.array([1 + (one > one[i]).sum() for one in replicates])
+        assert (row["rank_low"], row["rank_high"]) == tuple(
+            np.quantile(ranks, [0.025, 0.975], method="nearest").astype(int)
+        )
+
+
+def test_the_table_of_wins_counts_each_vote_twice_over():
+    frame = drawn(200, seed=12)
+    found = assay.bradley_terry(votes_of(frame), method="none")
+    assert found.rows["votes"].sum() == 400
+    cell = found.wins.filter((pl.col("first") == "anna") & (pl.col("second") == "bert")).row(0, named=True)
+    both = frame.filter(pl.col("first").is_in(["anna", "bert"]) & pl.col("second").is_in(["anna", "bert"]))
+    won = both.filter(
+        pl.when(pl.col("first") == "anna").then(pl.col("label") < 0).otherwise(pl.col("label") > 0)
+    ).height
+    tied = both.filter(pl.col("label") == 0).height
+    assert (cell["wins"], cell["ties"], cell["votes"]) == (won, tied, both.height)
+    assert cell["win_rate"] == pytest.approx((won + tied / 2) / both.height)
+    assert found.plot_wins().figure is not None
+
+
+# -- consistency --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "consistency", "strength", "kind"),
+    [
+        ([-1, -1, -1], 1, -1, "one-sided"),
+        ([-1, 0, 0], 1 / 3, -1 / 3, "one-sided"),
+        ([0, 0, 0], 0, 0, "all ties"),
+        ([-1, 1, 0], 0, 0, "mixed"),
+        ([1, 1, -1], 0, 1 / 3, "mixed"),
+    ],
+)
+def test_equations_4_and_7(labels, consistency, strength, kind):
+    votes = votes_of(frame_of([("i", "w", "anna", "bert", label) for label in labels]))
+    (row,) = assay.consistency(votes, method="none").sets.iter_rows(named=True)
+    assert (row["consistency"], row["strength"], row["set"]) == (
+        pytest.approx(consistency), pytest.approx(strength), kind,
+    )  # fmt: skip
+    # Shown in the other order, each vote turned: the same sets.
+    turned = votes_of(frame_of([("i", "w", "bert", "anna", -label) for label in labels]))
+    assert assay.consistency(turned, method="none").sets.row(0, named=True) == row
+
+
+def test_bins_tell_separable_items_apart():
+    rng = np.random.default_rng(1)
+    rows, delta = [], []
+    for i in range(80):
+        separable = rng.random()
+        for who in ("w1", "w2", "m"):
+            side = rng.random() < 0.5
+            for _ in range(4):
+                same = rng.random() < 0.5 + separable / 2
+                rows.append((f"i{i:02d}", who, "anna", "bert", -1 if side == same else 1))
+                delta.append(separable)
+    votes = votes_of(frame_of(rows, separability=delta), judges=["m"])
+    found = assay.consistency(votes, by="separability", bins=4)
+    assert found.rows.filter(pl.col("bin").is_null())["who"].to_list() == ["humans", "m"]
+    for who in ("humans", "m"):
+        mine = found.rows.filter((pl.col("who") == who) & pl.col("bin").is_not_null())
+        assert mine["sets"].sum() == {"humans": 160, "m": 80}[who]
+        values = mine["estimate"].to_list()
+        assert values[-1] > values[0] + 0.2
+        assert found.trend[who].low > 0
+    assert "in the highest bin less that in the lowest" in found.summary()
+    even = assay.consistency(votes, by="separability", binning="count", who="judges", method="none")
+    assert even.rows.filter(pl.col("bin").is_not_null())["sets"].to_list() == [20] * 4
+
+
+def test_a_mean_is_as_sure_as_the_items_that_it_rests_on():
+    """Three items of a hundred in a bin, all alike, say little of it."""
+    rows = [(f"i{i:02d}", "w", "anna", "bert", label) for i in range(100) for label in (-1, -1, 1 if i < 97 else -1)]
+    half = ["a" if i < 97 else "b" for i in range(100) for _ in "123"]
+    found = assay.consistency(votes_of(frame_of(rows, half=half)), by="half")
+    few = found.rows.filter(pl.col("bin") == "b").row(0, named=True)
+    assert (few["estimate"], few["sets"]) == (1.0, 3)
+    assert few["low"] < 0.5
+    assert found.rows.filter(pl.col("bin") == "a")["high"][0] < 0.05
+
+
+def test_sets_of_one_vote_are_said():
+    found = assay.consistency(votes_of(drawn(50)), method="none")
+    assert "50 of 50 rating sets hold one vote" in found.cautions[0]
+
+
+@pytest.mark.real_data
+def test_the_published_votes(real_data):
+    """150 rating sets of summaries: mean consistency .468 once votes are about models, not places on the screen."""
+    raw = pl.read_csv(real_data / "preference" / "mistral-7b_vicuna-7b_samsum.csv")
+    names, rows = ("mistral", "vicuna"), []
+    items: dict[tuple[str, ...], str] = {}
+    for row in raw.iter_rows(named=True):
+        shown = tuple(sorted(str(row[f"Input.model{m}_summary{j}"]) for m in (1, 2) for j in range(1, 6)))
+        item = items.setdefault(shown, f"d{len(items)}")
+        for j in range(1, 6):
+            first = row[f"Input.id{j}"] - 1
+            rows.append((item, f"w{row['WorkerId']}", names[first], names[1 - first], row[f"Answer.pref{j}"]))
+    votes = votes_of(frame_of(rows))
+    found = assay.consistency(votes)
+    assert (found.rows["sets"][0], found.rows["votes"][0], len(items)) == (150, 750, 50)
+    assert found.rows["estimate"][0] == pytest.approx(0.468, abs=0.0005)
+    assert found.rows["low"][0] < 0.468 < found.rows["high"][0]
+    # Two systems: the log odds of Bradley and Terry are those of the wins, ties halved.
+    board = assay.bradley_terry(votes, method="none")
+    share = board.rows["win_rate"][0]
+    points = board.rows["estimate"][0] - board.rows["estimate"][1]
+    assert points == pytest.approx(400 * math.log10(share / (1 - share)), abs=1e-6)
+
+
+# -- tables that people bring -------------------------------------------------------------------------
+
+
+def test_battles_are_read_as_votes(tmp_path):
+    frame = pl.DataFrame({
+        "question_id": [1, 1, 2, 3, 4], "model_a": ["x", "y", "x", "y", "x"], "model_b": ["y", "x", "y", "x", "y"],
+        "winner": ["model_a", "model_b", "tie (bothbad)", "tie", "skipped"],
+        "judge": ["ann", "ann", "bob", "bob", "bob"],
+    })  # fmt: skip
+    frame.write_csv(tmp_path / "battles.csv")
+    frame.write_ndjson(tmp_path / "battles.jsonl")
+    tables = [assay.read(frame), assay.read(tmp_path / "battles.csv"), assay.read(tmp_path / "battles.jsonl")]
+    for votes in tables:
+        assert votes.labels.select("item", "annotator", "repeat", "label").rows() == [
+            ("1", "ann", 1, -1), ("1", "ann", 2, 1), ("2", "bob", 1, 0), ("3", "bob", 1, 0),
+        ]  # fmt: skip
+        assert votes.column("first").to_list() == ["x", "y", "x", "y"]
+        assert any("winner names neither" in line for line in votes.reading.lines())
+        assert any("first is model_a" in line for line in votes.reading.lines())
+    assert assay.bradley_terry(tables[0], prior=1, method="none").rows["win_rate"].to_list() == [0.75, 0.25]
+
+
+def test_battles_without_voters_are_items_of_their_own():
+    votes = assay.read(pl.DataFrame({"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}))
+    assert votes.labels["annotator"].unique().to_list() == ["voters"]
+    assert votes.n_items == 2
+
+
+# -- refused ------------------------------------------------------------------------------------------
+
+GOOD = [("i", "w", "anna", "bert", -1), ("j", "w", "anna", "bert", 1)]
+
+
+@pytest.mark.parametrize("ask", [assay.consistency, assay.preference_strength, assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        ([*GOOD, ("k", "w", "anna", "anna", 1)], {}, "vote of 'w' on item 'k' sets a system against itself .anna."),
+        ([*GOOD, ("k", "w", None, "anna", 1)], {}, "vote of 'w' on item 'k' does not say which two systems"),
+        (GOOD, {"systems": ("anna", "bort")}, "system 'bort' is not in the votes; did you mean 'bert'"),
+        (GOOD, {"systems": ("anna",)}, "needs two systems at least"),
+        ([*GOOD, ("k", "w", "carl", "dora", 1)], {"systems": ("anna", "carl")}, "no vote is between two of anna, carl"),
+        (GOOD, {"systms": ("anna",)}, "did you mean 'systems'|unexpected keyword"),
+    ],
+)
+def test_words_of_each_error(ask, rows, options, words):
+    with pytest.raises((assay.AssayError, TypeError), match=words):
+        ask(votes_of(frame_of(rows)), **options)
+
+
+@pytest.mark.parametrize("ask", [assay.consistency, assay.preference_strength, assay.bradley_terry, assay.elo])
+def test_what_are_no_votes_is_refused(ask):
+    with pytest.raises(assay.DesignError, match=r"needs votes: labels first, second or tie.*scale='preference'"):
+        ask(assay.simulate(n_items=5))
+    with pytest.raises(assay.DesignError, match=r"no 'first'.*model_a, model_b and winner"):
+        ask(assay.read(frame_of(GOOD).drop("first"), scale="preference", repeat="repeat"))
+    two = pl.concat([frame_of(GOOD).with_columns(criterion=pl.lit(c)) for c in ("clear", "true")])
+    with pytest.raises(assay.DesignError, match=r"one criterion.*labels.where\(criterion='clear'\)"):
+        ask(votes_of(two))
+
+
+def test_options_that_would_do_nothing_are_refused():
+    votes = votes_of(drawn(40))
+    with pytest.raises(assay.DesignError, match=r"alpha=\.\.\. weighs votes by separability; name its column"):
+        assay.elo(votes, alpha=1.0)
+    with pytest.raises(assay.DesignError, match="must be a number of every item; it is String"):
+        assay.bradley_terry(votes, separability="first")
+    with pytest.raises(assay.DesignError, match="depends on the order of votes; use method='percentile'"):
+        assay.elo(votes, method="jackknife")
+
+
+def test_a_report_on_votes_rates_the_systems():
+    rng = np.random.default_rng(0)
+    rows = [(f"i{i:03d}", who, "anna", "bert", int(rng.choice([-1, 0, 1], p=[0.5, 0.2, 0.3])))
+            for i in range(60) for who in ("w1", "w2", "w3", "m")]  # fmt: skip
+    page = assay.report(
+        votes_of(frame_of(rows).drop("repeat").with_columns(repeat=1), judges=["m"]), epsilon=0.1
+    ).html()
+    assert "Which system do raters prefer?" in page
+    assert "Can raters tell the systems apart?" in page
+    assert "How often the row is preferred to the column" in page

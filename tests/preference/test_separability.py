@@ -1,0 +1,199 @@
+"""Separability: by the slow road, against other libraries, where outputs are alike, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.similarity.overlap import OVERLAPS
+
+WORDS = ["red", "green", "blue", "old", "new", "thin", "grey", "one", "two", "three"]
+
+
+def generations(n: int = 15, k: int = 4, seed: int = 0, systems: tuple[str, ...] = ("m1", "m2", "m3")) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        for s, who in enumerate(systems):
+            for number in range(1, k + 1):
+                text = " ".join(rng.choice(WORDS[2 * s : 2 * s + 6], rng.integers(3, 9)))
+                rows.append((f"i{i:02d}", who, number, text))
+    return pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+
+
+def outputs(frame: pl.DataFrame, **options: object) -> assay.Annotations:
+    return assay.read(frame, scale="text", repeat="repeat", humans=frame["annotator"].unique().to_list(), **options)
+
+
+def slowly(frame: pl.DataFrame, similarity) -> dict[tuple[str, str, str], float]:
+    """Equations 1 to 3, and footnote 4, one pair of texts at a time."""
+    alignments = {}
+    for item in frame["item"].unique():
+        texts = {who: frame.filter((pl.col("item") == item) & (pl.col("annotator") == who))["label"].to_list()
+                 for who in frame["annotator"].unique().sort()}  # fmt: skip
+        for a, b in itertools.combinations_with_replacement(texts, 2):
+            pairs = [(x, y) for j, x in enumerate(texts[a]) for m, y in enumerate(texts[b]) if a != b or j != m]
+            alignments[item, a, b] = np.mean([similarity(x, y) for x, y in pairs])
+    low, high = min(alignments.values()), max(alignments.values())
+    on = {key: (value - low) / (high - low) for key, value in alignments.items()}
+    return {(i, a, b): max(on[i, a, a], on[i, b, b]) - on[i, a, b] for i, a, b in on if a != b}
+
+
+@pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "words"])
+def test_every_item_by_the_slow_road(name):
+    if name in ("rouge-l", "bleu", "chrf"):
+        pytest.importorskip("rapidfuzz")
+        pytest.importorskip("sacrebleu")
+    from assay.similarity.lexical import word_similarity
+
+    frame = generations(6, 3)
+    found = assay.separability(outputs(frame), similarity=name, method="none")
+    wanted = slowly(frame, OVERLAPS.get(name, word_similarity))
+    assert found.items.height == len(wanted) == 18
+    for row in found.items.iter_rows(named=True):
+        assert row["separability"] == pytest.approx(wanted[row["item"], row["first"], row["second"]], abs=1e-12)
+
+
+def test_a_function_of_two_texts_is_taken():
+    frame = generations(6, 3)
+
+    def first_letters(a: str, b: str) -> float:
+        return float(a[0] == b[0])
+
+    found = assay.separability(outputs(frame), similarity=first_letters, method="none")
+    wanted = slowly(frame, first_letters)
+    got = {(r["item"], r["first"], r["second"]): r["separability"] for r in found.items.iter_rows(named=True)}
+    assert got == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l"])
+def test_rouge_is_that_of_its_definition(name):
+    if name == "rouge-l":
+        pytest.importorskip("rapidfuzz")
+
+    def by_hand(a: str, b: str) -> float:
+        x, y = a.split(), b.split()
+        if name == "rouge-l":
+            best = np.zeros((len(x) + 1, len(y) + 1))
+            for i, j in itertools.product(range(len(x)), range(len(y))):
+                best[i + 1, j + 1] = best[i, j] + 1 if x[i] == y[j] else max(best[i, j + 1], best[i + 1, j])
+            shared, total = best[-1, -1], len(x) + len(y)
+        else:
+            n = int(name[-1])
+            x, y = ([tuple(z[i : i + n]) for i in range(len(z) - n + 1)] for z in (x, y))
+            shared, total = sum(min(x.count(g), y.count(g)) for g in set(x)), len(x) + len(y)
+        return 2 * shared / total
+
+    texts = generations(4, 4)["label"].to_list()
+    matrix = OVERLAPS[name].matrix(texts)
+    for i, j in itertools.combinations(range(len(texts)), 2):
+        assert matrix[i, j] == matrix[j, i] == pytest.approx(by_hand(texts[i], texts[j]))
+        assert OVERLAPS[name](texts[i], texts[j]) == matrix[i, j]
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_a_text_is_itself_whatever_the_case_and_the_order_of_the_two(name):
+    if name in ("rouge-l", "bleu", "chrf"):
+        pytest.importorskip("rapidfuzz")
+        pytest.importorskip("sacrebleu")
+    similarity = OVERLAPS[name]
+    assert similarity("Das große Haus!", "Das große Haus!") == pytest.approx(1)
+    assert similarity("the cat sat here", "a dog ran") == similarity("a dog ran", "the cat sat here") < 0.35
+    if name.startswith("rouge"):
+        assert similarity("Ein großes Haus", "ein GROSSES haus") < 1 == similarity("Ein Haus.", "ein haus")
+
+
+def test_systems_that_say_the_same_are_not_separable_and_others_are():
+    rng = np.random.default_rng(2)
+    rows = []
+    for i in range(30):
+        for number in range(1, 6):
+            same = [" ".join(rng.choice(WORDS, 6)) for _ in "12"]
+            other = " ".join(rng.choice([w.upper() + "x" for w in WORDS], 6))
+            rows += [
+                (f"i{i:02d}", who, number, text) for who, text in zip(("m1", "m2", "m3"), (*same, other), strict=True)
+            ]
+    found = assay.separability(
+        outputs(pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row"))
+    )
+    rows = {(r["first"], r["second"]): r for r in found.rows.iter_rows(named=True)}
+    assert rows["m1", "m2"]["high"] < 0.15
+    assert rows["m1", "m3"]["low"] > 0.3
+    assert rows["m2", "m3"]["low"] > 0.3
+
+
+def test_more_outputs_come_nearer_to_all_of_them():
+    found = assay.separability(outputs(generations(25, 8, systems=("m1", "m2"))), method="none")
+    stable = found.stability([2, 4, 8], n_draws=10)
+    near = stable["mean_difference"].to_list()
+    assert near[0] > near[1] > near[2] == 0
+    assert stable["correlation"][2] == pytest.approx(1)
+    with pytest.raises(assay.DesignError, match="k must be 2 or more"):
+        found.stability([1])
+
+
+def test_separability_goes_beside_votes():
+    found = assay.separability(outputs(generations(15, 3, systems=("m1", "m2"))), method="none")
+    votes = pl.DataFrame({"item": [f"i{i:02d}" for i in range(15)], "annotator": "w", "first": "m1", "second": "m2",
+                          "label": [-1, 1, -1] * 5})  # fmt: skip
+    table = assay.read(votes, scale="preference", items=found.of("m2", "m1"))
+    board = assay.elo(table, separability="separability", method="none")
+    assert set(board.rows["system"]) == {"m1", "m2"}
+    with pytest.raises(assay.DataError, match="pair 'm1 and m9' is not in the systems compared"):
+        found.of("m1", "m9")
+
+
+def test_means_by_a_column_of_items():
+    frame = generations(20, 3, systems=("m1", "m2"))
+    items = pl.DataFrame({"item": frame["item"].unique().sort(), "benchmark": ["x", "y"] * 10})
+    found = assay.separability(outputs(frame, items=items), by="benchmark")
+    assert found.rows["group"].to_list() == [None, "x", "y"]
+    mine = found.items.join(items, on="item").filter(pl.col("benchmark") == "y")["separability"]
+    assert found.rows["estimate"][2] == pytest.approx(mine.mean())
+    assert found.rows["low"][2] < mine.mean() < found.rows["high"][2]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        (lambda f: f.filter((pl.col("item") != "i03") | (pl.col("annotator") != "m1") | (pl.col("repeat") == 1)), {},
+         "'m1' has one output of item 'i03' .1 such item in all.*numbered by repeat"),
+        (lambda f: f, {"similarity": "rogue-1"}, "similarity 'rogue-1' is not in assay; did you mean 'rouge-1'"),
+        (lambda f: f, {"similarity": lambda a, b: float(a < b)}, "another one when they are swapped"),
+        (lambda f: f, {"similarity": lambda a, b: float("nan")}, "is no number"),
+        (lambda f: f, {"similarity": lambda a, b: 1.0}, "every alignment is the same.*span='none'"),
+        (lambda f: f, {"systems": ("m1", "mm")}, "system 'mm' is not in the outputs"),
+        (lambda f: f, {"systems": ("m1",)}, "compares two systems; there is m1"),
+    ],
+)  # fmt: skip
+def test_words_of_each_error(change, options, words):
+    with pytest.raises(assay.AssayError, match=words):
+        assay.separability(outputs(change(generations(6, 3))), **options)
+
+
+def test_an_empty_output_is_left_out_when_labels_are_read_and_said():
+    frame = generations(6, 3).with_columns(
+        label=pl.when((pl.col("item") == "i02") & (pl.col("repeat") == 1)).then(pl.lit(" ")).otherwise("label")
+    )
+    labels = outputs(frame)
+    assert any("3" in line for line in labels.reading.lines())
+    assert (
+        assay.separability(labels, method="none").items.filter(pl.col("item") == "i02")["k_first"].to_list() == [2] * 3
+    )
+
+
+def test_what_are_no_texts_is_refused():
+    with pytest.raises(assay.DesignError, match="labels on the scale text"):
+        assay.separability(assay.simulate(n_items=5))
+
+
+def test_items_of_one_system_and_uneven_numbers_are_said():
+    there = (pl.col("item") != "i03") | (pl.col("annotator") != "m1")
+    frame = generations(6, 3, systems=("m1", "m2")).filter(there & ((pl.col("item") != "i04") | (pl.col("repeat") < 3)))
+    found = assay.separability(outputs(frame), method="none")
+    assert [str(one) for one in found.exclusions] == ["1 item (i03): answered by one system only"]
+    assert "outputs of a system and item range from 2 to 3" in found.notes[0]
