@@ -32,7 +32,7 @@ SECTIONS = {
 
 BESIDE = {
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
-    "May the judge stand in for a person?": ("assay.replacement.curves",),
+    "May the judge stand in for a person?": ("assay.replacement.curves", "assay.replacement.assurance.Enough"),
     "Similarities of texts": ("assay.similarity.lexical",),
     "Estimation": ("assay.estimation",),
 }

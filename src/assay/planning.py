@@ -6,11 +6,12 @@ drawn from a pilot, and counts how each ends. All studies, sizes and values of e
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -20,11 +21,13 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import in_memory
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
+from assay.estimation.intervals import wilson
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
 from assay.replacement import decision
-from assay.replacement.curves import draw_panels, score_studies
+from assay.replacement.assurance import EACH, Studies, about, pilot_of_panel, range_of, settles
+from assay.replacement.curves import MOST_PANELS, draw_panels, score_studies
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions, Test
 from assay.replacement.trivial import MOST
@@ -43,6 +46,9 @@ EPSILONS = tuple(sorted(EPSILON.values()))
 
 CELLS = 600_000
 """Labels that are drawn and scored together, so that memory does not grow with the number of studies."""
+
+STUDY_CELLS = 4_000_000
+"""Kinds of items that are drawn together from a pilot."""
 
 FOREIGN = {
     **dict.fromkeys(("expert", "gold"), "a plan is about panels of people who are compared with each other"),
@@ -102,6 +108,8 @@ class AltTestPlan(Result):
     ----------
     outcomes : polars.DataFrame
         One row a number of annotators, epsilon and number of items, see `table`.
+    ranges : tuple of mapping
+        The range of the number of items for each number of annotators and epsilon, from a pilot.
     power : float
         The power that is wanted, for `smallest`.
     score : str
@@ -115,6 +123,7 @@ class AltTestPlan(Result):
     """
 
     outcomes: pl.DataFrame = field(metadata={"json": False})
+    ranges: tuple[Mapping[str, Any], ...] = field(metadata={"json": False})
     power: float
     score: str
     n_studies: int
@@ -125,11 +134,12 @@ class AltTestPlan(Result):
     def table(self) -> pl.DataFrame:
         """One row a number of annotators, epsilon and number of items.
 
-        ``estimate`` is the power, the share of studies that end in *replace*, with ``low`` and ``high``, the
-        95% Wilson interval for the number of studies; ``n`` counts them. ``do_not_replace``, ``people_differ`` and
-        ``cannot_tell`` are the shares of the other verdicts, ``passes`` that of studies in which the judge passes as
-        published; ``winning_rate`` and ``advantage_probability`` are
-        the means of omega and rho over the studies in which anybody has enough items, NaN where there are none.
+        ``estimate`` is the power, the share of studies that end in *replace*; with a pilot it is the assurance, the
+        share that ends in a verdict either way, averaged over what the pilot leaves open. ``low`` and ``high`` are its
+        95% Wilson interval for the number of studies; ``n`` counts them. ``replace``, ``do_not_replace``,
+        ``people_differ`` and ``cannot_tell`` are the shares of the verdicts, ``passes`` that of studies in which the
+        judge passes as published; ``winning_rate`` and ``advantage_probability`` are the means of omega and rho over
+        the studies in which anybody has enough items, NaN where there are none.
         """
         return self.outcomes
 
@@ -137,19 +147,30 @@ class AltTestPlan(Result):
     def smallest(self) -> pl.DataFrame:
         """The smallest number of items, of those looked at, with the power wanted: one row an epsilon and panel.
 
-        ``n_items`` is null where none of them has it.
+        ``n_items`` is null where none of them has it. With a pilot ``low`` and ``high`` are its range: with probability
+        .8 so many items have that power in truth, null beyond the sizes looked at. Without one there is no range: what
+        is assumed is not estimated.
         """
         enough = self.outcomes.filter(pl.col("estimate") >= self.power)
         key = ["n_annotators", "epsilon"]
-        return (
+        found = (
             self.outcomes.select(key)
             .unique(maintain_order=True)
             .join(enough.group_by(key).agg(pl.col("n_items").min()), on=key, how="left", maintain_order="left")
         )
+        if not self.ranges:
+            return found
+        ends = pl.DataFrame(self.ranges, schema_overrides={"low": pl.Int64, "high": pl.Int64}, infer_schema_length=None)
+        return found.join(ends, on=key, how="left", maintain_order="left")
 
     def summary(self) -> str:
         """The assumptions, the power as a table, and the smallest sufficient sizes."""
-        lines = [f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."]
+        lines = [
+            f"Assurance of the alt-test: the share of {self.n_studies:,} studies that end in a verdict, 'replace' or "
+            "not, averaged over what the pilot leaves open."
+            if self.ranges
+            else f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."
+        ]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Decided at level {self.alt_test.alpha:g}: as good as {100 * self.alt_test.threshold:g}% of the "
@@ -162,12 +183,15 @@ class AltTestPlan(Result):
             lines.append("  items" + "".join(f"{f'ε = {float(e):g}':>10}" for e in wide.columns[1:]))
             lines += [f"{size:>7}" + "".join(f"{v:>10.2f}" for v in values) for size, *values in wide.iter_rows()]
         lines.append("")
+        power = "Assurance" if self.ranges else "Power"
         for row in self.smallest.iter_rows(named=True):
             of = f"epsilon = {row['epsilon']:g} and {row['n_annotators']} annotators"
             if row["n_items"] is None:
-                lines.append(f"Power {self.power:g} at {of}: none of these sizes has it.")
+                lines.append(f"{power} {self.power:g} at {of}: none of these sizes has it.")
             else:
-                lines.append(f"Power {self.power:g} at {of}: {row['n_items']:,} items.")
+                lines.append(f"{power} {self.power:g} at {of}: {row['n_items']:,} items{_range(row)}.")
+        if not self.ranges:
+            lines.append("These numbers have no range: they rest on noises that are assumed, not estimated.")
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -188,7 +212,7 @@ class AltTestPlan(Result):
             ax.fill_between(part["n_items"], part["low"], part["high"], color=colour, alpha=0.12, linewidth=0)
         ax.axhline(self.power, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel("items" if len(panels) > 1 else f"items, {panels[0]} annotators")
-        ax.set_ylabel("power: P(verdict 'replace')")
+        ax.set_ylabel("assurance: P(a verdict)" if self.ranges else "power: P(verdict 'replace')")
         ax.set_ylim(-0.03, 1.05)
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
         return ax
@@ -251,9 +275,9 @@ def plan_alt_test(
     labels_per_item : int
         People who answer each item, drawn at random; all of them when not given.
     pilot : Annotations
-        Labels at hand. Panels are drawn from its people, and items, with replacement, from those that at
-        least two of the panel and the judge answered; nothing is simulated. The interval says nothing of how
-        far the pilot itself may be off: the plan holds if further items and people are like these.
+        Labels at hand. Panels are drawn from its people, and studies from what the items that at least two of the panel
+        and the judge answered leave open: power is averaged over it (assurance), and a study that ends in any verdict
+        counts. The plan holds if further items and people are like these.
     judge : str
         The judge of the pilot; needed where it has several.
     power : float, 0 to 1
@@ -297,18 +321,18 @@ def plan_alt_test(
         n_studies=n_studies, seed=seed, alt_test=tests,
     )  # fmt: skip
     world = _world(settings, None if pilot is None else in_memory(pilot, "a plan from a pilot"))
-    sizes = settings.n_items
-    found = [_outcomes(world, size, sizes, settings.epsilon, n_studies, seed) for size in settings.n_annotators]
-    notes = dict.fromkeys(note for _, notes in found for note in notes)
+    found = {size: _ends(world, size, settings) for size in settings.n_annotators}
+    notes = dict.fromkeys(note for size, one in found.items() for note in _notes(world.table.settings, one, size))
     run = Run(
         "plan-alt-test", settings, world.data, {"score": world.table.score.name, "of": world.name},
         notes=tuple(notes),
     )  # fmt: skip
     return AltTestPlan(
-        outcomes=pl.concat([frame for frame, _ in found]),
+        outcomes=pl.concat([one.frame(size) for size, one in found.items()]),
+        ranges=tuple(row for size, one in found.items() for row in one.ranges(size, power)),
         power=power,
         score=world.table.score.name,
-        n_studies=n_studies,
+        n_studies=int(next(iter(found.values())).told[:, 0, 0].sum()),
         assumptions=world.assumptions(),
         run=run,
     )
@@ -345,7 +369,7 @@ def _world(settings: PlanSettings, pilot: Annotations | None) -> _World:
 # -- where studies come from ------------------------------------------------------------------------
 
 
-class _Studies(NamedTuple):
+class _Labels(NamedTuple):
     """Labels of many studies, all of the largest size."""
 
     values: Floats
@@ -361,6 +385,10 @@ class _World(ABC):
 
     table: AltTestTable
     name: str
+    assured: ClassVar[bool]
+    """Whether power is averaged over what labels at hand leave open."""
+    each: ClassVar[int]
+    """Studies in a row that share a truth."""
 
     @property
     def data(self) -> str:
@@ -368,7 +396,7 @@ class _World(ABC):
         return self.table.fingerprint
 
     @abstractmethod
-    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
         """The studies, in blocks; the first items of a study are a smaller study."""
 
     @abstractmethod
@@ -379,6 +407,8 @@ class _World(ABC):
 @dataclass(frozen=True, eq=False)
 class _Simulated(_World):
     """Studies with a known truth."""
+
+    assured, each = False, 1
 
     table: AltTestTable
     name: str
@@ -412,7 +442,12 @@ class _Simulated(_World):
             table = replace(table, rule=replace(table.rule, constants=constants))
         return cls(table, name, source, noise, judged, s.judge_bias, s.labels_per_item, most)
 
-    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
+        for studies in self.studies(n_annotators, sizes[-1], n_studies, seed):
+            yield score_studies(self.table.rule, *studies, sizes, constants=True)
+
+    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Labels]:
+        """Labels of the studies."""
         step = max(1, CELLS // (n_items * self.most))
         for block, start in enumerate(range(0, n_studies, step)):
             n = min(step, n_studies - start)
@@ -427,7 +462,7 @@ class _Simulated(_World):
             values = self.source.values(values[..., :n_annotators])
             if self.labels_per_item is not None:
                 values[answering.argsort(axis=2).argsort(axis=2) >= self.labels_per_item] = np.nan
-            yield _Studies(values, self.source.values(judge), np.ones((n, n_annotators)))
+            yield _Labels(values, self.source.values(judge), np.ones((n, n_annotators)))
 
     def assumptions(self) -> tuple[str, ...]:
         noises = _short(self.annotator_noise)
@@ -451,7 +486,9 @@ class _Simulated(_World):
 
 @dataclass(frozen=True, eq=False)
 class _Pilot(_World):
-    """Studies drawn from labels at hand."""
+    """Studies drawn from what labels at hand leave open."""
+
+    assured, each = True, EACH
 
     table: AltTestTable
     name: str
@@ -482,86 +519,130 @@ class _Pilot(_World):
         labels[np.isnan(judged)] = np.nan
         return cls(table, f"pilot {pilot.fingerprint} judge {judge}", judge, labels, judged)
 
-    def studies(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[_Studies]:
+    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
         rng = np.random.default_rng(seed)
-        drawn = draw_panels(~np.isnan(self.labels), n_annotators, n_studies, rng)
-        step = max(1, CELLS // (n_items * n_annotators))
-        for start in range(0, n_studies, step):
-            part = drawn.some(start, start + step)
-            items = part.draw(n_items, rng)
-            yield _Studies(
-                self.labels[items[:, :, None], part.members[:, None, :]],
-                self.judged[items],
-                self.table.rule.quality[part.members],
-            )
+        n_truths = math.ceil(n_studies / EACH)
+        drawn = draw_panels(~np.isnan(self.labels), n_annotators, min(n_truths, MOST_PANELS), rng)
+        members, times = np.unique(drawn.members, axis=0, return_counts=True)
+        edges = np.rint(n_truths * np.cumsum([0, *times]) / times.sum()).astype(int)
+        for one, a, b in zip(members, edges, edges[1:], strict=False):
+            pilot = pilot_of_panel(self.table.rule, self.table.panel, self.judged, one)
+            step = max(1, STUDY_CELLS // (EACH * len(sizes) * len(pilot.posterior.weight)))
+            for start in range(a, b, step):
+                yield pilot.studies(sizes, min(step, b - start), EACH, rng)
 
     def assumptions(self) -> tuple[str, ...]:
         shared = int((np.count_nonzero(~np.isnan(self.labels), axis=1) >= 2).sum())
         return (
             f"Panels and items drawn from a pilot of {shared:,} items by {len(self.table.humans)} people, judge "
-            f"{self.judge}; further items and people are taken to be like these",
+            f"{self.judge}; further items and people are taken to be like these, as far as so few show it",
         )
 
 
 # -- how they end -----------------------------------------------------------------------------------
 
 
-def _outcomes(
-    world: _World, n_annotators: int, sizes: tuple[int, ...], epsilons: tuple[float, ...], n_studies: int, seed: int
-) -> tuple[pl.DataFrame, list[str]]:
-    """How studies by so many annotators end, a row an epsilon and number of items; and what to know of it."""
-    settings = world.table.settings
-    told = np.zeros((len(decision.VERDICTS), len(epsilons), len(sizes)))
-    winning, passing = np.zeros((2, len(epsilons), len(sizes)))
-    rho, known, tested_share, ranked = np.zeros((4, len(sizes)))
-    for studies in world.studies(n_annotators, sizes[-1], n_studies, seed):
-        scored = score_studies(world.table.rule, *studies, sizes, constants=True)
-        counts = scored.counts
+@dataclass(eq=False)
+class _Ends:
+    """How studies by so many annotators end, summed over blocks of them; arrays start with (epsilons, sizes)."""
+
+    world: _World
+    sizes: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    told: Floats
+    winning: Floats
+    passing: Floats
+    rho: Floats
+    known: Floats
+    tested: Floats
+    ranked: Floats
+    by_truth: list[Floats]
+    """The share of studies of each truth that end in a verdict: (epsilons, truths, sizes) of each block."""
+
+    @classmethod
+    def none(cls, world: _World, sizes: tuple[int, ...], epsilons: tuple[float, ...]) -> _Ends:
+        """Before any study."""
+        e, n = len(epsilons), len(sizes)
+        told, (winning, passing) = np.zeros((len(decision.VERDICTS), e, n)), np.zeros((2, e, n))
+        rho, known, tested, ranked = np.zeros((4, n))
+        return cls(world, sizes, epsilons, told, winning, passing, rho, known, tested, ranked, [])
+
+    def add(self, studies: Studies) -> None:
+        """Count how a block of studies ends."""
+        settings = self.world.table.settings
+        tested = studies.tested(settings)
+        counts = np.where(tested[..., None, None], studies.counts, 0.0)
         n = counts.sum(axis=(-1, -2))
-        tested = n >= max(settings.min_items, 2)
-        counts = np.where(tested[..., None, None], counts, 0.0)
         ranks = tested & (settings.test in ("published", "wilcoxon")) & (counts.shape[-2] == 1)
         if settings.test == "published":
             ranks &= n < decision.SMALL
         weight = studies.quality[:, None, :] * tested
         weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
-        p_trivial = decision.best_p(scored.over, 0.0)[0].max(axis=-1)
-        for e, epsilon in enumerate(epsilons):
+        settled = []
+        for e, epsilon in enumerate(self.epsilons):
             p, _ = _p_values(counts, epsilon, settings.test, ranks)
             omega = (decision.by_rejects(p, settings.fdr) * weight).sum(axis=-1)
-            winning[e] += omega.sum(axis=0)
-            passing[e] += (decision.passes(omega, settings.threshold) & tested.any(axis=-1)).sum(axis=0)
-            p, reverse = (np.where(tested, one, np.nan) for one in decision.best_p(counts, epsilon))
-            as_good, worse, _, _ = decision.conjunctions(p, reverse, studies.quality[:, None, :], settings.threshold)
-            verdict = decision.verdicts(as_good, worse, p_trivial, settings.alpha)
-            told[:, e] += [np.count_nonzero(verdict == v, axis=0) for v in range(len(decision.VERDICTS))]
+            self.winning[e] += omega.sum(axis=0)
+            self.passing[e] += (decision.passes(omega, settings.threshold) & tested.any(axis=-1)).sum(axis=0)
+            ends = studies.ends(settings, epsilon)
+            self.told[:, e] += [np.count_nonzero(ends == v, axis=0) for v in range(len(decision.VERDICTS))]
+            settled.append(settles(ends).reshape(-1, self.world.each, len(self.sizes)).mean(axis=1))
+        self.by_truth.append(np.array(settled))
         average = average_advantage(counts)
-        rho += np.nansum(average, axis=0)
-        known += np.count_nonzero(~np.isnan(average), axis=0)
-        tested_share += tested.mean(axis=-1).sum(axis=0) / n_studies
-        ranked += ranks.any(axis=-1).sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        mean_rho, mean_omega = rho / known, winning / known
-    passed, failed, differ, open_ = told
-    low, high = _wilson(passed, n_studies)
-    frame = pl.DataFrame(
-        {
+        self.rho += np.nansum(average, axis=0)
+        self.known += np.count_nonzero(~np.isnan(average), axis=0)
+        self.tested += tested.mean(axis=-1).sum(axis=0)
+        self.ranked += ranks.any(axis=-1).sum(axis=0)
+
+    def frame(self, n_annotators: int) -> pl.DataFrame:
+        """One row an epsilon and number of items."""
+        e, n = len(self.epsilons), int(self.told[:, 0, 0].sum())
+        with np.errstate(invalid="ignore"):
+            mean_rho, mean_omega = self.rho / self.known, self.winning / self.known
+        passed, failed, differ, open_ = self.told
+        wanted = n - open_ if self.world.assured else passed
+        low, high = wilson(wanted / n, n / self.world.each)
+        columns = {
             "n_annotators": np.full(passed.size, n_annotators),
-            "epsilon": np.repeat(epsilons, len(sizes)),
-            "n_items": np.tile(sizes, len(epsilons)),
-            "estimate": passed.ravel() / n_studies,
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "n": np.full(passed.size, n_studies),
-            "do_not_replace": failed.ravel() / n_studies,
-            "people_differ": differ.ravel() / n_studies,
-            "cannot_tell": open_.ravel() / n_studies,
-            "passes": passing.ravel() / n_studies,
-            "winning_rate": mean_omega.ravel(),
-            "advantage_probability": np.tile(mean_rho, len(epsilons)),
+            "epsilon": np.repeat(self.epsilons, len(self.sizes)),
+            "n_items": np.tile(self.sizes, e),
+            "estimate": wanted / n,
+            "low": low,
+            "high": high,
+            "n": np.full(passed.size, n),
+            "replace": passed / n,
+            "do_not_replace": failed / n,
+            "people_differ": differ / n,
+            "cannot_tell": open_ / n,
+            "passes": self.passing / n,
+            "winning_rate": mean_omega,
+            "advantage_probability": np.tile(mean_rho, e),
         }
-    )
-    return frame, _notes(settings, sizes, n_annotators, tested_share, ranked)
+        return pl.DataFrame({name: np.ravel(column) for name, column in columns.items()})
+
+    def ranges(self, n_annotators: int, power: float) -> list[dict[str, Any]]:
+        """The range of the number of items at each epsilon, where studies are drawn from a pilot."""
+        if not self.world.assured:
+            return []
+        by_truth = np.concatenate(self.by_truth, axis=1)
+        ends = [range_of(np.array(self.sizes), one, power) for one in by_truth]
+        return [
+            {"n_annotators": n_annotators, "epsilon": e, "low": _whole(low), "high": _whole(high)}
+            for e, (low, high) in zip(self.epsilons, ends, strict=True)
+        ]
+
+
+def _whole(number: float) -> int | None:
+    """Rounded; None where no size that was looked at is enough."""
+    return about(number) if np.isfinite(number) else None
+
+
+def _ends(world: _World, n_annotators: int, settings: PlanSettings) -> _Ends:
+    """How studies by so many annotators end."""
+    found = _Ends.none(world, settings.n_items, settings.epsilon)
+    for studies in world.scored(n_annotators, settings.n_items, settings.n_studies, settings.seed):
+        found.add(studies)
+    return found
 
 
 def _p_values(counts: Floats, epsilon: float, test: Test, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -574,18 +655,9 @@ def _p_values(counts: Floats, epsilon: float, test: Test, ranks: NDArray[np.bool
     return p, reverse
 
 
-def _wilson(count: Floats, n: int, z: float = 1.959963984540054) -> tuple[Floats, Floats]:
-    """95% interval of a share (Wilson 1927): never of no width, not even at 0 and 1."""
-    share = count / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
-
-
-def _notes(
-    settings: AltTestSettings, sizes: tuple[int, ...], n_annotators: int, tested: Floats, ranked: Floats
-) -> list[str]:
+def _notes(settings: AltTestSettings, found: _Ends, n_annotators: int) -> list[str]:
     notes = []
+    sizes, ranked, tested = found.sizes, found.ranked, found.tested / found.told[:, 0, 0].sum()
     few = [(size, share) for size, share in zip(sizes, tested, strict=True) if share < 1 - 1e-9]
     if few:
         shown = ", ".join(f"{100 * (1 - share):.0f}% at {size} items" for size, share in few)
@@ -619,6 +691,16 @@ def _epsilons(epsilon: float | Sequence[float] | None, annotators: Expertise | N
     if not values:
         raise DesignError(f"epsilon must lie between 0 and 1; got {epsilon}")
     return values
+
+
+def _range(row: Mapping[str, Any]) -> str:
+    """The range of a number of items, in words; nothing where there is none."""
+    if "low" not in row:
+        return ""
+    low, high = row["low"], row["high"]
+    if low is None:
+        return " (range beyond these sizes)"
+    return f" ({low:,} to {high:,})" if high is not None else f" ({low:,} to more than these)"
 
 
 def _short(values: Floats) -> str:

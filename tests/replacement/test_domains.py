@@ -84,6 +84,33 @@ def test_across_domains_all_p_values_are_corrected_together():
         assert test.annotators.columns == alone[0].annotators.columns
 
 
+@pytest.mark.parametrize("options", [{}, {"threshold": 1.0}])
+def test_the_smallest_epsilon_is_where_a_domain_passes_under_the_shared_correction(options):
+    hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(2)}
+    labels = by_criterion(easy=random_study(5, n_items=60), **hard)
+    given = {"min_items": 20, "method": "none", **options}
+    found = alt_test_by(labels, "good", epsilon=0.1, **given)
+
+    def passes(name, epsilon):
+        return alt_test_by(labels, "good", epsilon=epsilon, **given).tests[name].passed
+
+    for name, test in found.tests.items():
+        smallest = test.smallest_epsilon
+        assert passes(name, smallest)
+        assert smallest == 0 or not passes(name, smallest - 1e-5)
+        curve = test.epsilon_curve()
+        assert curve.smallest == smallest
+        assert test.passed == (smallest <= 0.1)
+        for epsilon in (0.1, 0.3):
+            again = alt_test_by(labels, "good", epsilon=epsilon, **given).tests[name]
+            assert curve.winning_rate[round(epsilon * 100)] == pytest.approx(again.winning_rate)
+    # Alone, where fewer tests are corrected together, another epsilon would do.
+    alone = [alt_test(labels.where(criterion=name), "good", epsilon=0.1, **given) for name in found.tests]
+    assert [t.smallest_epsilon for t in alone] != [t.smallest_epsilon for t in found.tests.values()]
+    within = alt_test_by(labels, "good", epsilon=0.1, correction="within", **given)
+    assert [t.smallest_epsilon for t in alone] == [t.smallest_epsilon for t in within.tests.values()]
+
+
 def test_the_correction_over_all_can_change_a_verdict():
     # One domain where the judge just wins, among others where nothing is to be won.
     hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(5)}

@@ -108,6 +108,8 @@ class Estimates:
     unit: str = "items"
     leave_one_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
     transform: tuple[Transform, ...] = ()
+    drawn: str = "bootstrap"
+    """What drew the replicates."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -222,7 +224,7 @@ class Estimates:
             }
             return tuple(f"{level} {names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
-        words = f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
+        words = f"{level} {name} {self.drawn} interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
         return (words,) * len(self)
 
 
@@ -335,12 +337,23 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
         low = np.where(above, centre * np.exp(-wide), low)
         high = np.where(above, centre * np.exp(wide), high)
     if shares.any():
-        low[shares], high[shares] = _wilson(value[shares], error[shares], n, confidence)
+        low[shares], high[shares] = _wilson_of(value[shares], error[shares], n, confidence)
     return error, low, high, tuple(reasons)
 
 
-def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tuple[Floats, Floats]:
-    """Wilson's (1927) interval of shares, with the number of independent trials that would have their standard error:
+def wilson(share: Floats, n: Floats | float, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Interval of shares of n independent trials (Wilson 1927): never of no width, not even at 0 and 1."""
+    from scipy.special import ndtri
+
+    z = ndtri((1 + confidence) / 2)
+    p = np.clip(share, 0.0, 1.0)
+    centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    low, high = (centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n)
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
+def _wilson_of(share: Floats, error: Floats, n_units: int, confidence: float) -> tuple[Floats, Floats]:
+    """Wilson's interval of shares, with the number of independent trials that would have their standard error:
 
         n_eff = p (1 − p) / se² · (z / t)²,
 
@@ -354,9 +367,7 @@ def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tu
     moves = (error > 1e-12) & (p * (1 - p) > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         n = np.where(moves, p * (1 - p) / error**2 * (z / t) ** 2, n_units)
-    n = np.where(np.isnan(error), np.nan, n)
-    centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return (centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n)
+    return wilson(p, np.where(np.isnan(error), np.nan, n), confidence)
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:

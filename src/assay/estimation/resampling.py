@@ -6,6 +6,7 @@ number of processes, or whether they run here or on a cluster.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -333,6 +334,28 @@ def of_replicates(
         n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
         transform=(none,) * len(value),
     )
+
+
+def estimate_open(
+    statistic: Estimated, sums: Floats, drawn: Callable[[int], Floats], how: How, *, unit: str = "items"
+) -> Estimates:
+    """`estimate_sums` by what the units leave open (Bayesian bootstrap, Rubin 1981), in place of the jackknife.
+
+    For values that are no smooth function of the sums, such as a median over annotators: the jackknife takes those for
+    less sure than they are, and resamples of few items for surer.
+
+    Parameters
+    ----------
+    sums : (units, k) float
+    drawn : callable
+        So many draws of the sums, as shares: (n, k).
+    """
+    if how.method != "jackknife" or len(sums) == 1:
+        return estimate_sums(statistic, sums, how, unit=unit)
+    value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
+    replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
+    found = of_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
+    return dataclasses.replace(found, method="percentile", drawn="Bayesian bootstrap")
 
 
 # -- sums of a table in pieces ----------------------------------------------------------------------

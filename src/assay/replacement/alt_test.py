@@ -20,10 +20,11 @@ from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.errors import counted
 from assay.estimation.intervals import Estimate, Estimates, missing
-from assay.estimation.options import Method, short
-from assay.estimation.result import Result, Run
+from assay.estimation.options import Method, number_in, short
+from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
-from assay.replacement import curves, decision
+from assay.replacement import assurance, curves, decision
+from assay.replacement.assurance import Enough
 from assay.replacement.decision import Verdict
 from assay.replacement.panel import AltTestTable
 from assay.replacement.people import human_agreement
@@ -31,7 +32,7 @@ from assay.replacement.settings import AltTestSettings, Expertise, Normalise, Sc
 from assay.replacement.tally import Tally, tally
 from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
-from assay.reporting.words import interval, p_value, said
+from assay.reporting.words import interval, number, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ class AltTest(Result):
         rho, the probability that the judge is as close to the others as a random annotator, or closer.
     mean_difference : Estimate
         Mean over annotators of rho_h − rho_f: how much closer people are; below epsilon is what one hopes for.
+    smallest_epsilon : float
+        The smallest epsilon at which the judge passes as published; NaN where it never does.
+    needed_epsilon : Estimate
+        The smallest epsilon at which the judge is truly as good as half (``threshold``) of the annotators, whatever is
+        significant; below 0 where it is closer than they are. `smallest_epsilon` nears it as items are added.
+    items_needed : Enough
+        How many items would probably tell, yes or no: the number, its range and the assurance of every size.
     annotators : polars.DataFrame
         One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
         ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``,
@@ -104,6 +112,8 @@ class AltTest(Result):
     tally: Tally = field(repr=False, metadata={"json": False})
     decided: decision.Decision = field(repr=False, metadata={"json": False})
     estimates: Estimates | None = field(repr=False, metadata={"json": False})
+    among: tuple[Tally, ...] = field(default=(), repr=False, metadata={"json": False})
+    """The tests of all domains, where they are corrected together."""
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
@@ -186,6 +196,8 @@ class AltTest(Result):
         ]
         if rho.reason:
             lines.append(f"No interval: {rho.reason}.")
+        if self.n_annotators:
+            lines += [f"Smallest epsilon: {said_epsilon(self)}.", *self._more_items()]
         return "\n".join([*lines, *self.run.closing()])
 
     def _grounds(self) -> str:
@@ -199,6 +211,24 @@ class AltTest(Result):
             f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
             f"(level {g.alpha:g} each)."
         )
+
+    def _more_items(self) -> list[str]:
+        """How many items would tell, where too few are why these do not."""
+        if self.reason != "too few items":
+            return []
+        found = self.items_needed
+        if found.n_items is None:
+            return [f"No number of items up to {found.limit:,} would probably tell: {found.reason}."]
+        return [
+            f"About {found.n_items:,} items ({found.range}) by these annotators would tell, yes or no, with assurance "
+            f"{found.power:g}."
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON; how many items would tell where too few are why these do not."""
+        needed = {"items_needed": self.items_needed if self.reason == "too few items" else None}
+        found = {"smallest_epsilon": self.smallest_epsilon, "needed_epsilon": self.needed_epsilon, **needed}
+        return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
@@ -224,22 +254,65 @@ class AltTest(Result):
 
     def epsilon_curve(self, epsilons: Floats | None = None) -> curves.EpsilonCurve:
         """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
-        return curves.epsilon_curve(self.tally, self.run, epsilons)
+        return curves.epsilon_curve(self.tally, self.run, epsilons, self.among)
 
     @cached_property
     def smallest_epsilon(self) -> float:
-        """The smallest epsilon at which the judge passes; NaN where it never does."""
-        return curves.smallest_epsilon(self.tally)
+        """The smallest epsilon at which the judge passes; NaN where it never does.
+
+        Domains that are corrected together have one epsilon.
+        """
+        return curves.smallest_epsilon(self.tally, self.among)
+
+    @cached_property
+    def needed_epsilon(self) -> Estimate:
+        """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+        if not self.n_annotators:
+            return missing("nobody has enough items to be tested")
+        return assurance.needed_epsilon(self.tally)[0]
 
     def size_curve(
-        self, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100, seed: int = 0
-    ) -> curves.SizeCurve:
-        """omega and rho against the number of items, over draws of annotators and items (section 5.1)."""
-        return curves.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed)
+        self, sizes: tuple[int, ...] | None = None, n_annotators: int | None = None, n_draws: int = 100,
+        seed: int = 0,
+    ) -> curves.SizeCurve:  # fmt: skip
+        """omega, rho and assurance against the number of items, over draws of annotators and items (section 5.1)."""
+        return curves.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed, self.among)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
-        """Items by these annotators until the test would tell, yes or no; None where none would."""
-        return curves.items_to_decide(self.tally, power)
+        """Items by these annotators until a study would tell, yes or no; None where none looked at would.
+
+        The size at which studies end in a verdict with this assurance: power, averaged over what the items at hand
+        leave open. The range, and how far was looked, is in `enough_items`.
+        """
+        return self.enough_items(power).n_items
+
+    def enough_items(self, power: float = 0.8) -> Enough:
+        """`items_to_decide` with its range, and the assurance of every size that was looked at."""
+        number_in("power", power, above=0, below=1)
+        if not self.n_annotators:
+            return assurance.nobody(power)
+        settings = assurance.planned(self.settings, len(self.among))
+        return assurance.enough(self._pilot, self.n_items, settings, power)
+
+    @cached_property
+    def items_needed(self) -> Enough:
+        """How many items would tell in four studies of five."""
+        return self.enough_items()
+
+    @cached_property
+    def _pilot(self) -> assurance.Pilot:
+        return assurance.pilot_of(self.tally)
+
+
+def said_epsilon(test: AltTest) -> str:
+    """The smallest epsilon as published, and where the true one lies, in words."""
+    needed, smallest = test.needed_epsilon, test.smallest_epsilon
+    published = "passes at none" if math.isnan(smallest) else f"passes from {smallest:.3f} up"
+    share = "half" if test.settings.threshold == 0.5 else f"{100 * test.settings.threshold:g}%"
+    return (
+        f"{published}; truly as good as {share} of the annotators from {number(needed.estimate)} up "
+        f"{interval(needed.low, needed.high)}"
+    )
 
 
 _TEST_NAMES = {

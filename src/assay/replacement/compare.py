@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 CEILING = {"accuracy": "majority vote", "neg_rmse": "mean"}
 """What the optimal judge of theorem 1 answers, by score."""
 
+ITEMS_NEEDED = ("items_needed", "items_needed_low", "items_needed_high")
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeComparison(Result):
@@ -86,9 +88,14 @@ class JudgeComparison(Result):
                     "verdict": test.verdict,
                     self.traditional_name: self.traditional.get(name),
                     "smallest_epsilon": test.smallest_epsilon,
+                    "needed_epsilon": test.needed_epsilon.estimate,
+                    "needed_epsilon_low": test.needed_epsilon.low,
+                    "needed_epsilon_high": test.needed_epsilon.high,
+                    **_items_needed(test),
                 }
                 for name, test, kind in self._rows()
             ],
+            schema_overrides=dict.fromkeys(ITEMS_NEEDED, pl.Int64),
             infer_schema_length=None,
         )
 
@@ -145,6 +152,13 @@ class JudgeComparison(Result):
         pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
         ax.set_xlabel("advantage probability ρ")
         return ax
+
+
+def _items_needed(test: AltTest) -> dict[str, int | None]:
+    """How many items would tell, with its range, where too few are why these do not."""
+    found = test.items_needed if test.reason == "too few items" else None
+    numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
+    return dict(zip(ITEMS_NEEDED, numbers, strict=True))
 
 
 def compare_judges(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +12,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
-from assay.estimation.options import Settings, number_in, option
+from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.replacement import decision
+from assay.replacement import assurance, decision
 from assay.replacement.alignment import DENSE_CELLS, Panel
+from assay.replacement.assurance import Studies, pilot_of, pilot_of_panel, planned, rising, settles
 from assay.replacement.panel import Rule
-from assay.replacement.tally import Tally, tally
+from assay.replacement.settings import AltTestSettings
+from assay.replacement.tally import Tally
 from assay.replacement.trivial import signs
 from assay.reporting import pictures
+from assay.reporting.words import said
 from assay.statistics.wins import average_advantage, count_wins
 
 if TYPE_CHECKING:
@@ -28,8 +32,8 @@ if TYPE_CHECKING:
 SIZES = (30, 40, 50, 75, 100, 150, 200, 300)
 """Numbers of items for which `size_curve` looks, as far as figure 2 of the paper goes."""
 
-GROWTH = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20)
-"""How many times the items at hand `items_to_decide` looks ahead."""
+MOST_PANELS = 50
+"""Panels that the assurance of smaller panels is averaged over."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class SizeCurveSettings(Settings):
     """Options of a size curve."""
 
     sizes: tuple[int, ...] = option(SIZES, "Numbers of items.", low=2)
-    n_annotators: int = option(3, "Annotators in each panel.", low=2, key="panel", always=True)
+    n_annotators: int | None = option(
+        None, "Annotators in each panel; all of them when not given.", low=2, key="panel", always=True
+    )
     n_draws: int = option(100, "Panels and sets of items drawn for each size.", low=1, key="draws", always=True)
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
@@ -97,7 +103,7 @@ class EpsilonCurve(Result):
         return ax
 
 
-def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None) -> EpsilonCurve:
+def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None, among: Sequence[Tally] = ()) -> EpsilonCurve:
     """The winning rate of a finished test at other values of epsilon.
 
     Parameters
@@ -108,40 +114,72 @@ def epsilon_curve(test: Tally, run: Run, epsilons: Floats | None = None) -> Epsi
         The test's.
     epsilons : (values,) float, optional
         Between 0 and 1; 0 to .5 in steps of .01 when not given.
+    among : sequence of Tally, optional
+        Tests that are corrected together with this one, which is among them.
     """
     grid = np.linspace(0, 0.5, 51) if epsilons is None else np.sort(np.asarray(epsilons, dtype=float))
     if len(grid) == 0 or not (grid[0] >= 0 and grid[-1] <= 1):
         raise DesignError("epsilons must lie between 0 and 1")
     s = test.table.settings
-    found = _winning(test, grid) if len(test.tested) else np.full(len(grid), np.nan)
+    found = _winning(test, grid, among) if len(test.tested) else np.full(len(grid), np.nan)
     said = EpsilonCurveSettings(() if epsilons is None else tuple(grid.tolist()))
     return EpsilonCurve(
-        test.name, grid, found, smallest_epsilon(test), s.tolerance, s.threshold,
+        test.name, grid, found, smallest_epsilon(test, among), s.tolerance, s.threshold,
         Run("epsilon-curve", said, run.data, of=run),
     )  # fmt: skip
 
 
-def smallest_epsilon(test: Tally) -> float:
-    """The smallest epsilon at which the judge passes; NaN where it does not pass at 1."""
+def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
+    """The smallest epsilon at which the judge passes; NaN where it does not pass at 1.
+
+    Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
+    """
     s = test.table.settings
-    threshold, smallest = s.threshold, np.nan
+
+    def passing(epsilons: Floats) -> NDArray[np.bool_]:
+        return np.asarray(decision.passes(_winning(test, epsilons, among), s.threshold))
+
+    if not len(test.tested) or not passing(np.ones(1))[0]:
+        return math.nan
+    return _halved(passing) if s.test == "exact" else _stepped(passing)
+
+
+def _stepped(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+    """Where omega, which never falls as epsilon grows, first passes: three rounds of a thousand steps."""
     low, high = 0.0, 1.0
-    if len(test.tested) and decision.passes(_winning(test, np.array([1.0]))[0], threshold):
-        # omega never falls as epsilon grows, so three rounds of a thousand steps find where it passes; an exact
-        # test costs more, and is not looked for beyond the sixth digit.
-        for n_steps in (20, *[2] * 16) if s.test == "exact" else (1000,) * 3:
-            steps = np.linspace(low, high, n_steps + 1)
-            first = int(np.argmax(decision.passes(_winning(test, steps), threshold)))
-            smallest, low, high = steps[first], steps[max(first - 1, 0)], steps[first]
-    return float(smallest)
+    for _ in range(3):
+        steps = np.linspace(low, high, 1001)
+        first = int(np.argmax(passing(steps)))
+        low, high = steps[max(first - 1, 0)], steps[first]
+    return float(high)
 
 
-def _winning(test: Tally, epsilons: Floats) -> Floats:
+def _halved(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+    """The same to the sixth digit, by few tests, which cost more where they are exact."""
+    low, high = 0.0, 0.0 if passing(np.zeros(1))[0] else 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passing(np.array([middle]))[0] else (middle, high)
+    return high
+
+
+def _winning(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:
     """The winning rate at each epsilon: (values,)."""
+    together = among or (test,)
+    mine = next(i for i, one in enumerate(together) if one is test)
+    rejected = decision.by_rejects(
+        np.concatenate([_winning_p(one, epsilons) for one in together], axis=1), test.table.settings.fdr
+    )
+    start = sum(len(one.tested) for one in together[:mine])
+    return np.asarray(rejected[:, start : start + len(test.tested)] @ (test.quality / test.quality.sum()))
+
+
+def _winning_p(test: Tally, epsilons: Floats) -> Floats:
+    """The p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
     p = decision.winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
     for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
         p[:, j] = decision.wilcoxon_p(test.counts[j, 0], epsilons)[0]
-    return np.asarray(decision.by_rejects(p, test.table.settings.fdr) @ (test.quality / test.quality.sum()))
+    return p
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +197,10 @@ class SizeCurve(Result):
         The middle 90% of rho over the draws: how far a study of that size scatters, not a confidence
         interval of the test at hand.
     passing : (sizes,) float
-        Share of the draws in which the judge passes.
+        Share of the draws in which the judge passes as published.
+    settled : (sizes,) float
+        The assurance: the share of studies that end in a verdict, either way, averaged over what the items at hand
+        leave open. NaN for smaller panels of items that are clustered.
     n_annotators, n_draws, seed : int
         Annotators in a panel, draws for each size.
     """
@@ -168,6 +209,7 @@ class SizeCurve(Result):
     size: Ints
     winning_rate: Floats
     passing: Floats
+    settled: Floats
     advantage_probability: Floats
     low: Floats
     high: Floats
@@ -189,6 +231,7 @@ class SizeCurve(Result):
                 "high": self.high,
                 "winning_rate": self.winning_rate,
                 "passing": self.passing,
+                "settled": self.settled,
             }
         )
 
@@ -198,7 +241,8 @@ class SizeCurve(Result):
         words = (
             f"{self.judge}, panels of {self.n_annotators} annotators: winning rate {self.winning_rate[a]:.2f} with "
             f"{self.size[a]} items and {self.winning_rate[b]:.2f} with {self.size[b]}; passes in "
-            f"{100 * self.passing[a]:.0f}% and {100 * self.passing[b]:.0f}% of {self.n_draws} draws."
+            f"{100 * self.passing[a]:.0f}% and {100 * self.passing[b]:.0f}% of {self.n_draws} draws. "
+            f"A study ends in a verdict with assurance {said(self.settled[a])} and {said(self.settled[b])}."
         )
         return "\n".join([words, *self.run.closing()])
 
@@ -208,16 +252,17 @@ class SizeCurve(Result):
         ax.fill_between(self.size, self.low, self.high, color=pictures.HUMAN, alpha=0.15, linewidth=0)
         ax.plot(self.size, self.advantage_probability, color=pictures.HUMAN, linestyle="--", label="ρ, middle 90%")
         ax.plot(self.size, self.winning_rate, color=pictures.JUDGE, marker="o", markersize=3.5, label="ω")
+        ax.plot(self.size, self.settled, color=pictures.JUDGE, linestyle=":", label="ends in a verdict")
         ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel(f"items, each with up to {self.n_annotators} annotators")
         ax.set_ylim(-0.03, 1.05)
-        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return ax
 
 
 def size_curve(
-    test: Tally, run: Run, sizes: tuple[int, ...] | None = None, n_annotators: int = 3, n_draws: int = 100,
-    seed: int = 0,
+    test: Tally, run: Run, sizes: tuple[int, ...] | None = None, n_annotators: int | None = None, n_draws: int = 100,
+    seed: int = 0, among: Sequence[Tally] = (),
 ) -> SizeCurve:  # fmt: skip
     """omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
 
@@ -227,9 +272,12 @@ def size_curve(
         Numbers of items; `SIZES` when not given. Sizes beyond the items at hand are drawn with replacement,
         as all sizes are: they say what more items like these would bring.
     n_annotators : int
-        Annotators in each panel, at least 2; everybody where the table has fewer.
+        Annotators in each panel, at least 2; those who are tested when not given, or where they are fewer. The paper
+        draws 3.
     n_draws : int
         Panels and sets of items drawn for each size.
+    among : sequence of Tally, optional
+        Tests that are corrected together with this one, which is among them.
 
     Raises
     ------
@@ -243,11 +291,13 @@ def size_curve(
     if not chosen.sizes:
         raise DesignError("sizes must be whole numbers of at least 2")
     panel, rng = table.panel, np.random.default_rng(seed)
-    n_annotators = max(2, min(n_annotators, panel.n_annotators))
+    n_tested = len(test.tested) or panel.n_annotators
+    n_annotators = max(2, min(n_annotators or n_tested, panel.n_annotators))
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)
     grid[panel.item, panel.annotator] = panel.value
     grid[np.isnan(test.judge)] = np.nan
     panels = draw_panels(~np.isnan(grid), n_annotators, n_draws, rng)
+    notes = ("omega is corrected within this domain, verdicts for the number of domains",) if among else ()
     results = [_study(test, grid, panels, size, rng) for size in chosen.sizes]
     omega, rho, passing = (np.array(column) for column in zip(*results, strict=True))
     low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
@@ -256,6 +306,7 @@ def size_curve(
         size=np.array(chosen.sizes),
         winning_rate=omega.mean(axis=1),
         passing=passing.mean(axis=1),
+        settled=_settled(test, panels, chosen, planned(table.settings, len(among))),
         advantage_probability=np.nanmean(rho, axis=1),
         low=low,
         high=high,
@@ -264,47 +315,24 @@ def size_curve(
         seed=seed,
         epsilon=table.settings.tolerance,
         threshold=table.settings.threshold,
-        run=Run("size-curve", chosen, run.data, of=run),
+        run=Run("size-curve", chosen, run.data, notes=notes, of=run),
     )
 
 
-def items_to_decide(test: Tally, power: float = 0.8, n_resamples: int = 400, seed: int = 0) -> int | None:
-    """How many items, by these same annotators, until the test would probably tell, yes or no?
-
-    Studies of growing size are drawn with replacement from the items at hand; the answer is the smallest
-    size at which the share that ends in a verdict reaches ``power``. It assumes that further items are like
-    these, and says None where even 20 times as many would not do. T-tests stand in for the exact ones.
-    """
-    number_in("power", power, above=0, below=1)
-    if not len(test.tested):
-        return None
-    s, units = test.table.settings, _sampled(test)
-    rng = np.random.default_rng(seed)
-    share = np.full(len(units), 1 / len(units))
-    against = np.array(test.trivial.outcome, dtype=float)
-    looks = against / against.sum()
-    for growth in GROWTH:
-        n_units = int(np.ceil(growth * len(units)))
-        drawn = rng.multinomial(n_units, share, size=n_resamples)
-        counts = (drawn @ units).reshape(n_resamples, len(test.tested), -1, 3)
-        over = rng.multinomial(n_units, looks, size=n_resamples)[:, None, None, :].astype(float)
-        _, p, reverse = decision.p_values(counts, s.tolerance, test.clustering)
-        _, p_trivial, _ = decision.p_values(over, 0.0)
-        as_good, worse, _, _ = decision.conjunctions(p, reverse, test.quality, s.threshold)
-        told = decision.verdicts(as_good, worse, p_trivial[:, 0], s.alpha) != decision.VERDICTS.index("cannot tell yet")
-        if told.mean() >= power:
-            return int(np.ceil(growth * test.n_items))
-    return None
-
-
-def _sampled(test: Tally) -> Floats:
-    """Win counts of each unit, also where the test itself was made without an interval."""
-    if test.table.settings.method != "none":
-        return test.units
-    table = replace(
-        test.table, rule=replace(test.table.rule, settings=replace(test.table.settings, method="jackknife"))
-    )
-    return tally(table, [(test.name, test.code)])[0].units
+def _settled(test: Tally, panels: Panels, chosen: SizeCurveSettings, s: AltTestSettings) -> Floats:
+    """The assurance of studies by such panels: (sizes,)."""
+    table, sizes = test.table, chosen.sizes
+    if panels.members.shape[1] == len(test.tested):
+        pilots = [pilot_of(test)]
+    elif table.ratings.clusters is not None:
+        return np.full(len(sizes), np.nan)
+    else:
+        members = np.unique(panels.members, axis=0)[:MOST_PANELS]
+        pilots = [pilot_of_panel(table.rule, table.panel, test.judge, one) for one in members]
+    rng, n_truths = np.random.default_rng(chosen.seed), math.ceil(assurance.TRUTHS / len(pilots))
+    studies = [one.studies(sizes, n_truths, assurance.EACH, rng) for one in pilots]
+    each = [settles(one.ends(s, s.tolerance)).mean(axis=0) for one in studies]
+    return rising(np.mean(each, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,25 +394,9 @@ def _study(
     return omega, average_advantage(counts), decision.passes(omega, rule.settings.threshold).astype(float)
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Win counts of many studies, of each after its first so many items.
-
-    Attributes
-    ----------
-    counts : (studies, sizes, annotators, classes, 3) float
-        Of the judge against each annotator.
-    over : (studies, sizes, constants, classes, 3) float
-        Of the judge against each constant answer; no constants where they were not asked for.
-    """
-
-    counts: Floats
-    over: Floats
-
-
 def score_studies(
     rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], constants: bool = False
-) -> Scored:
+) -> Studies:
     """The win counts of many studies at once.
 
     All studies are one table in which every item of every study is an item of its own, so the scores are
@@ -436,4 +448,4 @@ def score_studies(
             for where, sign in signs(rule.score, panel, asked, rule.constants)
         ]  # fmt: skip
         over = np.stack(each, axis=1).reshape(n_studies, n_sizes, len(each), n_classes, 3)
-    return Scored(counts.cumsum(axis=1), over.cumsum(axis=1))
+    return Studies(counts.cumsum(axis=1), over.cumsum(axis=1), quality)

@@ -206,6 +206,7 @@ def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     edges = np.cumsum([0, *(len(d.p) for d in each)])
     corrected = {}
     together = decision.correct_grounds([test.grounds for test in tests.values()])
+    among = tuple(test.tally for test in tests.values())
     for (name, test), grounds, (a, b) in zip(tests.items(), together, itertools.pairwise(edges), strict=True):
         mine = found.part(slice(int(a), int(b)))
         wins = decision.winning_rate(mine.rejected, test.tally.quality)
@@ -218,6 +219,7 @@ def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
             passed=bool(decision.passes(wins, settings.threshold)),
             grounds=grounds,
             verdict=grounds.verdict,
+            among=among,
         )
     return corrected
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.errors import counted, listing
 from assay.estimation.options import short
-from assay.replacement.alt_test import AltTest
+from assay.replacement.alt_test import AltTest, said_epsilon
 from assay.replacement.decision import TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.reporting.page import Card
@@ -102,6 +102,7 @@ def _beside(test: AltTest) -> list[str]:
         f"{number(difference.estimate)} {interval(difference.low, difference.high)}.",
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
+        f"The smallest ε: {said_epsilon(test)}.",
     ]
     alpha = test.human_agreement
     if not alpha.reason:
@@ -150,18 +151,19 @@ def _disagreement(test: AltTest) -> str:
 
 
 def _more_items(test: AltTest) -> str:
-    needed = test.items_to_decide()
-    if needed is None:
+    found = test.items_needed
+    if found.n_items is None:
         return (
-            "Even 20 times as many items like these would probably not tell: the judge is about as good as epsilon "
-            "allows. Decide on epsilon by what an error costs, or improve the judge."
+            f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, "
+            f"{found.reason}. Decide on epsilon by what an error costs, or improve the judge."
         )
-    more = needed - test.n_items
+    more = found.n_items - test.n_items
     if more <= 0:
         return "A repeated study of this size would tell four times in five; this one happens not to."
     return (
-        f"About {needed:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more than now) "
-        "would tell, yes or no, in four studies out of five, if they are like these."
+        f"About {found.n_items:,} items labelled by these {counted(test.n_annotators, 'annotator')} ({more:,} more "
+        "than now) would tell, yes or no, in four studies out of five. The number itself is not sure: "
+        f"{found.range}, in 80% of what these items leave open."
     )
 
 

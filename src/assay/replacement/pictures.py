@@ -32,19 +32,19 @@ def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
 
 
 def size_curves(tests: Sequence[AltTest]) -> Axes:
-    """omega against the number of items, one line a judge (figure 2 of the paper)."""
+    """The share of studies that would end in a verdict against the number of items, one line a judge.
+
+    Where a line reaches the power wanted is the number of items that the judge's card gives.
+    """
     ax = pictures.axes(height=3.2)
-    k = 3
     for test, (colour, dashes) in zip(tests, _lines(tests), strict=True):
-        curve = test.size_curve()
-        k = curve.n_annotators
+        found = test.items_needed
         named = f"{test.judge} ({test.verdict})"
-        ax.plot(
-            curve.size, curve.winning_rate, marker="o", markersize=3.2, color=colour, linestyle=dashes, label=named
-        )  # fmt: skip
-    _threshold(ax, tests[0].settings.threshold)
-    ax.set_xlabel(f"items, drawn for random panels of {k} annotators")
-    ax.set_ylabel("mean winning rate ω")
+        ax.plot(found.sizes, found.settled, marker="o", markersize=3.2, color=colour, linestyle=dashes, label=named)
+    _threshold(ax, tests[0].items_needed.power)
+    ax.set_xscale("log")
+    ax.set_xlabel("items, by these annotators")
+    ax.set_ylabel("studies that end in a verdict")
     return _legend_above(ax)
 
 

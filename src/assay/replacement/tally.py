@@ -138,13 +138,14 @@ class Tally:
     def trivial(self) -> Trivial:
         """The judge against every constant answer."""
         counts = self.over_constants
-        p, _ = decision.best_p(counts, 0.0, self._constants_clustering())
+        p, _ = decision.best_p(counts, 0.0, self.constants_clustering)
         labels = self.table.rule.labels
         constants = self.table.rule.constants.tolist()
         named = tuple(labels[int(v)] if labels is not None else int(v) if v == int(v) else v for v in constants)
         return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p))
 
-    def _constants_clustering(self) -> decision.Clustering | None:
+    @cached_property
+    def constants_clustering(self) -> decision.Clustering | None:
         """What shared clusters take from the comparison with constants."""
         clusters, rule = self.table.ratings.clusters, self.table.rule
         if clusters is None:

@@ -24,6 +24,7 @@ TITLES: Mapping[str, str] = {
     "mean_pearson": "Pearson r",
     "mean_similarity": "similarity",
     "smallest_epsilon": "smallest ε",
+    "needed_epsilon": "needed ε",
     "n": "items",
     "rho_human": "ρ of annotator",
     "p_adjusted": "p (adjusted)",
@@ -46,17 +47,18 @@ class Table:
 
 
 def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate") -> Table:
-    """A result's table for readers: estimate, low and high become one column, numbers get two decimals."""
-    columns = [c for c in frame.columns if c not in drop and c not in ("low", "high")]
+    """A result's table for readers: a number, its low and its high become one column, numbers get two decimals."""
+    ends = {c: (f"{c}_low", f"{c}_high") for c in frame.columns if f"{c}_low" in frame.columns}
+    if "low" in frame.columns:
+        ends["estimate"] = ("low", "high")
+    columns = [c for c in frame.columns if c not in drop and not any(c in pair for pair in ends.values())]
     rows = []
     for row in frame.iter_rows(named=True):
-        cells = []
-        for name in columns:
-            if name == "estimate" and "low" in frame.columns:
-                cells.append(f"{number(row['estimate'])} {interval(_float(row['low']), _float(row['high']))}")
-            else:
-                cells.append(_cell(name, row[name]))
-        rows.append(tuple(cells))
+        each = [
+            _with_ends(row[name], *(row[end] for end in ends[name])) if name in ends else _cell(name, row[name])
+            for name in columns
+        ]
+        rows.append(tuple(each))
     titles = tuple(TITLES.get(c, symbol if c == "estimate" else c.replace("_", " ")) for c in columns)
     numeric = tuple(frame.schema[c].is_numeric() for c in columns)
     return Table(titles, tuple(rows), numeric, caption)
@@ -102,6 +104,13 @@ _GREEK = {
 def _tex(text: str) -> str:
     escaped = re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
     return "".join(_GREEK.get(c, c) for c in escaped).replace("~", r"\textasciitilde{}").replace("^", r"\^{}")
+
+
+def _with_ends(value: Any, low: float | None, high: float | None) -> str:
+    """A number with its interval, or a count with its range."""
+    if not isinstance(value, int):
+        return "–" if value is None else f"{number(value)} {interval(_float(low), _float(high))}"
+    return f"{value:,} ({'?' if low is None else f'{low:,}'} to {'?' if high is None else f'{high:,}'})"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -101,6 +101,28 @@ class AdvantageProbability:
         return np.concatenate([means[0], judge, means[1]], axis=-1)
 
 
+@dataclass(frozen=True, eq=False)
+class NeededEpsilon:
+    """The smallest epsilon at which the judge is as good as a share of the annotators, from summed win counts.
+
+    That is the smallest value that rho_h − rho_f of annotators with so much of the weight does not exceed; below 0
+    where the judge is closer than they are.
+    """
+
+    quality: Floats
+    threshold: float
+
+    def value(self, sums: Floats) -> Floats:
+        """(..., annotators · classes · 3) -> (..., 1)."""
+        judge, human = advantage(sums.reshape(*sums.shape[:-1], len(self.quality), -1, 3))
+        difference = human - judge
+        order = np.argsort(difference, axis=-1)  # NaN comes last
+        weight = np.where(np.isnan(difference), 0.0, self.quality)
+        held = np.cumsum(np.take_along_axis(weight, order, axis=-1), axis=-1)
+        first = np.argmax(held >= (self.threshold - 1e-9) * held[..., -1:], axis=-1)[..., None]
+        return np.take_along_axis(np.take_along_axis(difference, order, axis=-1), first, axis=-1)
+
+
 @dataclass(frozen=True)
 class SideBySide:
     """rho and every rho_f of several judges, from win counts that stand side by side."""

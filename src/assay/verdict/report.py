@@ -263,7 +263,9 @@ class ReportBuilder:
             found.table.drop("kind"),
             drop=("passed",),
             symbol="ρ",
-            caption="ρ with its interval; ω is the winning rate; the smallest ε is where the judge would just pass.",
+            caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
+            "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
+            "few are why these do not tell.",
         )
         words = tuple(found.summary().splitlines()[:-1])
         picture = Picture(found.plot, "Advantage probability of each judge", "Advantage probability ρ.")
@@ -306,11 +308,12 @@ class ReportBuilder:
                 "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
             ),
             Picture(
-                partial(size_curves, tested), "Winning rate against the number of items",
-                "The winning rate that studies of other sizes would find, drawn from these labels.",
+                partial(size_curves, tested), "Studies that end in a verdict against the number of items",
+                "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
+                "over what these labels leave open.",
             ),
         )  # fmt: skip
-        words = ("How the published outcome depends on ε, and on how much was annotated.",)
+        words = ("How the published outcome depends on ε, and a verdict on how much is annotated.",)
         return Section("Sensitivity of the verdict", words, (), drawn)
 
     def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:

@@ -1,0 +1,448 @@
+"""How would studies of other sizes end, given what the labels at hand leave open?
+
+Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans
+too small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what
+the pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators and constant answers
+together, so what is correlated stays so. How common each kind of item is, is drawn from its posterior (Dirichlet: the
+Bayesian bootstrap of Rubin 1981), then a study of N items from that, then its verdict.
+
+Half an item that the judge wins from everybody, half a tie and half a loss are added to the pilot: each annotator's
+rates have Jeffreys' prior, and what a pilot happens not to show is not taken for impossible. Only win counts are drawn;
+no label is compared again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.data.annotations import Answers
+from assay.estimation.intervals import Estimates
+from assay.estimation.resampling import estimate_open, estimate_sums
+from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.replacement import decision
+from assay.replacement.alignment import Panel
+from assay.replacement.decision import Clustering
+from assay.replacement.panel import Rule, labels_of
+from assay.replacement.settings import AltTestSettings
+from assay.replacement.tally import Tally
+from assay.replacement.trivial import signs
+from assay.statistics.exact import score
+from assay.statistics.wins import LOSS, WIN, NeededEpsilon, count_wins
+
+LIMIT, GROWTH = 2000, 20
+"""Studies are looked at up to so many items, or so many times those at hand, whichever is more."""
+
+STEP = 1.5
+"""Each number of items that is looked at is about so many times the one before."""
+
+TRUTHS, EACH = 120, 6
+"""Truths that are drawn for the number of items, and studies of each."""
+
+OPEN = 0.8
+"""The range of the number holds this share of the truths, as much left out at either end."""
+
+MOST_KINDS = 500
+"""Where more different items than so many occur, items are merged at random into so many blocks."""
+
+BINDING = 3
+"""Constant answers that studies are compared with: those that the pilot's judge is the least ahead of."""
+
+NEWTON, STEEPEST = 4, 3.0
+"""Steps by which shares of kinds are tilted, and how far at most."""
+
+PRIOR = 0.5
+"""Weight of the item that is won, tied or lost against everybody: Jeffreys' prior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Studies:
+    """Win counts of many studies, of each after its first so many items.
+
+    Attributes
+    ----------
+    counts : (studies, sizes, annotators, classes, 3) float
+        Of the judge against each annotator.
+    over : (studies, sizes, constants, classes, 3) float
+        Of the judge against each constant answer; no constants where they were not asked for.
+    quality : (studies, annotators) float
+        Weights of the annotators.
+    exact : bool
+        Whether tests are exact; else, as where many sizes are looked at, their score tests.
+    shared, shared_over : Clustering or None
+        What shared clusters take from the tests.
+    """
+
+    counts: Floats
+    over: Floats
+    quality: Floats
+    exact: bool = True
+    shared: Clustering | None = None
+    shared_over: Clustering | None = None
+
+    def tested(self, settings: AltTestSettings) -> NDArray[np.bool_]:
+        """Which annotators have enough items: (studies, sizes, annotators)."""
+        return np.asarray(self.counts.sum(axis=(-1, -2)) > max(settings.min_items, 2) - 0.5)
+
+    def ends(self, settings: AltTestSettings, epsilon: float) -> Ints:
+        """How each study ends, as the position in `decision.VERDICTS`: (studies, sizes)."""
+        enough = self.tested(settings)
+        p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.shared))
+        quality = self.quality[:, None, :]
+        as_good, worse, _, _ = decision.conjunctions(p, reverse, quality, settings.threshold)
+        looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1, initial=0.0)
+        return decision.verdicts(as_good, worse, looks, settings.alpha)
+
+    def _p(self, counts: Floats, epsilon: float, shared: Clustering | None) -> tuple[Floats, Floats]:
+        """The two one-sided p-values of each comparison."""
+        from scipy.special import ndtr
+
+        if self.exact or shared is not None or counts.shape[-2] > 1:
+            return decision.best_p(counts, epsilon, shared)
+        whole = counts[..., 0, :]
+        z, _ = score(whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), epsilon)
+        return ndtr(z), ndtr(-z)
+
+
+SETTLED = tuple(verdict != "cannot tell yet" for verdict in decision.VERDICTS)
+"""Which verdicts tell something."""
+
+
+def settles(ends: Ints) -> NDArray[np.bool_]:
+    """Which studies end in a verdict, either way."""
+    return np.array(SETTLED)[ends]
+
+
+# -- a pilot, and studies drawn from what it leaves open ------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What units at hand leave open: how common each kind of unit is.
+
+    Attributes
+    ----------
+    rows : (kinds, comparisons, classes, 3) float
+        Wins, ties and losses in a unit of each kind.
+    weight : (kinds,) float
+        How many units of a kind there are, with the prior: the parameters of the Dirichlet distribution.
+    per_unit : float
+        Items in a unit: 1, unless they are clustered or too many to be held apart.
+    """
+
+    rows: Floats
+    weight: Floats
+    per_unit: float
+
+    @classmethod
+    def of(cls, by_unit: Floats, n_items: int) -> Posterior:
+        """From the units of so many items, (units, comparisons, classes, 3); those that show nothing are none."""
+        used = by_unit[by_unit.any(axis=(1, 2, 3))]
+        kinds, times = np.unique(used.reshape(len(used), -1), axis=0, return_counts=True)
+        if len(kinds) > MOST_KINDS:
+            block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_KINDS
+            kinds, times = add_rows(used.reshape(len(used), -1), block, MOST_KINDS), np.ones(MOST_KINDS, dtype=np.int64)
+        per_unit = n_items / max(times.sum(), 1)
+        # The three items of the prior, each as large as a unit and so much the rarer.
+        of_class = used.sum(axis=(0, 1, 3))
+        prior = np.zeros((3, *used.shape[1:]))
+        for outcome in range(3):
+            prior[outcome, ..., outcome] = per_unit * of_class / max(of_class.sum(), 1e-300)
+        rows = np.concatenate([kinds.reshape(-1, *used.shape[1:]), prior])
+        return cls(rows, np.concatenate([times, np.full(3, PRIOR / per_unit)]), per_unit)
+
+    def truths(self, n: int, rng: np.random.Generator) -> Floats:
+        """The share of each kind, drawn: (n, kinds)."""
+        drawn = rng.standard_gamma(self.weight, (n, len(self.weight)))
+        return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Items at hand, by who was closer to whom on them: against the annotators, then against constant answers.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    quality : (annotators,) float
+        Weights of the annotators.
+    shared, shared_over : Clustering or None
+        What shared clusters take from the tests.
+    """
+
+    posterior: Posterior
+    quality: Floats
+    shared: Clustering | None = None
+    shared_over: Clustering | None = None
+
+    @classmethod
+    def of(
+        cls, by_unit: Floats, n_items: int, quality: Floats, shared: Clustering | None = None,
+        shared_over: Clustering | None = None,
+    ) -> Pilot:  # fmt: skip
+        """From what each unit shows: (units, annotators + constants, classes, 3), as `by_unit` gives it."""
+        m = len(quality)
+        used = by_unit[by_unit[:, :m].any(axis=(1, 2, 3))]
+        lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
+        binding = np.sort(np.argsort(lead, kind="stable")[:BINDING])
+        if shared_over is not None:
+            shared_over = Clustering(shared_over.inflation[binding], shared_over.share[binding])
+        posterior = Posterior.of(np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1), n_items)
+        return cls(posterior, quality, shared, shared_over)
+
+    def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Studies:
+        """Studies of ascending sizes, the smaller ones the beginning of the larger: so many of each truth drawn."""
+        of, m = self.posterior, len(self.quality)
+        share = np.repeat(self._alike(of.truths(n_truths, rng), rng), n_each, axis=0)
+        units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
+        rows = of.rows.reshape(len(of.rows), -1)
+        added = np.stack([rng.multinomial(k, share).astype(float) @ rows for k in np.diff(units, prepend=0)], axis=1)
+        found = added.cumsum(axis=1).reshape(*added.shape[:2], *of.rows.shape[1:])
+        quality = np.tile(self.quality, (len(found), 1))
+        return Studies(found[:, :, :m], found[:, :, m:], quality, False, self.shared, self.shared_over)
+
+    def _alike(self, share: Floats, rng: np.random.Generator) -> Floats:
+        """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
+
+        Few items make annotators look different who are not, and drawing from few items does so again; studies would
+        then seem to find that people differ. So each truth draws how much of the variance among annotators is real, a
+        share B, from its posterior (τ² + noise is scaled inverse χ²), and has differences from their mean of B times
+        the pilot's, with a variance of B times the noise (as if normal). The shares of kinds are tilted to have them.
+        """
+        m = len(self.quality)
+        if m < 2:
+            return share
+        rows, weight = self.posterior.rows[:, :m], self.posterior.weight / self.posterior.weight.sum()
+        behind, n = (rows[..., LOSS] - rows[..., WIN]).sum(axis=2), rows.sum(axis=(2, 3))
+        observed = weight @ behind / (weight @ n)
+        centred = (behind - observed * n) / (weight @ n)
+        noise = centred.T @ (centred * weight[:, None]) / self.posterior.weight.sum()
+        within = (m * np.trace(noise) - noise.sum()) / (m * (m - 1))
+        total = observed.var(ddof=1) * (m - 1) / rng.chisquare(m - 1, len(share))
+        real = np.maximum(total - within, 0.0) / np.maximum(total, 1e-300)
+        drawn = share @ behind / (share @ n)
+        own, at_hand = drawn - drawn.mean(axis=1, keepdims=True), observed - observed.mean()
+        wanted = drawn - own + real[:, None] * at_hand + np.sqrt(real)[:, None] * (own - at_hand)
+        return _tilted(share, behind, n, wanted)
+
+
+def _tilted(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
+    """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting, by Newton).
+
+    Parameters
+    ----------
+    share : (truths, kinds) float
+    behind, n : (kinds, annotators) float
+        Losses less wins in a unit of each kind, and comparisons.
+    wanted : (truths, annotators) float
+    """
+    m = behind.shape[1]
+    logs, slope = np.log(np.maximum(share, 1e-300)), np.zeros(wanted.shape)
+    found = share
+    for _ in range(NEWTON):
+        mean, known = found @ behind, found @ n
+        off = mean - wanted * known
+        outer = behind[:, :, None] * behind[:, None, :]
+        spread = (found @ outer.reshape(len(behind), -1)).reshape(-1, m, m) - mean[:, :, None] * mean[:, None, :]
+        spread[:, np.arange(m), np.arange(m)] += 1e-3 * known
+        slope = np.clip(slope - np.linalg.solve(spread, off[..., None])[..., 0], -STEEPEST, STEEPEST)
+        tilted = logs + slope @ behind.T
+        found = np.exp(tilted - tilted.max(axis=1, keepdims=True))
+        found /= found.sum(axis=1, keepdims=True)
+    return found
+
+
+def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
+    """Wins, ties and losses of each unit, against each annotator, then each constant.
+
+    Returns
+    -------
+    (units, annotators + constants, classes, 3) float
+    """
+    m, k = panel.n_annotators, len(rule.constants)
+    compared = rule.compare(panel, judge)
+    group = unit[panel.item[compared.row]] * m + panel.annotator[compared.row]
+    wins = compared.counts(group, n_units * m)
+    n_classes = wins.shape[1]
+    found = np.zeros((n_units, m + k, n_classes, 3))
+    found[:, :m] = wins.reshape(n_units, m, n_classes, 3)
+    shares = rule.item_shares(panel)
+    asked = np.where(panel.people > rule.least, judge, np.nan)
+    for c, (item, sign) in enumerate(signs(rule.score, panel, asked, rule.constants)):
+        mine = unit[item] >= 0
+        of_item = None if shares is None else shares[item[mine]]
+        found[:, m + c] = count_wins(sign[mine], unit[item[mine]], n_units, of_item)
+    return found
+
+
+def pilot_of(test: Tally) -> Pilot:
+    """The items of a test as a pilot for further studies by those who were tested."""
+    table, units = test.table, test.table.units
+    if table.ratings.in_chunks:
+        found = table.ratings.add_up(partial(_slice, table.rule, test.code, units.n), units, 1)
+    else:
+        found = by_unit(table.rule, table.panel, test.judge, units.of_item, units.n)
+    kept = np.concatenate([test.tested, np.arange(len(table.humans), found.shape[1])])
+    return Pilot.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
+
+
+def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
+    """The items of some annotators alone, who are compared with each other, as a pilot for further studies by them."""
+    place = np.full(panel.n_annotators, -1)
+    place[members] = np.arange(len(members))
+    annotator = place[panel.annotator]
+    keep = annotator >= 0
+    part = replace(
+        panel, item=panel.item[keep], annotator=annotator[keep], value=panel.value[keep], n_annotators=len(members),
+        quality=panel.quality[members],
+    )  # fmt: skip
+    found = by_unit(rule, part, judge, np.arange(panel.n_items), panel.n_items)
+    shown = found[:, : len(members)].any(axis=(1, 2, 3))
+    return Pilot.of(found, int(np.count_nonzero(shown)), part.quality)
+
+
+def _slice(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
+    """`by_unit` of one slice of a folder."""
+    return by_unit(rule, rule.panel_of(answers), labels_of(answers, code), unit, n_units)
+
+
+# -- how many items are enough ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Enough:
+    """How many items would probably tell, yes or no.
+
+    Attributes
+    ----------
+    n_items : int or None
+        The smallest study that ends in a verdict with the assurance ``power``; None where none of those looked at does.
+    low, high : int or None
+        Its range: the pilot leaves open, with probability .8 (`OPEN`), that so many items have this power. None for
+        ``high`` where they may be more than ``limit``.
+    limit : int
+        The largest study that was looked at.
+    power : float
+    sizes : (sizes,) int
+        Studies that were looked at.
+    settled : (sizes,) float
+        The assurance of each: the share that ends in a verdict.
+    reason : str or None
+        Why there is no number, or no upper end of its range.
+    """
+
+    n_items: int | None
+    low: int | None
+    high: int | None
+    limit: int
+    power: float
+    sizes: Ints
+    settled: Floats
+    reason: str | None = None
+
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        if self.n_items is None or self.low is None:
+            return "no range"
+        return f"{self.low:,} to " + (f"more than {self.limit:,}" if self.high is None else f"{self.high:,}")
+
+
+def planned(settings: AltTestSettings, n_domains: int) -> AltTestSettings:
+    """The options that further studies are put to: at the level that each of several domains surely has (Holm)."""
+    return replace(settings, alpha=settings.alpha / max(n_domains, 1))
+
+
+def sizes_up_to(limit: int, first: int) -> Ints:
+    """Numbers of items from the first to the limit, in even ratios."""
+    steps = max(int(np.ceil(np.log(limit / first) / np.log(STEP))), 1)
+    return np.unique(np.rint(first * (limit / first) ** (np.arange(steps + 1) / steps)).astype(np.int64))
+
+
+def nobody(power: float) -> Enough:
+    """Where no annotator has enough items for a test."""
+    none = np.empty(0)
+    return Enough(None, None, None, 0, power, none.astype(np.int64), none, "nobody has enough items")
+
+
+def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
+    """How many items until a study would probably tell, with the range that a pilot of so many items leaves open."""
+    first = max(settings.min_items, 2)
+    limit = max(LIMIT, GROWTH * n_items, 2 * first)
+    sizes = sizes_up_to(limit, first)
+    studies = pilot.studies(sizes.tolist(), TRUTHS, EACH, np.random.default_rng(settings.seed))
+    found = settles(studies.ends(settings, settings.tolerance)).reshape(TRUTHS, EACH, -1)
+    settled = rising(found.mean(axis=(0, 1)))
+    number = crossing(sizes, settled[None], power)[0]
+    made = Enough(None, None, None, limit, power, sizes, settled)
+    if not np.isfinite(number):
+        return replace(made, reason=_reason(studies, settings, power))
+    low, high = range_of(sizes, found.mean(axis=1), power)
+    low, high = min(low, number), max(high, number)
+    if not np.isfinite(high):
+        made = replace(made, reason="the pilot leaves open that the judge is about as good as epsilon allows")
+    return replace(made, n_items=about(number), low=about(low), high=about(high) if np.isfinite(high) else None)
+
+
+def _reason(studies: Studies, settings: AltTestSettings, power: float) -> str:
+    """Why even the largest studies would not tell."""
+    alone = replace(studies, counts=studies.counts[:, -1:], over=studies.over[:, -1:, :0], shared_over=None)
+    if settles(alone.ends(settings, settings.tolerance)).mean() >= power:
+        return "a judge that never looks may be as close"
+    return "the judge is about as good as epsilon allows"
+
+
+def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:
+    """How many items have the power in so many truths, (truths, sizes): both ends, infinite beyond all sizes."""
+    ordered = np.sort(crossing(sizes, rising(by_truth), power))
+    out = round(len(ordered) * (1 - OPEN) / 2)
+    return float(ordered[out]), float(ordered[len(ordered) - 1 - out])
+
+
+def rising(share: Floats) -> Floats:
+    """Shares that never fall along the last axis: half way between the highest so far and the lowest to come."""
+    highest = np.maximum.accumulate(share, axis=-1)
+    lowest = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray((highest + lowest) / 2)
+
+
+def crossing(sizes: Ints, share: Floats, power: float) -> Floats:
+    """The number of items at which each rising row reaches the power, between sizes by their ratio: (rows,)."""
+    reached = share >= power
+    after = np.argmax(reached, axis=1)
+    before = np.maximum(after - 1, 0)
+    row = np.arange(len(share))
+    low, high = share[row, before], share[row, after]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.where(after > 0, (power - low) / (high - low), 0.0)
+    between = sizes[before] * (sizes[after] / sizes[before]) ** part
+    return np.where(reached.any(axis=1), between, np.inf)
+
+
+def about(number: float) -> int:
+    """Rounded up to two digits."""
+    unit = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
+    return int(np.ceil(number / unit - 1e-9) * unit)
+
+
+# -- which epsilon is needed ----------------------------------------------------------------------------
+
+
+def needed_epsilon(test: Tally) -> Estimates:
+    """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+    s = test.table.settings
+    statistic = NeededEpsilon(test.quality, s.threshold)
+    unit = test.table.units.name
+    if test.table.ratings.clusters is not None:
+        return estimate_sums(statistic, test.units, s, unit=unit)
+    units = test.units.reshape(len(test.units), len(test.tested), -1, 3)
+
+    def drawn(n: int) -> Floats:
+        left = Posterior.of(units, test.n_items)
+        return left.truths(n, np.random.default_rng(s.seed)) @ left.rows.reshape(len(left.rows), -1)
+
+    return estimate_open(statistic, test.units, drawn, s, unit=unit)
