@@ -125,6 +125,12 @@ class Rule:
         """Class of each item's majority label, where labels are balanced: (items, classes)."""
         return class_shares(panel) if self.settings.balance else None
 
+    def named(self, values: Floats) -> tuple[Label, ...]:
+        """What numbers stand for."""
+        if self.labels is not None:
+            return tuple(self.labels[int(v)] for v in values.tolist())
+        return tuple(int(v) if v == int(v) else v for v in values.tolist())
+
     @property
     def least(self) -> int:
         """Other labels that an item must have for an answer to be compared."""
@@ -255,9 +261,14 @@ class AltTestTable:
         return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable))
 
     @cached_property
+    def classes(self) -> tuple[Label, ...]:
+        """Classes of the majority label that win counts are kept by; none unless labels are balanced."""
+        return self.rule.named(np.unique(self.panel.compared[1])) if self.settings.balance else ()
+
+    @property
     def n_classes(self) -> int:
-        """Classes of the majority label that win counts are kept by: 1 unless labels are balanced."""
-        return len(np.unique(self.panel.compared[1])) if self.settings.balance else 1
+        """How many they are: 1 unless labels are balanced."""
+        return max(len(self.classes), 1)
 
 
 def labels_of(answers: Answers, annotator: int) -> Floats:

@@ -8,7 +8,8 @@ from assay._version import __version__
 from assay.errors import counted
 from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest
-from assay.replacement.decision import TONES
+from assay.replacement.decision import FEWEST, TONES
+from assay.replacement.settings import AltTestSettings
 from assay.reporting.page import Card
 from assay.reporting.words import interval, number, p_value
 
@@ -17,6 +18,7 @@ _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "c
 
 _REASONS = {
     "nobody has enough items": "nobody has enough items",
+    "too few clusters": "too few clusters of items",
     "too few items": "too few items",
     "people agree no more than chance": "people agree no more than chance",
     "a trivial judge is as close": "a judge that never looks may be as close",
@@ -95,6 +97,10 @@ def _advice(test: AltTest) -> list[str]:
         found.append("Whether it may stand in depends on for whom: see annotator by annotator.")
     elif test.reason == "nobody has enough items":
         found.append("Have the same people label more of the same items.")
+    elif test.reason == "too few clusters":
+        found.append(
+            f"Label items of at least {FEWEST} of '{test.settings.clusters}': each counts as one, not its items."
+        )
     elif test.reason == "people agree no more than chance":
         found.append(
             "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come "
@@ -142,6 +148,14 @@ def _more_items(test: AltTest) -> str:
     )
 
 
+def _verdict_test(settings: AltTestSettings) -> str:
+    """What the verdict's p-values are those of."""
+    if settings.clusters is None and not settings.balance:
+        return "exact unconditional tests, Tango 1998"
+    robust = " with a design effect for clusters" if settings.clusters is not None else ""
+    return f"score tests{robust}, Tango 1998, Miettinen & Nurminen 1985"
+
+
 def methods(tests: Sequence[AltTest]) -> list[str]:
     """What a methods section needs to say, in sentences to paste."""
     test = max(tests, key=lambda t: t.n_annotators)
@@ -169,7 +183,7 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"at least {number(100 * s.threshold, 0)}% of the annotators.",
         f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
         f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
-        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to "
+        f"{_verdict_test(s)}), and closer to "
         "them, item by item, than every constant answer.",
     ]
     if test.interval_method:
