@@ -127,7 +127,7 @@ def test_unequal_clusters_count_for_fewer():
     found = decision.clustered(counts, np.zeros(105, int), cluster, sign, None)
     assert found.share[0] * 105 == pytest.approx(3825**2 / (60**4 + 9 * 5**4), rel=0.01)
     alone = decision.clustered(np.array([[[5.0, 0, 5.0]]]), np.zeros(10, int), np.arange(10), sign[-50::5], None)
-    assert (alone.share[0], alone.design[0]) == (1.0, 1.0)
+    assert (alone.share[0], alone.design[0]) == pytest.approx((1.0, 1.0))
 
 
 def test_fewer_than_ten_clusters_show_nothing() -> None:

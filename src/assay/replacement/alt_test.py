@@ -199,10 +199,14 @@ class AltTest(Result):
         g, (closer, tie, farther) = self.grounds, self.trivial.outcome
         return (
             f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than "
-            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than always '{short(self.trivial.label)}': "
+            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than {self._trivial()}: "
             f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
             f"(level {g.alpha:g} each)."
         )
+
+    def _trivial(self) -> str:
+        label = short(self.trivial.label)
+        return label if self.trivial.is_drawn else f"always '{label}'"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""

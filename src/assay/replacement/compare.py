@@ -225,7 +225,7 @@ def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> 
         return Estimate(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))
     weights[[testable.index(first.judge), testable.index(second.judge)]] = 1, -1
-    return joint.contrast(weights)[0]
+    return joint.contrast(weights, "difference")[0]
 
 
 def _ceiling(table: AltTestTable) -> AltTest | None:

@@ -24,7 +24,7 @@ from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
-from assay.replacement.trivial import class_shares, constants_of
+from assay.replacement.trivial import class_shares, constants_of, medoids
 from assay.similarity.lexical import LexicalSimilarity
 from assay.statistics.wins import count_wins
 
@@ -185,6 +185,9 @@ class AltTestTable:
             settings, score, codes, _quality(labels, humans, settings.quality), reference, named,
             constants_of(ratings, score, settings.normalise is not None),
         )  # fmt: skip
+        if score.drawn:
+            found = medoids(score, rule.panel_of(ratings.answers), rule.constants)
+            rule = replace(rule, constants=np.union1d(rule.constants, found))
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
         return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))

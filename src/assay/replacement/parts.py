@@ -60,10 +60,12 @@ def _evidence(test: AltTest) -> list[str]:
     if shown is None:
         so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
         shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
+    label = short(test.trivial.label)
+    answers = f"gives {label}" if test.trivial.is_drawn else f"always answers “{label}”"
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     return [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
-        f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, "
+        f"Against a judge that {answers} it is closer to people on {closer} items, "
         f"as close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
     ]
 

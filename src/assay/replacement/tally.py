@@ -140,8 +140,9 @@ class Tally:
         """The judge against every constant answer."""
         counts = self.over_constants
         p, _ = decision.best_p(counts, 0.0, self._constants_clustering())
-        named = self.table.rule.named(self.table.rule.constants)
-        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p))
+        rule = self.table.rule
+        named = (*rule.named(rule.constants), *rule.score.drawn)
+        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p), len(rule.score.drawn))
 
     def _constants_clustering(self) -> decision.Clustering | None:
         """What shared clusters take from the comparison with constants."""
@@ -198,7 +199,7 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     found = (
         reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
     )  # fmt: skip
-    k = len(table.rule.constants)
+    k = len(table.rule.constants) + len(table.rule.score.drawn)
     edges = np.cumsum([0, len(codes) * units.n * m * c * 3, len(codes) * k * c * 3, len(codes) * len(FACTS)])
     wins, over, facts = (found[a:b] for a, b in itertools.pairwise(edges))
     by_judge = wins.reshape(len(codes), units.n, m, c, 3)
