@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
@@ -70,11 +72,8 @@ def medoids(score: Score, panel: Panel, constants: Floats) -> Floats:
     Candidates are the constants and labels of other people and judges, evenly spaced among all.
     """
     labels = np.unique(panel.value)
-    some = np.setdiff1d(labels, constants)
-    spaced = some[np.unique(np.linspace(0, len(some) - 1, max(CANDIDATES - len(constants), 0)).astype(int))]
-    candidates = np.union1d(constants, spaced if len(some) else some)
-    there = np.flatnonzero(panel.people > 0)
-    items = there[np.unique(np.linspace(0, len(there) - 1, SAMPLE).astype(int))]
+    others = _spaced(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
+    candidates, items = np.union1d(constants, others), _spaced(np.flatnonzero(panel.people > 0), SAMPLE)
     asked = np.full((len(candidates), panel.n_items), np.nan)
     asked[:, items] = candidates[:, None]
     scores = score.item_scores(panel, asked)[:, items]
@@ -82,6 +81,11 @@ def medoids(score: Score, panel: Panel, constants: Floats) -> Floats:
     # Each item counts the same, however many people it has and however much they agree.
     rank = (scores[:, None] > scores[None]).sum(axis=(1, 2))
     return candidates[np.argsort(-rank, kind="stable")[:FEW]]
+
+
+def _spaced(values: NDArray[Any], most: int) -> NDArray[Any]:
+    """So many of the values, evenly spaced."""
+    return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))] if len(values) else values
 
 
 @dataclass(frozen=True, eq=False)
