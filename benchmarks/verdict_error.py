@@ -120,8 +120,8 @@ def labels() -> None:
     rows, sizes = [], (15, 30, 100, 200)
     for (task, human), m in itertools.product((("easy", 0.1), ("middling", 0.3), ("hard", 0.45)), (3, 5, 10)):
         noise = boundary_noise(0.15, human, m, np.array([0.5, 0.3, 0.2]), 0.0, "accuracy")
-        wrong = verdict_of(m, human, noise, sizes, 0.15, 4000)
-        right = verdict_of(m, human, human, sizes, 0.15, 4000)
+        wrong = verdict_of(m, human, noise, sizes, 0.15, 1500)
+        right = verdict_of(m, human, human, sizes, 0.15, 1500)
         each = (wrong[0], wrong[2], wrong[1], right[0], right[2])
         rows.append([task, m, *(float(v) for one in each for v in one)])
     names = ("replace", "passes", "do not replace", "replace, as good", "passes, as good")

@@ -101,7 +101,7 @@ class JudgeComparison(Result):
         first = next(iter(self.tests.values()))
         best, k = self.tests[self.best].advantage_probability, len(self.tests)
         low, high = best.interval(1 - (1 - first.settings.confidence) / k)
-        chosen = f", widened for having been chosen among {k}" if k > 1 else ""
+        chosen = f", widened for having been chosen among {k}, to cover at least as often as it says" if k > 1 else ""
         lines = [
             f"{self.best} has the largest advantage probability, {said(best.estimate)} {interval(low, high)}{chosen}."
         ]
