@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections import Counter
 
@@ -20,11 +21,13 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
 from assay.reading import read
+from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
 from assay.replacement.panel import AltTestTable
 from assay.replacement.settings import EPSILON, AltTestSettings
 from assay.statistics.exact import exact_p
+from assay.statistics.robust import robust_p
 
 # -- the score that fits the scale ------------------------------------------------------------------
 
@@ -216,7 +219,7 @@ def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
 def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, balance=True, ties=ties, **SHORT)
+    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
     assert_same(test, reference.alt_test(humans, judge, reference.accuracy, epsilon, classes=ties))
 
 
@@ -224,7 +227,7 @@ def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
 def test_balanced_numbers_by_the_slow_road(study, ties):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 4))
-    test = alt_test(labels, "judge", epsilon=0.1, min_items=2, balance=True, ties=ties, **SHORT)
+    test = alt_test(labels, "judge", epsilon=0.1, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
     assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.1, classes=ties))
 
 
@@ -232,7 +235,9 @@ def test_balanced_numbers_by_the_slow_road(study, ties):
 def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, expert="h0", balance=balance, **SHORT)
+    test = alt_test(
+        labels, "judge", epsilon=epsilon, min_items=2, expert="h0", balance=balance, ties="lowest", min_class=0, **SHORT
+    )
     others = {name: own for name, own in humans.items() if name != "h0"}
     wanted = reference.alt_test(
         others, judge, reference.accuracy, epsilon, reference=humans["h0"], classes="lowest" if balance else None
@@ -327,16 +332,41 @@ def test_many_items_by_the_slow_road(seed):
 def test_random_ties_lie_between_the_fixed_rules_and_follow_the_seed(seed):
     # With two annotators left there are ties; a drawn rule differs from draw to draw, not within a seed.
     labels = random_study(seed, n_items=200, n_humans=3)
-    rho = {
-        s: alt_test(labels, "good", epsilon=0.1, balance=True, seed=s, method="none").advantage_probability.estimate
-        for s in range(20)
-    }
-    again = alt_test(labels, "good", epsilon=0.1, balance=True, seed=3, method="none").advantage_probability.estimate
-    assert rho[3] == again
+    drawn = {"epsilon": 0.1, "balance": True, "ties": "random", "method": "none"}
+    rho = {s: alt_test(labels, "good", seed=s, **drawn).advantage_probability.estimate for s in range(20)}
+    assert rho[3] == alt_test(labels, "good", seed=3, **drawn).advantage_probability.estimate
     assert len(set(rho.values())) > 10
-    share = alt_test(labels, "good", epsilon=0.1, balance=True, ties="share", method="none")
+    share = alt_test(labels, "good", epsilon=0.1, balance=True, method="none")
     # Shares are what random draws give on average.
     assert np.mean(list(rho.values())) == pytest.approx(share.advantage_probability.estimate, abs=0.02)
+
+
+def test_balanced_labels_give_the_same_answer_with_any_seed():
+    labels = random_study(1, n_items=300, n_humans=3)
+    tests = [alt_test(labels, "good", epsilon=0.1, balance=True, seed=s) for s in range(6)]
+    assert len({str(numbers(test)) for test in tests}) == 1
+    assert len({(test.grounds, test.winning_rate) for test in tests}) == 1
+
+
+def test_a_rare_class_is_refused_by_name():
+    labels = random_study(1, n_items=25, n_humans=3)
+    with pytest.raises(DesignError) as caught:
+        alt_test(labels, "good", epsilon=0.1, balance=True, min_items=2)
+    words = str(caught.value)
+    assert "fewer than 5 items cannot carry it" in words
+    assert re.search(r"'\d' is what the others say, by majority, on [\d.]+ of the items of 'h\d'", words)
+    assert "merge rare labels with others" in words
+    assert "min_class=..." in words
+    assert alt_test(labels, "good", epsilon=0.1, balance=True, min_items=2, min_class=0).n_annotators == 3
+
+
+def test_balance_leaves_omega_as_published_and_gives_the_verdict_a_test_of_its_own():
+    labels = random_study(1, n_items=300, n_humans=3)
+    test = alt_test(labels, "good", epsilon=0.1, balance=True)
+    counts = test.tally.counts
+    np.testing.assert_array_equal(test.annotators["p"], decision.p_values(counts, 0.1)[1])
+    as_good, worse, _, _ = decision.conjunctions(*robust_p(counts, 0.1), np.ones(3), 0.5)
+    assert (test.grounds.p_as_good, test.grounds.p_worse) == (as_good, worse)
 
 
 def test_ranks_are_midranks_within_an_annotator():
@@ -711,7 +741,7 @@ STUDY = random_study(1)
         ({"epsilon": 0.1, "score": "similarity"}, DesignError, "free text is compared by a similarity"),
         ({"epsilon": 0.1, "normalise": "log"}, DesignError, "normalise must be zscore, minmax or rank; got 'log'"),
         ({"epsilon": 0.1, "normalise": "rank", "score": "accuracy"}, DesignError, "normalised labels are rarely equal"),
-        ({"epsilon": 0.1, "balance": True, "ties": "best"}, DesignError, "ties must be random, lowest"),
+        ({"epsilon": 0.1, "balance": True, "ties": "best"}, DesignError, "ties must be share, random, lowest"),
         ({"epsilon": 0.1, "method": "bayes"}, DesignError, "method must be percentile"),
         ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be published, t, wilcoxon or exact; got 'wilcox'"),
         ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "balanced and clustered tests are t-tests"),

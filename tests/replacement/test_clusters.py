@@ -5,11 +5,13 @@ import polars as pl
 import pytest
 
 import assay
+from assay.replacement import decision
+from assay.statistics.wins import count_wins
 
 
 def table(copies: int, n_items: int = 60, seed: int = 3) -> assay.Annotations:
     """A study in which every item stands ``copies`` times, as perfectly dependent items of one document."""
-    base = assay.simulate(n_items=n_items, n_annotators=3, judges={"judge": 0.35}, seed=seed).labels
+    base = assay.simulate(n_items=n_items, n_annotators=3, judges={"judge": 0.35}, prior=[0.25] * 4, seed=seed).labels
     parts = [
         base.with_columns(document=pl.col("item"), item=pl.format("{}-{}", "item", pl.lit(k))) for k in range(copies)
     ]
@@ -55,12 +57,10 @@ def test_an_unknown_cluster_column_is_refused() -> None:
 
 def test_the_robust_error_by_hand() -> None:
     # Two clusters of two items; d of ann: cluster a (1, 1), cluster b (-1, 0); mean 1/4.
-    # Influence (d - 1/4) / 4: a sums to 6/16, b to -6/16; variance 2/1 * 2 * (6/16)^2, error 0.75.
-    from assay.replacement import decision
-
+    # Residuals (d - 1/4) / 4: a sums to 6/16, b to -6/16; leverage of each 1/2, so 2 * 2 * (6/16)^2, error 0.75.
     counts = np.array([[[1.0, 1.0, 2.0]]])
     d = np.array([1, 1, -1, 0])
-    found = decision.Clustering.of(counts, np.zeros(4, int), np.array([0, 0, 1, 1]), (d - 0.25) / 4)
+    found = decision.clustered(counts, np.zeros(4, int), np.array([0, 0, 1, 1]), -d, None)
     _, plain, _ = decision.t_parts(counts)
     assert plain[0] * found.inflation[0] == pytest.approx(0.75)
     assert found.share[0] == 0.5
@@ -69,3 +69,72 @@ def test_the_robust_error_by_hand() -> None:
 def test_paired_annotators_take_items_as_independent() -> None:
     with pytest.raises(assay.DesignError, match="takes items as independent"):
         assay.alt_test_paired(table(2), "judge", [["ann_1"], ["ann_2", "ann_3"]], epsilon=0.1, clusters="document")
+
+
+# -- few clusters, and clusters of unequal size -------------------------------------------------------
+
+
+def studies(sizes: list[int], ties: float, epsilon: float, alike: float, seed: int, n_studies: int = 3000):
+    """Studies at the boundary, each a group of comparisons: group, cluster and sign of each.
+
+    A cluster has chances of its own, so that two of its items are alike with correlation ``alike`` (a Dirichlet-
+    multinomial).
+    """
+    rng = np.random.default_rng(seed)
+    chance = np.array([(1 - ties + epsilon) / 2, ties, (1 - ties - epsilon) / 2])  # loss, tie, win
+    if alike:
+        own = rng.gamma(chance * (1 - alike) / alike, size=(n_studies, len(sizes), 3))
+        own /= own.sum(axis=-1, keepdims=True)
+    else:
+        own = np.broadcast_to(chance, (n_studies, len(sizes), 3))
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    sign = (rng.random((n_studies, len(cluster)))[..., None] > own[:, cluster].cumsum(axis=-1)[..., :2]).sum(
+        axis=-1
+    ) - 1
+    group = np.repeat(np.arange(n_studies), len(cluster))
+    return group, np.tile(cluster, n_studies), sign.ravel()
+
+
+def p_of(group: np.ndarray, cluster: np.ndarray, sign: np.ndarray, epsilon: float):
+    """The verdict's two p-values of each study, and the t-test's."""
+    counts = count_wins(sign, group, int(group.max()) + 1)
+    clustering = decision.clustered(counts, group, cluster, sign, None)
+    return *decision.best_p(counts, epsilon, clustering), decision.p_values(counts, epsilon, clustering)[1]
+
+
+UNEQUAL = {10: [60, 30, 20, 20, 15, 15, 10, 10, 10, 10], 30: [40] * 2 + [12] * 8 + [4] * 20}
+
+
+@pytest.mark.parametrize("n_clusters", [10, 30])
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("alike", [0.0, 0.3])
+def test_few_clusters_leave_the_level_where_it_is(n_clusters, equal, alike):
+    sizes = [200 // n_clusters] * n_clusters if equal else UNEQUAL[n_clusters]
+    for ties, epsilon in ((0.5, 0.15), (0.3, 0.1)):
+        p, reverse, _ = p_of(*studies(sizes, ties, epsilon, alike, 5), epsilon)
+        # The standard error of .05 in 3,000 studies is .004.
+        assert np.mean(p <= 0.05) <= 0.06
+        assert np.mean(reverse <= 0.05) <= 0.06
+
+
+def test_unequal_clusters_count_for_fewer():
+    # One cluster of 60 items and nine of five: alike to the last item they count as little more than one,
+    # (Σ n²)² / Σ n⁴ = 3825² / 12,965,625 = 1.128 by what they add to the variance.
+    sizes = [60] + [5] * 9
+    cluster = np.repeat(np.arange(10), sizes)
+    sign = np.where(cluster % 2 == 0, 1, -1)
+    counts = np.array([[[np.sum(sign == 1), 0, np.sum(sign == -1)]]], dtype=float)
+    found = decision.clustered(counts, np.zeros(105, int), cluster, sign, None)
+    assert found.share[0] * 105 == pytest.approx(3825**2 / (60**4 + 9 * 5**4), rel=0.01)
+    alone = decision.clustered(np.array([[[5.0, 0, 5.0]]]), np.zeros(10, int), np.arange(10), sign[-50::5], None)
+    assert (alone.share[0], alone.design[0]) == pytest.approx((1.0, 1.0))
+
+
+def test_fewer_than_ten_clusters_show_nothing() -> None:
+    labels = assay.simulate(90, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=9, alike=0.2, seed=1)
+    test = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
+    assert (test.verdict, test.reason) == ("cannot tell yet", "too few clusters")
+    assert "9 clusters" in test.summary()
+    assert assay.alt_test(labels, "judge", epsilon=0.2).verdict == "replace"
+    more = assay.simulate(100, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=10, alike=0.2, seed=1)
+    assert assay.alt_test(more, "judge", epsilon=0.2, clusters="document").verdict == "replace"

@@ -33,7 +33,9 @@ def plain(labels, judge="good"):
 @settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from([{}, {"balance": True}, {"min_items": 10, "test": "wilcoxon"}, {"fdr": 0.3}, {"test": "exact"}]),
+    st.sampled_from(
+        [{}, {"balance": True, "min_class": 0}, {"min_items": 10, "test": "wilcoxon"}, {"fdr": 0.3}, {"test": "exact"}]
+    ),
 )
 def test_omega_at_each_epsilon_is_that_of_a_test_made_there(seed, options):
     labels = random_study(seed, n_items=40)

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from assay.data.annotations import Annotations
-from assay.data.scales import Interval, Nominal, Ordinal
+from assay.data.scales import Interval, Nominal, Ordinal, Text
 from assay.replacement.alt_test import AltTest, alt_test
+from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
@@ -166,3 +167,65 @@ def test_people_who_differ():
     test = alt_test(table_of(people, {"judge": noisy(rng, truth, 0.6)}, Nominal(KINDS)), "judge", epsilon=0.1)
     assert test.verdict == "people differ"
     assert test.reason is None
+
+
+# -- free text --------------------------------------------------------------------------------------
+
+WORDS = [f"word{i}" for i in range(60)]
+
+
+def texts(seed: int, judge: str, stray: float, n: int = 100) -> Annotations:
+    """Three people who describe items in stock phrases and, but for a share of words that stray, in words of the item;
+    now and then they write a dash. The judge looks, gives people's texts of other items, or stock phrases alone."""
+    rng = np.random.default_rng(seed)
+    topics = [rng.choice(WORDS, 4, replace=False) for _ in range(n)]
+    stock = ["it", "is", "about", "the"]
+
+    def say(i: int) -> str:
+        words = [word if rng.random() > stray else rng.choice(WORDS) for word in topics[i]]
+        return " ".join([*stock[: rng.integers(2, 5)], *words])
+
+    def person(i: int) -> str:
+        return str(rng.choice(["-", "?", "n/a"])) if rng.random() < 0.08 else say(i)
+
+    people = np.array([[person(i) for _ in range(3)] for i in range(n)])
+    answers = {
+        "looks": lambda i: say(i),
+        "draws": lambda i: people[(i + rng.integers(1, n)) % n, rng.integers(3)],
+        "stock": lambda i: f"it is about the {rng.choice(['thing', 'matter', 'point', 'case', 'question'])}",
+    }[judge]
+    table = np.column_stack([people, [answers(i) for i in range(n)]])
+    frame = pl.DataFrame(
+        {
+            "item": np.repeat([f"i{i:03}" for i in range(n)], 4),
+            "annotator": np.tile(["h0", "h1", "h2", "judge"], n),
+            "label": table.ravel(),
+        }
+    )
+    return Annotations.from_frame(frame, judges=["judge"], scale=Text())
+
+
+@pytest.mark.parametrize("judge", ["draws", "stock"])
+def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
+    """People agree on stock phrases alone, and their commonest texts are dashes, farther off than any stock phrase."""
+    options = {"epsilon": 0.25, "similarity": word_similarity, "method": "none"}
+    found = [alt_test(texts(seed, judge, stray=1.0), "judge", **options) for seed in range(8)]
+    assert sum(test.grounds.p_as_good <= 0.05 for test in found) >= 6  # as good as people, who say nothing either
+    dashes = [
+        p for test in found for label, p in zip(test.trivial.labels, test.trivial.p, strict=True) if label in "-?n/a"
+    ]
+    assert max(dashes, default=0.0) < 0.05
+    assert not any(test.verdict == "replace" for test in found)
+
+
+def test_a_judge_that_looks_is_told_from_one_that_draws_texts():
+    options = {"epsilon": 0.2, "similarity": word_similarity, "method": "none"}
+    found = Counter(alt_test(texts(seed, "looks", stray=0.3), "judge", **options).verdict for seed in range(8))
+    assert found["replace"] >= 7, found
+
+
+def test_the_trivial_judges_of_texts_are_named():
+    test = alt_test(texts(0, "draws", stray=1.0), "judge", epsilon=0.2, similarity=word_similarity, method="none")
+    assert test.trivial.labels[-2:] == ("its own answers to other items", "people's answers to other items")
+    assert 5 <= len(test.trivial.labels) <= 8
+    assert ("its own answers" in test.summary()) == (test.trivial.label == "its own answers to other items")

@@ -15,7 +15,7 @@ from assay.errors import DesignError
 from assay.estimation.options import Method, number_in
 from assay.estimation.statistic import Floats
 
-Transform = Literal["none", "fisher", "log", "share"]
+Transform = Literal["none", "fisher", "log", "share", "difference"]
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -88,8 +88,11 @@ class Estimates:
         Resamples in which the statistic was undefined; they are left out of the interval.
     leave_one_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : (q,) tuple of {"none", "fisher", "log", "share"}
-        The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's.
+    transform : (q,) tuple of {"none", "fisher", "log", "share", "difference"}
+        The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's, of a mean
+        difference of shares one after Agresti and Min.
+    support : (2, q) int
+        Units and items that each value rests on, where that is not all of them; empty where it is.
     """
 
     value: Floats
@@ -110,6 +113,9 @@ class Estimates:
     transform: tuple[Transform, ...] = ()
     drawn: str = "bootstrap"
     """What drew the replicates."""
+    support: NDArray[np.int64] = field(
+        default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False, metadata={"json": False}
+    )
 
     def __len__(self) -> int:
         return len(self.value)
@@ -141,6 +147,7 @@ class Estimates:
             n_undefined=self.n_undefined[which],
             leave_one_out=self.leave_one_out[:, which],
             transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
+            support=self.support[:, which] if self.support.size else self.support,
         )
 
     def at_level(self, level: float) -> Estimates:
@@ -148,7 +155,7 @@ class Estimates:
         if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
             return dataclasses.replace(self, confidence=level)
         error, low, high, reasons = ends_of(
-            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform
+            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform, self.support
         )
         return dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
@@ -171,12 +178,13 @@ class Estimates:
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
         return np.where(known, 2 * stdtr(max(self.n_units - 1, 1), -np.abs(np.where(known, t, 0.0))), np.nan)
 
-    def contrast(self, weights: Floats) -> Estimates:
+    def contrast(self, weights: Floats, transform: Transform = "none") -> Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
 
         ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
-        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed. Values of weight 0 do not
-        matter, not even when they are undefined.
+        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed, or one after Agresti and
+        Min where ``transform`` says that it is a mean difference of shares. Values of weight 0 do not matter,
+        not even when they are undefined.
 
         Raises
         ------
@@ -188,9 +196,11 @@ class Estimates:
             raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
         method: Method = "percentile" if len(replicates) else "jackknife"
-        none: Transform = "none"
-        scale = (none,) * len(weights)
-        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale)
+        scale = (transform,) * len(weights)
+        support = self.support
+        if support.size:
+            support = np.stack([support[:, row != 0].min(axis=1) for row in weights], axis=1)
+        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale, support)
         return dataclasses.replace(
             self,
             value=value,
@@ -203,6 +213,7 @@ class Estimates:
             n_undefined=np.isnan(replicates).sum(axis=0),
             leave_one_out=without,
             transform=scale,
+            support=support,
         )
 
     def describe_interval(self) -> str:
@@ -221,6 +232,7 @@ class Estimates:
                 "fisher": "jackknife interval on Fisher's z scale",
                 "log": "jackknife interval on the log scale",
                 "share": "Wilson interval, effective sample size by the jackknife",
+                "difference": "jackknife interval with half an item added (after Agresti and Min)",
             }
             return tuple(f"{level} {names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
@@ -234,11 +246,13 @@ Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
 
 def ends_of(
     method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float,
-    transform: Sequence[Transform],
+    transform: Sequence[Transform], support: NDArray[np.int64] | None = None,
 ) -> Ends:  # fmt: skip
     """The interval of each value, from its resamples or from the values without each unit."""
     if method == "jackknife":
-        return _jackknife_interval(value, leave_one_out, confidence, transform)
+        if support is None or not support.size:
+            support = np.full((2, len(value)), len(leave_one_out))
+        return _jackknife_interval(value, leave_one_out, confidence, transform, support)
     return _bootstrap_interval(value, replicates, confidence, leave_one_out if method == "bca" else None)
 
 
@@ -302,7 +316,9 @@ def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
     return np.array([one == scale for one in transform], dtype=bool)
 
 
-def _jackknife_interval(value: Floats, without: Floats, confidence: float, transform: Sequence[Transform]) -> Ends:
+def _jackknife_interval(
+    value: Floats, without: Floats, confidence: float, transform: Sequence[Transform], support: NDArray[np.int64]
+) -> Ends:
     """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
@@ -310,8 +326,8 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
     with np.errstate(invalid="ignore"):
         error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
     undefined = np.isnan(without).any(axis=0) | np.isnan(value)
-    shares = _on("share", transform)
-    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares
+    shares, differences = _on("share", transform), _on("difference", transform)
+    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares & ~differences
     reasons: list[str | None] = []
     for j in range(len(value)):
         if undefined[j]:
@@ -337,7 +353,11 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
         low = np.where(above, centre * np.exp(-wide), low)
         high = np.where(above, centre * np.exp(wide), high)
     if shares.any():
-        low[shares], high[shares] = _wilson_of(value[shares], error[shares], n, confidence)
+        low[shares], high[shares] = _wilson_of(value[shares], error[shares], support[0, shares], confidence)
+    if differences.any():
+        low[differences], high[differences] = _agresti_min(
+            value[differences], error[differences], support[:, differences], confidence
+        )
     return error, low, high, tuple(reasons)
 
 
@@ -352,7 +372,23 @@ def wilson(share: Floats, n: Floats | float, confidence: float = 0.95) -> tuple[
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def _wilson_of(share: Floats, error: Floats, n_units: int, confidence: float) -> tuple[Floats, Floats]:
+def _agresti_min(value: Floats, error: Floats, support: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:
+    """An interval of a mean of differences of shares, of n items: after Agresti and Min (2005), who add two pairs of
+    answers to a difference of two. A mean over annotators varies less, and needs half an item:
+
+        d' = n d / (n + ½),   se' = √(n² se² + ¼) / (n + ½),
+
+    with t by units. Where hardly any item differs, the standard error that is seen is far too small.
+    """
+    from scipy.special import stdtrit
+
+    units, n = support.astype(float)
+    half = stdtrit(units - 1, (1 + confidence) / 2) * np.sqrt(n**2 * error**2 + 0.25) / (n + 0.5)
+    centre = n * value / (n + 0.5)
+    return centre - half, centre + half
+
+
+def _wilson_of(share: Floats, error: Floats, n_units: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:
     """Wilson's interval of shares, with the number of independent trials that would have their standard error:
 
         n_eff = p (1 − p) / se² · (z / t)²,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -66,6 +66,14 @@ class How(Protocol):
     @property
     def seed(self) -> int:
         """Of the resamples."""
+
+
+@runtime_checkable
+class Supported(Protocol):
+    """A statistic whose values rest on some of the units each."""
+
+    def support(self, sums: Floats) -> Ints:
+        """How many units and items each value rests on: (units, k) sums -> (2, q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +271,8 @@ def estimate_sums(
     n_units, method = len(sums), how.method
     total = sums.sum(axis=0)
     value = np.atleast_1d(np.asarray(statistic.value(total)))
+    # A value may rest on fewer units than there are, as an annotator's who answered some of the items.
+    support = statistic.support(sums) if isinstance(statistic, Supported) else np.empty((2, 0), dtype=np.int64)
     scale: tuple[Transform, ...] = (transform,) * len(value) if isinstance(transform, str) else tuple(transform)
     replicates = leave_one_out = np.empty((0, len(value)))
     if method in ("bca", "jackknife") and n_units > 1:
@@ -274,7 +284,7 @@ def estimate_sums(
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
     else:
-        error, low, high, reasons = ends_of(method, value, replicates, leave_one_out, how.confidence, scale)
+        error, low, high, reasons = ends_of(method, value, replicates, leave_one_out, how.confidence, scale, support)
     return Estimates(
         value=value,
         standard_error=error,
@@ -292,6 +302,7 @@ def estimate_sums(
         n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
         leave_one_out=leave_one_out,
         transform=scale,
+        support=support,
     )
 
 

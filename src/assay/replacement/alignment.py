@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,10 +153,19 @@ class Panel:
         return best, best.sum(axis=1), labels
 
 
+DRAWN = ("its own answers to other items", "people's answers to other items")
+"""Where labels are many, these stand for all judges that draw their labels without looking at the item."""
+
+DRAWS = 3
+"""How many are drawn for each item."""
+
+
 class Score(ABC):
     """An alignment score: how close a label is to the other annotators' labels of the item."""
 
     name: str
+    drawn: ClassVar[tuple[str, ...]] = DRAWN
+    """Trivial judges besides the constants; a score of which every label is tried needs none."""
 
     @abstractmethod
     def difference(self, panel: Panel, judge: Floats) -> Floats:
@@ -170,20 +179,32 @@ class Score(ABC):
         """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
         return None
 
+    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
+        """How close labels are to the people of each item, one left out in turn: (k, items) -> (k, items).
+
+        Only differences within an item mean anything. NaN where there is no label or nobody to compare with.
+        """
+        raise NotImplementedError
+
     def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """For each constant, the judge's score with all people of an item less that of the constant, as far as its
-        sign goes: (items,), NaN where the judge has no label or nobody can be compared with.
+        sign goes: (items,), NaN where the judge has no label or nobody can be compared with. Then for each of `DRAWN`,
+        so far as the score has them.
 
-        Here it is the sum, over the annotators left out in turn, of what `difference` says of either.
+        Labels that are drawn are three from other items, and the judge is closer where it is so than most of them: a
+        judge that draws its labels alike stands below them as often as above.
         """
-        n, mine = panel.n_items, self.difference(panel, judge)
-        for constant in constants:
-            its = self.difference(panel, np.where(np.isnan(judge), np.nan, constant))
-            known = ~np.isnan(mine) & ~np.isnan(its)
-            item, first, second = panel.item[known], mine[known], its[known]
-            found = np.bincount(item, first, n) - np.bincount(item, second, n)
-            size = np.bincount(item, np.abs(first), n) + np.bincount(item, np.abs(second), n)
-            yield np.where(np.bincount(item, minlength=n) > 0, _without_rounding(found, size), np.nan)
+        n, fixed = panel.n_items, len(constants)
+        own, people = _of_other_items(panel, judge)
+        constant = np.where(np.isnan(judge), np.nan, constants[:, None])
+        scores = self.item_scores(panel, np.concatenate([judge[None], constant, own, people]))
+        known = ~np.isnan(scores)
+        above = _without_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
+        above = np.where(known[0] & known[1:], above, np.nan)
+        yield from above[:fixed]
+        for drawn in above[fixed:].reshape(len(DRAWN), -1, n):
+            told = np.isnan(drawn).all(axis=0)
+            yield np.where(told, np.nan, np.nansum(np.sign(drawn), axis=0))
 
 
 @dataclass(frozen=True)
@@ -191,6 +212,7 @@ class Accuracy(Score):
     """ACC: the share of the others who gave the same label."""
 
     name: str = "accuracy"
+    drawn: ClassVar[tuple[str, ...]] = ()
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """Weight of the others who share the judge's label, less those who share the annotator's."""
@@ -225,6 +247,7 @@ class NegRMSE(Score):
     """
 
     name: str = "neg_rmse"
+    drawn: ClassVar[tuple[str, ...]] = ()
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """SSE of the annotator less that of the judge: positive where the judge is closer."""
@@ -270,6 +293,17 @@ class PairwiseScore(Score):
         judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
         difference = _without_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
         return np.where(known & (panel.companions > 0), difference, np.nan)
+
+    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
+        """Summed similarity to the labels that an item is compared with."""
+        item, value, weight = panel.compared
+        theirs = labels[:, item]
+        row, use = np.nonzero(~np.isnan(theirs))
+        found = self._similarity(panel, theirs[row, use], value[use])
+        n = panel.n_items
+        size = np.bincount(row * n + item[use], minlength=labels.size)
+        sums = np.bincount(row * n + item[use], weight[use] * found, labels.size)
+        return np.asarray(np.where(size > 0, sums, np.nan).reshape(labels.shape))
 
     def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
         """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
@@ -335,6 +369,35 @@ class CustomScore(Score):
                 others = [label(v) for v in value[start:end]]
                 difference[row] = self.function(label(f), others) - self.function(label(panel.value[row]), others)
         return difference
+
+    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
+        """The function's scores with the others of each answer, added up."""
+        rows, value, _ = PairwiseScore._comparisons(panel)
+        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
+        found = np.full(labels.shape, np.nan)
+        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(edges):
+            item = panel.item[rows[start]]
+            others = [label(v) for v in value[start:end]]
+            for k in np.flatnonzero(~np.isnan(labels[:, item])):
+                so_far = 0.0 if np.isnan(found[k, item]) else found[k, item]
+                found[k, item] = so_far + self.function(label(labels[k, item]), others)
+        return found
+
+
+def _of_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
+    """The judge's labels of three other items, and a person's of each: (3, items) each, NaN where there is none."""
+    asked = np.flatnonzero(~np.isnan(judge) & (panel.people > 0))
+    rng = np.random.default_rng(len(asked))  # what is drawn depends on nothing that the items mean
+    order, n = rng.permutation(asked), len(asked)
+    first = np.full(panel.n_items, np.nan)
+    shuffled = rng.permutation(len(panel.item))
+    first[panel.item[shuffled]] = panel.value[shuffled]
+    found = np.full((2, DRAWS, panel.n_items), np.nan)
+    for draw in range(min(DRAWS, n - 1)):
+        other = np.roll(order, draw + 1)
+        found[:, draw, order] = judge[other], first[other]
+    return found[0], found[1]
 
 
 def make_score(score: str | Callable[..., float] | Score, similarity: Any = None) -> Score:

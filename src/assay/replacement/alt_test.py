@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 
 Reason = Literal[
-    "nobody has enough items", "too few items", "people agree no more than chance", "a trivial judge is as close"
+    "nobody has enough items", "too few clusters", "too few items", "people agree no more than chance",
+    "a trivial judge is as close",
 ]  # fmt: skip
 
 
@@ -57,8 +58,8 @@ class AltTest(Result):
         annotators, and closer to them than every constant answer. Do not replace: shown to be worse than at
         least half of them. People differ: both. Otherwise the labels cannot tell, see ``reason``.
     reason : str or None
-        What keeps the labels from telling: "nobody has enough items", "too few items", "people agree no
-        more than chance" or "a trivial judge is as close".
+        What keeps the labels from telling: "nobody has enough items", "too few clusters", "too few items", "people
+        agree no more than chance" or "a trivial judge is as close".
     grounds : Grounds
         The p-values that the verdict rests on.
     trivial : Trivial
@@ -138,6 +139,9 @@ class AltTest(Result):
             return None
         if not self.n_annotators:
             return "nobody has enough items"
+        clustering = self.tally.clustering
+        if clustering is not None and (clustering.n_clusters < decision.FEWEST).any():
+            return "too few clusters"
         if self.grounds.p_trivial > self.grounds.alpha:
             alpha = self.human_agreement
             if not (alpha.low > 0 or (math.isnan(alpha.low) and alpha.estimate > 0)) and not alpha.reason:
@@ -207,7 +211,7 @@ class AltTest(Result):
         g, (closer, tie, farther) = self.grounds, self.trivial.outcome
         return (
             f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than "
-            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than always '{short(self.trivial.label)}': "
+            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than {self._trivial()}: "
             f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
             f"(level {g.alpha:g} each)."
         )
@@ -229,6 +233,10 @@ class AltTest(Result):
         needed = {"items_needed": self.items_needed if self.reason == "too few items" else None}
         found = {"smallest_epsilon": self.smallest_epsilon, "needed_epsilon": self.needed_epsilon, **needed}
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
+
+    def _trivial(self) -> str:
+        label = short(self.trivial.label)
+        return label if self.trivial.is_drawn else f"always '{label}'"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
@@ -315,6 +323,9 @@ def said_epsilon(test: AltTest) -> str:
     )
 
 
+FEW_CLUSTERS = 20
+"""Below so many clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
+
 _TEST_NAMES = {
     "t": "paired t-tests",
     "wilcoxon": "Wilcoxon signed-rank tests (fewer than 30 items)",
@@ -346,7 +357,8 @@ def alt_test(
     test: Test = "published",
     normalise: Normalise | None = None,
     balance: bool = False,
-    ties: Ties = "random",
+    ties: Ties = "share",
+    min_class: int = 5,
     expert: str | None = None,
     gold: str | Mapping[str, Any] | None = None,
     quality: str | Mapping[str, float] | None = None,
@@ -407,10 +419,13 @@ def alt_test(
         ranks divided by the number of items that the annotator answered (FAQ).
     balance : bool
         Weigh items by the inverse frequency of their majority label, so that every label counts the
-        same (C.1).
-    ties : {"random", "lowest", "highest", "share"}
-        Which label a tied majority has under ``balance``: drawn with ``seed`` (the rule of theorem 1),
-        the lowest, the highest, or each in equal shares.
+        same (C.1). omega takes the one pooled variance of C.1, as published; the verdict's test the variance that each
+        class has under the hypothesis, which holds its level where classes differ (`assay.statistics.robust`).
+    ties : {"share", "random", "lowest", "highest"}
+        Which class an item with a tied majority has under ``balance``: each of the tied labels in equal parts, one
+        drawn with ``seed`` (the rule of theorem 1, so that the verdict may depend on it), the lowest, or the highest.
+    min_class : int
+        Under ``balance``, tests in which a label is the majority's on fewer items of an annotator are refused.
     expert : str
         A single trusted annotator: everybody else is compared with this one (C.2).
     gold : str or mapping
@@ -420,7 +435,8 @@ def alt_test(
         A weight for each annotator, as a column of ``labels.annotators`` or name to weight (C.4).
     clusters : str
         An item column (document, subject) whose items are not independent: they are resampled together, and
-        the t-tests take a cluster-robust standard error and count clusters, not items.
+        the tests take a cluster-robust standard error and count effective clusters, not items. The verdict needs ten
+        clusters.
     repeats : {"error", "first", "last", "mean", "majority", "each"}
         What repeated answers stand for, see `Annotations.resolve_repeats`.
     method, n_resamples, confidence, seed
@@ -490,7 +506,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
         },
         interval="" if estimate is None else estimate.describe_intervals()[0],
         exclusions=found.exclusions(),
-        cautions=_cautions(decided.tests, len(found.tested), s),
+        cautions=_cautions(found, s),
     )  # fmt: skip
     return AltTest(
         judge=found.name,
@@ -513,15 +529,23 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
     )
 
 
-def _cautions(tests: tuple[str, ...], n_annotators: int, settings: AltTestSettings) -> tuple[str, ...]:
-    found = []
-    if "wilcoxon" in tests and settings.tolerance > 0:
+def _cautions(tally: Tally, settings: AltTestSettings) -> tuple[str, ...]:
+    found, n_annotators = [], len(tally.tested)
+    if "wilcoxon" in tally.decided.tests and settings.tolerance > 0:
         found.append(
             "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0 it takes every tie for the "
             "judge and rejects true hypotheses far too often. test='exact' keeps its level, 30 items are best."
         )
     if settings.balance:
-        found.append("Balanced tests hold their level only roughly: about .01 to .11 in place of .05.")
+        found.append(
+            "Under balance ω and its p-values take one variance for all classes, as published: their level is about "
+            ".01 to .11 in place of .05. The verdict does not rest on them."
+        )
+    if n_annotators and tally.clustering is not None and tally.clustering.n_clusters.min() < FEW_CLUSTERS:
+        found.append(
+            f"With {int(tally.clustering.n_clusters.min())} clusters, one on which everything goes wrong may be "
+            "missing by chance: what spoils one in five spares all of ten with probability .11, and no test can know."
+        )
     if 0 < n_annotators < 3 and not settings.fixed_reference:
         found.append("With fewer than three annotators there is no consensus to compare with.")
     return tuple(found)

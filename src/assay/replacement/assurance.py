@@ -190,7 +190,7 @@ class Pilot:
         lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
         binding = np.sort(np.argsort(lead, kind="stable")[:BINDING])
         if shared_over is not None:
-            shared_over = Clustering(shared_over.inflation[binding], shared_over.share[binding])
+            shared_over = shared_over.part(binding)
         posterior = Posterior.of(np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1), n_items)
         return cls(posterior, quality, shared, shared_over)
 
@@ -261,9 +261,9 @@ def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -
 
     Returns
     -------
-    (units, annotators + constants, classes, 3) float
+    (units, annotators + constants and drawn judges, classes, 3) float
     """
-    m, k = panel.n_annotators, len(rule.constants)
+    m, k = panel.n_annotators, len(rule.constants) + len(rule.score.drawn)
     compared = rule.compare(panel, judge)
     group = unit[panel.item[compared.row]] * m + panel.annotator[compared.row]
     wins = compared.counts(group, n_units * m)

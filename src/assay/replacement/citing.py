@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from assay._version import __version__
 from assay.errors import counted
 from assay.replacement.alt_test import AltTest
+from assay.replacement.settings import AltTestSettings
 from assay.reporting.words import interval, number, p_value
 
 
@@ -42,12 +43,22 @@ def _result(test: AltTest) -> str:
 
 def works(tests: Sequence[AltTest]) -> list[str]:
     """Keys of `assay.reporting.references` for what results and methods name."""
-    named = ["calderon2025alternative", "benjamini2001control", "benjamini2008screening", "assay"]
-    if not all(test.settings.clusters or test.settings.balance for test in tests):
-        named.append("tango1998equivalence")
+    named = [
+        "calderon2025alternative", "benjamini2001control", "benjamini2008screening", "tango1998equivalence", "assay",
+    ]  # fmt: skip
+    if any(test.settings.clusters or test.settings.balance for test in tests):
+        named.append("miettinen1985comparative")
     if any(not test.human_agreement.reason for test in tests):
         named.append("krippendorff2004content")
     return named
+
+
+def _verdict_test(settings: AltTestSettings) -> str:
+    """What the verdict's p-values are those of."""
+    if settings.clusters is None and not settings.balance:
+        return "exact unconditional tests, Tango 1998"
+    robust = " with a design effect for clusters" if settings.clusters is not None else ""
+    return f"score tests{robust}, Tango 1998, Miettinen & Nurminen 1985"
 
 
 def methods(tests: Sequence[AltTest]) -> list[str]:
@@ -77,8 +88,7 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"at least {number(100 * s.threshold, 0)}% of the annotators.",
         f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
         f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
-        f"{'robust t-tests' if s.clusters or s.balance else 'exact unconditional tests, Tango 1998'}), and closer to "
-        "them, item by item, than every constant answer.",
+        f"{_verdict_test(s)}), and closer to them, item by item, than every constant answer.",
     ]
     if test.interval_method:
         said.append(f"Uncertainty of ρ: {test.interval_method}.")

@@ -108,7 +108,7 @@ class JudgeComparison(Result):
         first = next(iter(self.tests.values()))
         best, k = self.tests[self.best].advantage_probability, len(self.tests)
         low, high = best.interval(1 - (1 - first.settings.confidence) / k)
-        chosen = f", widened for having been chosen among {k}" if k > 1 else ""
+        chosen = f", widened for having been chosen among {k}, to cover at least as often as it says" if k > 1 else ""
         lines = [
             f"{self.best} has the largest advantage probability, {said(best.estimate)} {interval(low, high)}{chosen}."
         ]
@@ -239,7 +239,7 @@ def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> 
         return Estimate(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))
     weights[[testable.index(first.judge), testable.index(second.judge)]] = 1, -1
-    return joint.contrast(weights)[0]
+    return joint.contrast(weights, "difference")[0]
 
 
 def _ceiling(table: AltTestTable) -> AltTest | None:

@@ -22,6 +22,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.replacement.settings import Test
 from assay.reporting.pictures import Tone
 from assay.statistics.exact import EXACT, exact_below, exact_p, score
+from assay.statistics.robust import robust_p
 from assay.statistics.wins import LOSS, WIN
 
 Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
@@ -33,6 +34,12 @@ TONES: Mapping[Verdict, Tone] = {
 
 TOLERANCE = 1e-9
 """Rounding that a winning rate may lack of its threshold: weights .1, .1, .1 and .3 add up to a hair less than half."""
+
+FLAT = 1e-12
+"""A standard error up to this is none: all differences are equal."""
+
+FEWEST = 10
+"""Clusters that the verdict needs: of ten documents, all are spared by what spoils one in five with probability .11."""
 
 SMALL = 30
 """Below this many items the t-test's normality is in doubt and Wilcoxon's signed-rank test is used (3.3)."""
@@ -47,37 +54,33 @@ class Clustering:
     inflation : float
         Cluster-robust standard error of the mean difference over the one that takes items as independent.
     share : float
-        Clusters per item.
+        Effective clusters per item: one of 60 items and nine of five are not ten clusters.
+    design : float
+        The design effect of the verdict's test; see `clustered`. NaN where a class lies in one cluster alone.
+    n_clusters : int
+        How many clusters there are.
     """
 
     inflation: Floats
     share: Floats
+    design: Floats
+    n_clusters: Ints
 
-    @classmethod
-    def of(
-        cls, counts: Floats, annotator: NDArray[np.int64], cluster: NDArray[np.int64], influence: Floats
-    ) -> Clustering:
-        """From what each comparison adds to its annotator's mean difference, less its share of the mean.
-
-        Sums of ``influence`` over clusters, squared and summed, are the robust variance, with U / (U − 1) for U
-        clusters; with clusters of one item it is s² / n.
-        """
-        m = len(counts)
-        sums = np.bincount(cluster * m + annotator, influence).reshape(-1)
-        held = np.bincount(cluster * m + annotator) > 0
-        who = np.arange(len(sums)) % m
-        n_clusters = np.bincount(who[held], minlength=m)
-        _, error, _ = t_parts(counts)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            variance = np.bincount(who, sums**2, m) * n_clusters / (n_clusters - 1)
-            inflation = np.where(error > 1e-12, np.sqrt(variance) / error, 1.0)
-            return cls(inflation, n_clusters / counts.sum(axis=(1, 2)))
+    def part(self, which: Ints) -> Clustering:
+        """That of some of the groups."""
+        return Clustering(self.inflation[which], self.share[which], self.design[which], self.n_clusters[which])
 
 
-def clustered(
-    counts: Floats, group: NDArray[np.int64], cluster: NDArray[np.int64], sign: NDArray[np.int64], shares: Floats | None
-) -> Clustering:
+def clustered(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
     """What shared clusters take from the tests of several groups of comparisons.
+
+    The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each over one less its leverage, so
+    that the variance is unbiased where items are independent. Degrees of freedom are effective clusters less one: the
+    squared sum of what each cluster adds to the variance over the sum of squares (Carter, Schnepel & Steigerwald 2017),
+    items of a cluster being as alike as they are found to be.
+
+    The design effect is the robust variance over the one of independent items, at least 1. Few clusters may show too
+    small a one, above all where no difference is seen; so half a cluster is added in which all items are alike.
 
     Parameters
     ----------
@@ -87,13 +90,79 @@ def clustered(
     shares : (n, classes) float or None
         Class of the majority label (C.1).
     """
-    n = counts.sum(axis=2)
-    with np.errstate(divide="ignore"):
-        by_class = np.where(n > 0, 1 / n, 0.0)[group]
-    weight = by_class[:, 0] if shares is None else (by_class * shares).sum(axis=1)
-    weight = weight / np.bincount(group, weight)[group]
-    mean, _, _ = t_parts(counts)
-    return Clustering.of(counts, group, cluster, weight * (-sign - mean[group]))
+    parts = _Weighted.of(counts, group, cluster, sign, shares)
+    robust, own, alike = parts.robust, parts.own, parts.alike
+    _, error, _ = t_parts(counts)
+    number = parts.n_clusters
+    with np.errstate(invalid="ignore", divide="ignore"):
+        inflation = np.where(is_flat(error), 1.0, np.sqrt(robust) / error)
+        effect = np.where(own > FLAT**2, robust / own, alike)
+        design = np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
+        design = np.where(parts.alone, np.nan, design)
+        within = np.where(alike > 1 + 1e-9, np.clip((effect - 1) / (alike - 1), 0.0, 1.0), 0.0)
+        return Clustering(inflation, parts.effective(within) / counts.sum(axis=(1, 2)), design, number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted:
+    """Comparisons as weights in their group's mean difference, summed by cluster.
+
+    Attributes
+    ----------
+    robust, own : (groups,) float
+        The variance of the mean difference, robust to clusters, and as of independent items.
+    weight, squares : (clusters, groups) float
+        Sums of the weights and of their squares.
+    n_clusters : (groups,) int
+    alone : (groups,) bool
+        Whether some class lies in one cluster alone, so that nothing shows how clusters differ.
+    """
+
+    robust: Floats
+    own: Floats
+    weight: Floats
+    squares: Floats
+    n_clusters: Ints
+    alone: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> _Weighted:
+        m, k = counts.shape[:2]
+        n = counts.sum(axis=2)
+        place, size = cluster * m + group, (int(cluster.max()) + 1 if len(cluster) else 0) * m
+        part = np.ones((len(group), 1)) if shares is None else shares
+
+        def summed(value: Floats) -> Floats:
+            return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
+            each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]  # what an item of the class weighs
+            squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
+            own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
+            residual = summed((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
+            # Variance of a cluster's sum of residuals where items are independent, without and with the means' own.
+            held = np.stack([summed(part[:, c]) for c in range(k)], axis=-1)
+            whole = (each**2 * held).sum(axis=-1)
+            taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
+            leverage = np.where(whole > taken * (1 + 1e-9), whole / (whole - taken), 1.0)
+        weights = (part * each[group]).sum(axis=1)
+        number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
+        alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
+        robust = (residual**2 * leverage).sum(axis=0)
+        return cls(robust, own, summed(weights), summed(weights**2), number, alone)
+
+    @property
+    def alike(self) -> Floats:
+        """The design effect of items that are all alike in their cluster."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((self.weight**2).sum(axis=0) / self.squares.sum(axis=0))
+
+    def effective(self, within: Floats) -> Floats:
+        """Effective clusters, where items of a cluster are correlated by ``within``."""
+        adds = (1 - within) * self.squares + within * self.weight**2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0))
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -168,19 +237,23 @@ def _p_values(
 
 
 def best_p(counts: Floats, epsilon: float, clustering: Clustering | None = None) -> tuple[Floats, Floats]:
-    """The two one-sided p-values of `p_values`, exact where comparisons are independent and count the same.
+    """The two one-sided p-values of the verdict: exact where items are independent and count the same.
 
-    Clusters and classes of the majority label have no exact test; theirs is the t-test with its robust standard error.
+    Clusters and classes of the majority label have a score test, `robust_p`. Fewer clusters than `FEWEST` show nothing:
+    there p is 1.
     """
-    if counts.shape[-2] > 1 or clustering is not None:
-        _, p, reverse = p_values(counts, epsilon, clustering)
-        return p, reverse
-    return exact_p(counts[..., 0, :], epsilon)
+    if clustering is None:
+        return exact_p(counts[..., 0, :], epsilon) if counts.shape[-2] == 1 else robust_p(counts, epsilon)
+    effective = clustering.share * counts.sum(axis=(-1, -2))
+    enough = (clustering.n_clusters >= FEWEST) & (effective > 1) & ~np.isnan(clustering.design)
+    design, df = np.where(enough, clustering.design, 1.0), np.where(enough, effective - 1, 1.0)
+    p, reverse = robust_p(counts, epsilon, design, df)
+    return np.where(enough, p, 1.0), np.where(enough, reverse, 1.0)
 
 
 def is_flat(error: Floats) -> NDArray[np.bool_]:
     """Where all differences are equal, so that the t statistic is undefined."""
-    return np.asarray(error <= 1e-12)
+    return np.asarray(error <= FLAT)
 
 
 def one_sided(

@@ -24,7 +24,7 @@ from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
-from assay.replacement.trivial import class_shares, constants_of
+from assay.replacement.trivial import class_shares, constants_of, medoids
 from assay.similarity.lexical import LexicalSimilarity
 from assay.statistics.wins import count_wins
 
@@ -125,6 +125,12 @@ class Rule:
         """Class of each item's majority label, where labels are balanced: (items, classes)."""
         return class_shares(panel) if self.settings.balance else None
 
+    def named(self, values: Floats) -> tuple[Label, ...]:
+        """What numbers stand for."""
+        if self.labels is not None:
+            return tuple(self.labels[int(v)] for v in values.tolist())
+        return tuple(int(v) if v == int(v) else v for v in values.tolist())
+
     @property
     def least(self) -> int:
         """Other labels that an item must have for an answer to be compared."""
@@ -179,6 +185,9 @@ class AltTestTable:
             settings, score, codes, _quality(labels, humans, settings.quality), reference, named,
             constants_of(ratings, score, settings.normalise is not None),
         )  # fmt: skip
+        if score.drawn:
+            found = medoids(score, rule.panel_of(ratings.answers), rule.constants)
+            rule = replace(rule, constants=np.union1d(rule.constants, found))
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
         return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))
@@ -255,9 +264,14 @@ class AltTestTable:
         return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable))
 
     @cached_property
+    def classes(self) -> tuple[Label, ...]:
+        """Classes of the majority label that win counts are kept by; none unless labels are balanced."""
+        return self.rule.named(np.unique(self.panel.compared[1])) if self.settings.balance else ()
+
+    @property
     def n_classes(self) -> int:
-        """Classes of the majority label that win counts are kept by: 1 unless labels are balanced."""
-        return len(np.unique(self.panel.compared[1])) if self.settings.balance else 1
+        """How many they are: 1 unless labels are balanced."""
+        return max(len(self.classes), 1)
 
 
 def labels_of(answers: Answers, annotator: int) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from assay.errors import counted, listing
 from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest, said_epsilon
-from assay.replacement.decision import TONES, Verdict
+from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.reporting.page import Card
 from assay.reporting.words import interval, number, p_value
@@ -21,6 +21,7 @@ _DOMAIN_VERDICTS: Mapping[Verdict, str] = {
 }
 _REASONS = {
     "nobody has enough items": "nobody has enough items",
+    "too few clusters": "too few clusters of items",
     "too few items": "too few items",
     "people agree no more than chance": "people agree no more than chance",
     "a trivial judge is as close": "a judge that never looks may be as close",
@@ -81,10 +82,12 @@ def _evidence(test: AltTest) -> list[str]:
     if shown is None:
         so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
         shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
+    label = short(test.trivial.label)
+    answers = f"gives {label}" if test.trivial.is_drawn else f"always answers “{label}”"
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     return [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
-        f"Against a judge that always answers “{short(test.trivial.label)}” it is closer to people on {closer} items, "
+        f"Against a judge that {answers} it is closer to people on {closer} items, "
         f"as close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
     ]
 
@@ -119,6 +122,10 @@ def _advice(test: AltTest) -> list[str]:
         found.append("Whether it may stand in depends on for whom: see annotator by annotator.")
     elif test.reason == "nobody has enough items":
         found.append("Have the same people label more of the same items.")
+    elif test.reason == "too few clusters":
+        found.append(
+            f"Label items of at least {FEWEST} of '{test.settings.clusters}': each counts as one, not its items."
+        )
     elif test.reason == "people agree no more than chance":
         found.append(
             "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come "

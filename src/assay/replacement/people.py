@@ -16,7 +16,7 @@ MOST = 100
 
 
 def human_agreement(table: AltTestTable) -> Estimate:
-    """Krippendorff's α of the people who are left out in turn, with its jackknife interval.
+    """Krippendorff's α of the people who are left out in turn, with the interval that `assay.agreement` has.
 
     Nominal for categories, ordinal for ordered words, interval for numbers and for labels that were put on each
     annotator's own scale. Text has none.
@@ -34,6 +34,6 @@ def human_agreement(table: AltTestTable) -> Estimate:
         statistic = Alpha("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
     how = IntervalSettings("jackknife", confidence=table.settings.confidence)
     try:
-        return people.sums(Together((statistic,))).estimate(how)[0]
+        return people.sums(Together((statistic,))).estimate(how, "fisher")[0]
     except DesignError as problem:
         return missing(str(problem))

@@ -12,7 +12,7 @@ from assay.estimation.options import LEAST_RESAMPLES, Intervals, Method, Setting
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
-Ties = Literal["random", "lowest", "highest", "share"]
+Ties = Literal["share", "random", "lowest", "highest"]
 Test = Literal["published", "t", "wilcoxon", "exact"]
 Correction = Literal["across", "within"]
 ScoreName = Literal["accuracy", "neg_rmse", "similarity"]
@@ -35,6 +35,7 @@ class PlanOptions(TypedDict, total=False):
     normalise: Normalise | None
     balance: bool
     ties: Ties
+    min_class: int
     quality: str | Mapping[str, float] | None
     repeats: Repeats
 
@@ -67,7 +68,8 @@ class AltTestSettings(Settings):
     test: Test = option("published", "What omega is made of; published: t, Wilcoxon below 30 items.")
     normalise: Normalise | None = option(None, "Put each annotator on a scale of its own.")
     balance: bool = option(False, "Weigh items so that every label counts the same.")
-    ties: Ties = option("random", "Label of a tied majority under --balance.")
+    ties: Ties = option("share", "Class of a tied majority under --balance; share: each in equal parts.")
+    min_class: int = option(5, "Classes with fewer items are refused under --balance.", low=0)
     expert: str | None = option(None, "One trusted annotator that all others are compared with.")
     gold: str | Mapping[str, Any] | None = option(
         None, "Item column with gold labels: does the judge outperform people?"

@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.data.ratings import LABELS
+from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimates
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion
@@ -139,10 +140,9 @@ class Tally:
         """The judge against every constant answer."""
         counts = self.over_constants
         p, _ = decision.best_p(counts, 0.0, self.constants_clustering)
-        labels = self.table.rule.labels
-        constants = self.table.rule.constants.tolist()
-        named = tuple(labels[int(v)] if labels is not None else int(v) if v == int(v) else v for v in constants)
-        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p))
+        rule = self.table.rule
+        named = (*rule.named(rule.constants), *rule.score.drawn)
+        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p), len(rule.score.drawn))
 
     @cached_property
     def constants_clustering(self) -> decision.Clustering | None:
@@ -200,15 +200,36 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     found = (
         reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
     )  # fmt: skip
-    k = len(table.rule.constants)
+    k = len(table.rule.constants) + len(table.rule.score.drawn)
     edges = np.cumsum([0, len(codes) * units.n * m * c * 3, len(codes) * k * c * 3, len(codes) * len(FACTS)])
     wins, over, facts = (found[a:b] for a, b in itertools.pairwise(edges))
     by_judge = wins.reshape(len(codes), units.n, m, c, 3)
     over_constants = over.reshape(len(codes), k, c, 3)
     counted = np.rint(facts).astype(np.int64).reshape(len(codes), len(FACTS))
-    return [
+    found_all = [
         Tally(table, name, code, by_judge[i], counted[i], over_constants[i]) for i, (name, code) in enumerate(judges)
     ]  # fmt: skip
+    if table.settings.balance:
+        for one in found_all:
+            _refuse_small_classes(one)
+    return found_all
+
+
+def _refuse_small_classes(found: Tally) -> None:
+    """A class of a few items cannot carry as much weight as the others."""
+    table, least = found.table, found.table.settings.min_class
+    items = found.counts.sum(axis=2)
+    small = np.argwhere((items < least - 1e-9) & (items.sum(axis=0) > 0))
+    if not len(small):
+        return
+    names = listing(list(dict.fromkeys(f"'{table.classes[c]}'" for _, c in small)), 4)
+    who, which = small[np.argmin([items[j, c] for j, c in small])]
+    raise DesignError(
+        f"balanced labels have the same weight each, and fewer than {least} items cannot carry it. This is so of "
+        f"{names}: '{table.classes[which]}' is what the others say, by majority, on {items[who, which]:.3g} of the "
+        f"items of '{table.humans[found.tested[who]]}'. Label more items like these, merge rare labels with others, or "
+        "leave the option balance out; min_class=... lowers the limit"
+    )
 
 
 def _tally(

@@ -17,6 +17,8 @@ from assay.estimation.statistic import Floats, Ints
 
 WIN, TIE, LOSS = 0, 1, 2
 
+Scale = Literal["share", "difference"]
+
 
 def count_wins(sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None) -> Floats:
     """Wins, ties and losses by group: (groups, classes, 3).
@@ -88,10 +90,17 @@ class AdvantageProbability:
     n_annotators: int
 
     @property
-    def transforms(self) -> tuple[Literal["share", "none"], ...]:
+    def transforms(self) -> tuple[Scale, ...]:
         """Scale of the interval of each value: shares, and a difference of shares."""
-        share: tuple[Literal["share", "none"], ...] = ("share",)
-        return share * (1 + self.n_annotators) + ("none",)
+        share: tuple[Scale, ...] = ("share",)
+        return share * (1 + self.n_annotators) + ("difference",)
+
+    def support(self, sums: Floats) -> Ints:
+        """Units and items that each value rests on: all of them, or those that the annotator has: (2, q)."""
+        n = sums.reshape(len(sums), self.n_annotators, -1).sum(axis=2)
+        # Whoever has the most items of a unit has nearly all of them.
+        each = np.concatenate([n.max(axis=1, keepdims=True), n, n.max(axis=1, keepdims=True)], axis=1)
+        return np.rint([np.count_nonzero(each, axis=0), each.sum(axis=0)]).astype(np.int64)
 
     def value(self, sums: Floats) -> Floats:
         """(..., annotators · classes · 3) -> (..., 1 + annotators + 1)."""
@@ -131,9 +140,15 @@ class SideBySide:
     widths: tuple[int, ...]
 
     @property
-    def transforms(self) -> tuple[Literal["share", "none"], ...]:
+    def transforms(self) -> tuple[Scale, ...]:
         """Scale of the interval of each value."""
         return tuple(t for m in self.n_annotators for t in AdvantageProbability(m).transforms)
+
+    def support(self, sums: Floats) -> Ints:
+        """Units and items that each value rests on: (2, q)."""
+        edges = np.cumsum([0, *self.widths])
+        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
+        return np.concatenate([AdvantageProbability(m).support(sums[:, a:b]) for m, (a, b) in each], axis=1)
 
     def value(self, sums: Floats) -> Floats:
         """(..., all counts) -> (..., all values)."""
