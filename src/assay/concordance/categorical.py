@@ -21,6 +21,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
+from assay.estimation.options import Taken
 from assay.estimation.statistic import Floats
 from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights
 from assay.statistics.pairs import Kappa, Moments2
@@ -32,7 +33,7 @@ MOST_DIFFERENT = 1_000
 
 def exact_agreement(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How often do two annotators of an item give the same label?
@@ -45,8 +46,10 @@ def exact_agreement(
     ----------
     labels : Annotations or Chunks
         One criterion. Missing labels are no answer; they are never filled in.
-    annotators : list of str, optional
-        Whose labels count; all when not given.
+    annotators : list of str, "these" or "sample", optional
+        Whose labels count; all when not given. "these" takes all of them, and the interval is for these annotators (the
+        default); "sample" takes all of them as a sample, and the interval is for others like them: each annotator is
+        left out in turn beside each item. Both a choice and a sample: ``labels.where(annotator=[...])``.
     **options
         See `assay.concordance.settings.CoefficientOptions`: ``repeats``, ``clusters``, ``method``, ``n_resamples``,
         ``confidence``, ``seed``.
@@ -72,7 +75,7 @@ def exact_agreement(
 
 def within_agreement(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     k: float = 1,
     **options: Unpack[CoefficientOptions],
@@ -89,7 +92,7 @@ def within_agreement(
 
 def cohen_kappa(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     weights: Weights = "none",
     **options: Unpack[CoefficientOptions],
@@ -116,7 +119,7 @@ def cohen_kappa(
 
 def scott_pi(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do two annotators agree beyond chance, with one distribution for both?
@@ -129,7 +132,7 @@ def scott_pi(
 
 def fleiss_kappa(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do many annotators agree beyond chance on categories?
@@ -143,7 +146,7 @@ def fleiss_kappa(
 
 def gwet_ac(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     weights: Weights = "none",
     **options: Unpack[CoefficientOptions],
@@ -172,7 +175,7 @@ def gwet_ac(
 
 def krippendorff_alpha(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     level: Level | None = None,
     **options: Unpack[CoefficientOptions],

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.settings import CoefficientSettings
+from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.estimation.options import Taken
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -70,6 +71,8 @@ class Measure:
         Whether a consensus may be a mean, which need not be a label of the scale.
     share : bool
         Whether it is the mean of a share of each item, from 0 to 1.
+    random : bool
+        Whether annotators are a sample by its definition, as in the ICCs of random annotators.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Measure:
     directed: bool = False
     takes_means: bool = False
     share: bool = False
+    random: bool = False
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -218,15 +222,57 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
         if apart:
             exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
     found = estimate_of(ratings, measure.statistic(ratings, first, second), settings, measure.transform)
+    pairs = _named_pairs(ratings, found, first, second)
+    taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
+    each = found.value[found.value.size > 1 :]
+    found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
-    return wrap(measure, ratings, found, _named_pairs(ratings, found, first, second), exclusions, settings)
+    return wrap(measure, ratings, found, pairs, exclusions, settings)
+
+
+def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints | None, second: Ints | None) -> Floats:
+    if first is None or second is None:
+        return without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
+    return pairs_without_each(pairs, first, second, len(ratings.annotators))
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
-    found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
+    found = Ratings.of(labels, settings.names, repeats=settings.repeats, clusters=settings.clusters)
     return found.at_least(2, "agreement")
+
+
+def taking(found: Estimates, taken: Taken, without: Callable[[], Floats], n_annotators: int) -> Estimates:
+    """The first value, with annotators as they are or as a sample; ``without`` gives the values without each."""
+    if taken == "these" or found.method == "none":
+        return found.of_these()
+    return found.part(np.array([0])).of_sample(without()[:, None], n_annotators=n_annotators)
+
+
+def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
+    """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
+    each = []
+    for names in ratings.left_out():
+        rest = ratings.without(names)
+        try:
+            each.append(value_of(rest) if len(rest.annotators) > 1 else np.nan)
+        except DesignError:
+            each.append(np.nan)
+    return np.array(each)
+
+
+def pairs_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
+    """The mean over pairs of annotators without those of each annotator in turn: (annotators,)."""
+    others = [pairs[(first != j) & (second != j)] for j in range(n_annotators)]
+    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+
+
+def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
+    """The first value of a statistic of all labels, without an interval."""
+    if isinstance(statistic, PairRanks | AlphaRanks):
+        return float(statistic.of_items(np.arange(ratings.n_items))[0])
+    return float(statistic.value(ratings.sums(Together((statistic,))).sums.sum(axis=0))[0])
 
 
 def estimate_of(
@@ -309,7 +355,8 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log", "share": "wilson"}[found.transform[0]]
+    name = {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log", "share": "wilson"}[found.transform[0]]
+    return f"two-way-{name}" if found.taken == "sample" else name
 
 
 def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
@@ -325,7 +372,13 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
     for i, measure in enumerate(measures):
         value, low, high, error = (float(v[i]) for v in (found.value, found.low, found.high, found.standard_error))
         one, said = Estimate(value, low, high, error, found.reasons[i]), words[i]
-        if measure.share and found.method != "none" and np.isfinite(value) and abs(value - round(value)) < 1e-12:
+        if (
+            measure.share
+            and found.method != "none"
+            and found.taken != "sample"
+            and np.isfinite(value)
+            and abs(value - round(value)) < 1e-12
+        ):
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             one, said = Estimate(float(round(value)), low, high, np.nan), exact
         each.append((one, said, float(p[i])))

@@ -9,20 +9,22 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from assay.concordance import drawing
-from assay.concordance.settings import CoefficientOptions, GradingScaleSettings
+from assay.concordance.settings import CoefficientOptions, GradingScaleSettings, taken_by
 from assay.data.annotations import Annotations, Answers, natural
 from assay.data.chunks import Chunks, in_memory
 from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimates, Transform
 from assay.estimation.multiplicity import adjust_p
+from assay.estimation.options import Taken
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, add_rows
@@ -38,6 +40,9 @@ POOLED = "all"
 """What the rows over all benchmarks say in the column of the benchmark."""
 
 COLUMNS = ("estimate", "low", "high", "n")
+
+Fewer = Sequence[Sequence[Sequence[Floats]]]
+"""Of each group of annotators, without each of them in turn, the cells of each number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +204,7 @@ def grading_scale_study(
     condition: str | None = None,
     baseline: Any = None,
     threshold: float = 0.1,
+    annotators: Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> GradingScaleStudy:
     """On which of several numeric ranges should people and judges be asked?
@@ -222,6 +228,10 @@ def grading_scale_study(
         Another column that was varied for judges (temperature), and its value in the main analysis.
     threshold : float
         Distance on 0-1 up to which an item counts as well aligned; the paper's is 0.1.
+    annotators : {"these", "sample"}, optional
+        A sample when not given, as in the paper (section 3.1): intervals and the verdict are for others like these
+        people and judges, and each of them is left out in turn beside each item. A single person or judge is itself.
+        With "these", or a bootstrap, a scale that suits these people alone is shown to be better.
     **options
         See `exact_agreement`.
 
@@ -239,7 +249,7 @@ def grading_scale_study(
     """
     said = {
         "scale": scale, "ranges": ranges, "by": by, "group": group, "condition": condition, "baseline": baseline,
-        "threshold": threshold,
+        "threshold": threshold, "annotators": annotators,
     }  # fmt: skip
     settings = GradingScaleSettings.of({**options, **said}, "grading_scale_study")
     study = _Study(in_memory(labels, "a study of grading scales"), settings)
@@ -277,9 +287,13 @@ class _Part:
 
     def moments(self) -> Floats:
         item, column = np.nonzero(~np.isnan(self.cells))
-        names = tuple(map(str, range(self.cells.shape[1])))
-        items = tuple(map(str, range(len(self.cells))))
+        names, items = (_numbered(size) for size in reversed(self.cells.shape))
         return self.statistic.moments(Answers(item, column, self.cells[item, column], items, names))
+
+
+@lru_cache(maxsize=64)
+def _numbered(size: int) -> tuple[str, ...]:
+    return tuple(map(str, range(size)))
 
 
 class _Study:
@@ -320,6 +334,7 @@ class _Study:
         self.cells = {s: self._matrix(frame, s, self.baseline) for s in self.scales}
         self.unit_frame = frame
         self.interval = "no interval"
+        self.taken = taken_by(settings, settings.annotators, random=True)
         if any(np.isnan(c).any() for c in self.cells.values()):
             self.notes.append("some annotators did not answer some items; a consensus is the mean of those who did")
 
@@ -383,6 +398,16 @@ class _Study:
     def _mean(self, scale: str, names: Sequence[str]) -> Floats:
         return row_means(self.cells[scale][:, self._columns(names)])
 
+    def _pair(self, scale: str, people: Sequence[str], judges: Sequence[str]) -> Floats:
+        """The two means as two columns."""
+        return np.stack([self._mean(scale, people), self._mean(scale, judges)], axis=1)
+
+    def _fewer_pairs(self, scales: Sequence[str], people: Sequence[str], judges: Sequence[str]) -> Fewer:
+        """The two means without each person and without each judge, where there are several: a group each."""
+        without_people = [[self._pair(s, _rest(people, p), judges) for s in scales] for p in people]
+        without_judges = [[self._pair(s, people, _rest(judges, j)) for s in scales] for j in judges]
+        return [group for group in (without_people, without_judges) if len(group) > 1]
+
     def benchmarks(self) -> Iterator[tuple[str, Ints]]:
         """All items, then those of each value of ``by``."""
         yield POOLED, np.arange(len(self.items))
@@ -398,9 +423,10 @@ class _Study:
         rows, differences = [], []
         for benchmark, items in self.benchmarks():
             for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
-                pairs = {s: np.stack([self._mean(s, self.humans), self._mean(s, names)], axis=1) for s in self.scales}
+                pairs = [self._pair(s, self.humans, names) for s in self.scales]
+                fewer = self._fewer_pairs(self.scales, self.humans, names)
                 for measure, statistic, transform in _TWO_COLUMNS:
-                    found, n = self._estimate([_Part(pairs[s], statistic) for s in self.scales], items, transform)
+                    found, n = self._estimate([_Part(p, statistic) for p in pairs], items, transform, fewer)
                     place = {"benchmark": benchmark, "judge": judge}
                     for s, interval, count in zip(self.scales, found, n, strict=True):
                         rows.append({"scale": s, **place, "measure": measure, **interval.row(), "n": count})
@@ -444,7 +470,7 @@ class _Study:
                     parts = [_Part(c, panel_icc(c[items], form)) for c in cells if c.shape[1] > 1]
                     if not parts:
                         continue
-                    found, n = self._estimate(parts, items, "fisher")
+                    found, n = self._estimate(parts, items, "fisher", without=self._fewer_members(cells, items, form))
                     named = [(p, len(x)) for p, x in panels.items() if len(x) > 1]
                     place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
                     for (panel, k), interval, count in zip(named, found, n, strict=True):
@@ -486,13 +512,18 @@ class _Study:
         for value in natural(people[column].drop_nulls().cast(pl.String).unique().to_list()):
             names = people.filter(pl.col(column).cast(pl.String) == value)["annotator"].to_list()
             for scale in self.scales:
-                pair = np.stack([self._mean(scale, names), self._mean(scale, self.judges)], axis=1)
+                pair, fewer = self._pair(scale, names, self.judges), self._fewer_pairs((scale,), names, self.judges)
                 panel = self.cells[scale][:, self._columns(names)]
                 wanted = [(m, _Part(pair, s), t) for m, s, t in _TWO_COLUMNS if m != "pearson"]
                 if len(names) > 1:
                     wanted.append(("icc within group", _Part(panel, panel_icc(panel, "A,k")), "fisher"))
+                every = np.arange(len(self.items))
                 for measure, part, transform in wanted:
-                    found, n = self._estimate([part], np.arange(len(self.items)), transform)
+                    if measure == "icc within group":
+                        members = self._fewer_members([panel], every, "A,k")
+                        found, n = self._estimate([part], every, transform, without=members)
+                    else:
+                        found, n = self._estimate([part], every, transform, fewer)
                     place = {"group": value, "scale": scale, "measure": measure, "annotators": len(names)}
                     rows.append({**place, **found[0].row(), "n": n[0]})
         return _frame(rows)
@@ -508,8 +539,13 @@ class _Study:
                     if np.isnan(answers).all():
                         continue
                     pair = np.stack([self._mean(scale, self.humans), answers], axis=1)
+                    people = [
+                        [np.stack([self._mean(scale, _rest(self.humans, p)), answers], axis=1)] for p in self.humans
+                    ]
+                    fewer = [people] if len(people) > 1 else []
                     for measure, statistic, transform in _TWO_COLUMNS[:2]:
-                        found, n = self._estimate([_Part(pair, statistic)], np.arange(len(self.items)), transform)
+                        every = np.arange(len(self.items))
+                        found, n = self._estimate([_Part(pair, statistic)], every, transform, fewer)
                         place = {"judge": judge, "scale": scale, str(self.condition): value, "measure": measure}
                         rows.append({**place, **found[0].row(), "n": n[0]})
         return _frame(rows)
@@ -547,8 +583,27 @@ class _Study:
             "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes)
         )  # fmt: skip
 
-    def _estimate(self, parts: Sequence[_Part], items: Ints, transform: Transform) -> tuple[Estimates, list[int]]:
-        """Several numbers of the same items under the same resamples, and the items behind each."""
+    def _fewer_members(self, panels: Sequence[Floats], items: Ints, form: Form) -> list[Floats]:
+        """The ICC of each panel without each of its members; what is not left out does not change."""
+        panels = [cells[items] for cells in panels if cells.shape[1] > 1]
+        whole = [_of_panel(cells, form, cells.shape[1]) for cells in panels]
+        groups = []
+        for place, cells in enumerate(panels):
+            group = np.tile(np.array(whole), (cells.shape[1], 1))
+            group[:, place] = [
+                _of_panel(np.delete(cells, j, axis=1), form, cells.shape[1]) for j in range(cells.shape[1])
+            ]
+            groups.append(group)
+        return groups
+
+    def _estimate(
+        self, parts: Sequence[_Part], items: Ints, transform: Transform, fewer: Fewer = (),
+        without: Sequence[Floats] = (),
+    ) -> tuple[Estimates, list[int]]:  # fmt: skip
+        """Several numbers of the same items under the same resamples, and the items behind each.
+
+        Where annotators are a sample, ``fewer`` has the cells without each of a group, ``without`` the values.
+        """
         moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
         joint = Together(tuple(part.statistic for part in parts))
@@ -556,9 +611,17 @@ class _Study:
         units = Units.of(len(items), clusters, width=sum(joint.widths))
         sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
         found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
+        groups = [*without, *(np.array([self._values(parts, cells, items) for cells in group]) for group in fewer)]
+        sampled = self.taken == "sample" and self.how.method != "none" and bool(groups)
+        found = found.of_sample(*groups) if sampled else found.of_these()
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts
+
+    def _values(self, parts: Sequence[_Part], cells: Sequence[Floats], items: Ints) -> Floats:
+        """The same numbers from other cells."""
+        each = [replace(part, cells=c[items]) for part, c in zip(parts, cells, strict=True)]
+        return np.concatenate([part.statistic.value(part.moments().sum(axis=0)) for part in each])
 
 
 _DIFFERENCES = {
@@ -578,7 +641,19 @@ _TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (
 """What is computed of two columns on 0-1: people and judges."""
 
 
-def panel_icc(cells: Floats, form: Form) -> PanelStatistic:
+def _rest(names: Sequence[str], left: str) -> list[str]:
+    return [name for name in names if name != left]
+
+
+def _of_panel(cells: Floats, form: Form, k: int) -> float:
+    """The ICC of a panel, of the mean of k labels; NaN of a single annotator."""
+    if cells.shape[1] < 2:
+        return np.nan
+    part = _Part(cells, replace(panel_icc(cells, form), k=k))
+    return float(part.statistic.value(part.moments().sum(axis=0))[0])
+
+
+def panel_icc(cells: Floats, form: Form) -> IntraclassCorrelation:
     """The ICC of a panel on 0-1: analysis of variance, or variance components where labels are missing."""
     k = cells.shape[1]
     missing = bool(np.isnan(cells).any())

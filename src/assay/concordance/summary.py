@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -18,11 +19,12 @@ from assay.concordance.coefficient import (
     estimate_of,
     offered,
     pairs_of,
+    value_of,
     why_undefined,
 )
 from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, comparisons
 from assay.concordance.measures import all_measures
-from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who
+from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.clusters import digest_of_columns
@@ -31,7 +33,7 @@ from assay.data.scales import Scale
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
-from assay.estimation.options import Adjustment
+from assay.estimation.options import Adjustment, Taken
 from assay.estimation.resampling import most_units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
@@ -185,6 +187,7 @@ def agreement(
     by: str | None = None,
     draws: int = 1000,
     adjust: Adjustment = "holm",
+    annotators: Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Agreement:
     """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
@@ -213,6 +216,10 @@ def agreement(
         For ``random human``; the paper's number is 1,000.
     adjust : {"holm", "by", "bh", "none"}
         How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
+    annotators : {"these", "sample"}, optional
+        Whether intervals are for these annotators or for others like them: of panels each member, of a consensus and
+        of human pairs each person is left out in turn, beside each item. Single annotators that are named, judges
+        beside people and random humans are themselves. When not given: these, and a sample for the ICCs of panels.
     **options
         ``repeats``, ``clusters``, ``method``, ``n_resamples``, ``confidence``, ``seed``: see
         `assay.concordance.settings.CoefficientOptions`.
@@ -235,7 +242,10 @@ def agreement(
     interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
     adjustments that allow any dependence (``holm``, ``by``) are safe.
     """
-    asked = {"by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who)}
+    asked = {
+        "by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who),
+        "annotators": annotators,
+    }  # fmt: skip
     settings = AgreementSettings.of({**options, **asked}, "agreement")
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
@@ -363,7 +373,7 @@ class _Block:
                 where = f"{self.place}: " if self.place else ""
                 self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
-            for found in self._drawn(comparison, ready) if drawn else self._estimated(ready):
+            for found in self._drawn(comparison, ready) if drawn else self._estimated(comparison, ready):
                 yield {
                     "who": comparison.who,
                     "first": comparison.first,
@@ -395,15 +405,20 @@ class _Block:
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
             if self.ratings.n_items <= most_units(sum(joint.widths)):
-                yield from self._differences(judge, ready, joint)
+                yield from self._differences(judge, among[0], ready, joint)
                 continue
             for i in range(k):
-                yield from self._differences(judge, [ready[i]], joint.part([i, k + i]))
+                yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
-    def _differences(self, judge: Comparison, ready: Sequence[_Ready], joint: Together) -> Iterator[dict[str, Any]]:
+    def _differences(
+        self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
+    ) -> Iterator[dict[str, Any]]:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
+        if self._taken(judge, ready[0].measure) == "sample":
+            measures = [one.measure for one in ready]
+            found = found.of_sample(np.hstack([self._without_each(side, measures) for side in (judge, people)]))
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         p = found.p(0.0)
         for i, one in enumerate(ready):
@@ -450,18 +465,55 @@ class _Block:
     def _two(self) -> Ratings:
         return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
-    def _estimated(self, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _estimated(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
-                yield from _finished([one], estimate_of(one.ratings, one.statistic, self.how, one.measure.transform))
+                alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
+                yield from self._taking(comparison, [one], alone)
         for members, joint in _batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
-                found |= zip(mine, _finished([ready[i] for i in mine], part), strict=True)
+                found |= zip(mine, self._taking(comparison, [ready[i] for i in mine], part), strict=True)
         yield from _in_order(ready, found)
+
+    def _taking(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+        """Coefficients of the same labels with annotators as they are, or as a sample."""
+        taken = [self._taken(comparison, one.measure) for one in ready]
+        finished: dict[int, _Found] = {}
+        for kind in dict.fromkeys(taken):
+            mine = [i for i, one in enumerate(taken) if one == kind]
+            part, some = found.part(np.array(mine)), [ready[i] for i in mine]
+            if kind == "sample" and self.how.method != "none":
+                part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
+            finished |= zip(mine, _finished(some, part if part.taken else part.of_these()), strict=True)
+        return [finished[i] for i in range(len(ready))]
+
+    def _taken(self, comparison: Comparison, measure: Measure) -> Taken:
+        taken = taken_by(self.how, self.how.annotators, random=measure.random and comparison.is_panel)
+        return "these" if comparison.fewer is None else taken
+
+    def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
+        """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
+        assert comparison.fewer is not None
+        quiet = copy(self)
+        quiet.measures, quiet.lost = list(measures), {}
+        rows = [quiet.values(fewer) for fewer in comparison.fewer()]
+        return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
+
+    def values(self, comparison: Comparison) -> dict[str, float]:
+        """The coefficients of a comparison, without intervals."""
+        ready = list(self._ready(comparison))
+        found: dict[str, float] = {}
+        for one in ready:
+            if isinstance(one.statistic, PairRanks | AlphaRanks):
+                found[one.measure.name] = value_of(one.ratings, one.statistic)
+        for members, joint in _batches(ready):
+            value = joint.value(ready[members[0]].ratings.sums(joint).sums.sum(axis=0))
+            found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
+        return found
 
     def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""

@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
-from assay.estimation.options import Method, number_in
+from assay.estimation.options import Method, Taken, number_in
 from assay.estimation.statistic import Floats
 
 Transform = Literal["none", "fisher", "log", "share"]
+
+TOO_FEW = (
+    "two annotators cannot show how much others would differ; ask three or more, or take annotators='these', which "
+    "speaks of these alone"
+)
+"""Why annotators are no sample where one of two is left out."""
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -90,6 +96,12 @@ class Estimates:
         The statistic without each unit in turn; empty for the percentile bootstrap.
     transform : (q,) tuple of {"none", "fisher", "log", "share"}
         The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's.
+    taken : {"these", "sample"}, optional
+        What the interval takes annotators for, where there are some.
+    n_annotators : int
+        Annotators that are a sample.
+    without_annotator : tuple of (annotators, q) float
+        The statistic without each annotator in turn, where they are a sample: an array for each group of them.
     """
 
     value: Floats
@@ -108,6 +120,9 @@ class Estimates:
     unit: str = "items"
     leave_one_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
     transform: tuple[Transform, ...] = ()
+    taken: Taken | None = None
+    n_annotators: int = 0
+    without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
 
     def __len__(self) -> int:
         return len(self.value)
@@ -139,18 +154,42 @@ class Estimates:
             n_undefined=self.n_undefined[which],
             leave_one_out=self.leave_one_out[:, which],
             transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
+            without_annotator=tuple(group[:, which] for group in self.without_annotator),
         )
+
+    def of_these(self) -> Estimates:
+        """The same intervals, said to be of these annotators."""
+        return dataclasses.replace(self, taken="these")
+
+    def of_sample(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
+        """The same values with annotators as a sample, from those without each annotator of a group: (annotators, q).
+
+        The two-way jackknife: the variances between items and between the annotators of each group add up, which
+        counts the error of single labels more than once and so is at most too wide. Against t with one degree of
+        freedom fewer than there are annotators; of several groups by Satterthwaite.
+        """
+        groups = tuple(np.asarray(group, dtype=float) for group in without)
+        number = sum(map(len, groups)) if n_annotators is None else n_annotators
+        found = dataclasses.replace(self, taken="sample", n_annotators=number, without_annotator=groups)
+        return found._made_again(self.confidence) if len(self.leave_one_out) else found
 
     def at_level(self, level: float) -> Estimates:
         """The same values with intervals at another level."""
         if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
             return dataclasses.replace(self, confidence=level)
+        return self._made_again(level)
+
+    def _made_again(self, level: float) -> Estimates:
         error, low, high, reasons = ends_of(
-            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform
+            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform, self._sampled
         )
         return dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
         )  # fmt: skip
+
+    @property
+    def _sampled(self) -> tuple[Floats, ...] | None:
+        return self.without_annotator if self.taken == "sample" else None
 
     def p(self, null: float = 0.0) -> Floats:
         """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
@@ -167,7 +206,9 @@ class Estimates:
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
-        return np.where(known, 2 * stdtr(max(self.n_units - 1, 1), -np.abs(np.where(known, t, 0.0))), np.nan)
+        return np.where(
+            known, 2 * stdtr(degrees_of(self.n_units, self._sampled), -np.abs(np.where(known, t, 0.0))), np.nan
+        )
 
     def contrast(self, weights: Floats) -> Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
@@ -185,10 +226,12 @@ class Estimates:
         if not (len(self.replicates) or len(self.leave_one_out)):
             raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
+        annotators = tuple(_combine(group, weights) for group in self.without_annotator)
         method: Method = "percentile" if len(replicates) else "jackknife"
         none: Transform = "none"
         scale = (none,) * len(weights)
-        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale)
+        sampled = annotators if self.taken == "sample" else None
+        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale, sampled)
         return dataclasses.replace(
             self,
             value=value,
@@ -201,6 +244,7 @@ class Estimates:
             n_undefined=np.isnan(replicates).sum(axis=0),
             leave_one_out=without,
             transform=scale,
+            without_annotator=annotators,
         )
 
     def describe_interval(self) -> str:
@@ -210,7 +254,7 @@ class Estimates:
     def describe_intervals(self) -> tuple[str, ...]:
         """How the interval of each value was made."""
         level = f"{100 * self.confidence:g}%"
-        unit = f"{self.n_units:,} {self.unit}"
+        unit = f"{self.n_units:,} {self.unit}" + self._annotators()
         if self.method == "none":
             return ("no interval",) * len(self)
         if self.method == "jackknife":
@@ -220,10 +264,20 @@ class Estimates:
                 "log": "jackknife interval on the log scale",
                 "share": "Wilson interval, effective sample size by the jackknife",
             }
-            return tuple(f"{level} {names[t]} over {unit}" for t in self.transform)
+            ways = "two-way " if self.taken == "sample" else ""
+            return tuple(f"{level} {'' if t == 'share' else ways}{names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         words = f"{level} {name} bootstrap interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
         return (words,) * len(self)
+
+    def _annotators(self) -> str:
+        if self.taken is None:
+            return ""
+        if self.taken == "these":
+            return ", these annotators"
+        number = sum(len(group) for group in self.without_annotator)
+        groups = "" if number == self.n_annotators else f"{number:,} groups of "
+        return f" and {groups}{self.n_annotators:,} annotators as a sample"
 
 
 Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
@@ -232,11 +286,11 @@ Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
 
 def ends_of(
     method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float,
-    transform: Sequence[Transform],
+    transform: Sequence[Transform], without_annotator: tuple[Floats, ...] | None = None,
 ) -> Ends:  # fmt: skip
-    """The interval of each value, from its resamples or from the values without each unit."""
+    """The interval of each value, from its resamples or from the values without each unit (and each annotator)."""
     if method == "jackknife":
-        return _jackknife_interval(value, leave_one_out, confidence, transform)
+        return _jackknife_interval(value, leave_one_out, confidence, transform, without_annotator)
     return _bootstrap_interval(value, replicates, confidence, leave_one_out if method == "bca" else None)
 
 
@@ -300,26 +354,21 @@ def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
     return np.array([one == scale for one in transform], dtype=bool)
 
 
-def _jackknife_interval(value: Floats, without: Floats, confidence: float, transform: Sequence[Transform]) -> Ends:
+def _jackknife_interval(
+    value: Floats, without: Floats, confidence: float, transform: Sequence[Transform],
+    sampled: tuple[Floats, ...] | None,
+) -> Ends:  # fmt: skip
     """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
     n = len(without)
-    with np.errstate(invalid="ignore"):
-        error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    error = _spread(without)
     shares = _on("share", transform)
-    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares
-    reasons: list[str | None] = []
-    for j in range(len(value)):
-        if undefined[j]:
-            reasons.append("the statistic is undefined without some of the items")
-        elif still[j]:
-            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
-        else:
-            reasons.append(None)
+    reasons = _why_no_jackknife(value, without, error, shares, sampled)
+    for group in sampled or ():
+        error = np.hypot(error, _spread(group))
     error = np.where([r is None for r in reasons], error, np.nan)
-    half = stdtrit(n - 1, (1 + confidence) / 2) * error
+    half = stdtrit(degrees_of(n, sampled), (1 + confidence) / 2) * error
     low, high = value - half, value + half
     # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
     inside = _on("fisher", transform) & (np.abs(value) < 1)
@@ -337,6 +386,55 @@ def _jackknife_interval(value: Floats, without: Floats, confidence: float, trans
     if shares.any():
         low[shares], high[shares] = _wilson(value[shares], error[shares], n, confidence)
     return error, low, high, tuple(reasons)
+
+
+def _spread(without: Floats) -> Floats:
+    """The jackknife's standard error of each value."""
+    n = len(without)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0)))
+
+
+def _why_no_jackknife(
+    value: Floats, without: Floats, error: Floats, shares: NDArray[np.bool_], sampled: tuple[Floats, ...] | None
+) -> list[str | None]:
+    """Why each value has no interval, where it has none."""
+    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares
+    alone = np.zeros(len(value), dtype=bool) if sampled is None else _alone(value, sampled)
+    reasons: list[str | None] = []
+    for j in range(len(value)):
+        if undefined[j]:
+            reasons.append("the statistic is undefined without some of the items")
+        elif still[j]:
+            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
+        elif alone[j]:
+            few = min(map(len, sampled or ((),))) < 3
+            reasons.append(TOO_FEW if few else "the statistic is undefined without some of the annotators")
+        else:
+            reasons.append(None)
+    return reasons
+
+
+def _alone(value: Floats, sampled: tuple[Floats, ...]) -> NDArray[np.bool_]:
+    """Values that do not exist without some annotator."""
+    if not sampled or min(map(len, sampled)) < 2:
+        return np.ones(len(value), dtype=bool)
+    return np.asarray(np.any([np.isnan(group).any(axis=0) for group in sampled], axis=0))
+
+
+def degrees_of(n_units: int, sampled: tuple[Floats, ...] | None) -> int | Floats:
+    """Degrees of freedom: of the units or, where annotators are a sample, of their groups (Satterthwaite), (q,)."""
+    if not sampled or min(map(len, sampled)) < 2:
+        return max(n_units - 1, 1)
+    if len(sampled) == 1:
+        return max(min(n_units, len(sampled[0])) - 1, 1)
+    variances = [_spread(group) ** 2 for group in sampled]
+    below = sum(v**2 / (len(group) - 1) for v, group in zip(variances, sampled, strict=True))
+    most = sum(len(group) - 1 for group in sampled)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = sum(variances) ** 2 / below
+    return np.asarray(np.clip(np.nan_to_num(found, nan=most), 1, min(most, n_units - 1)))
 
 
 def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tuple[Floats, Floats]:
