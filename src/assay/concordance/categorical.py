@@ -217,6 +217,7 @@ def exact() -> Measure:
         "Exact agreement",
         "labels",
         panel=lambda s: ChanceCorrected(_few(s.values), 0.0, "none"),
+        transform="share",
         zero=False,
         share=True,
     )
@@ -229,6 +230,7 @@ def within(k: float) -> Measure:
         f"Agreement within {k:g}",
         "order",
         panel=lambda s: ChanceCorrected(_few(s.values), k, "none"),
+        transform="share",
         zero=False,
         share=True,
     )
@@ -243,6 +245,7 @@ def kappa(weights: Weights) -> Measure:
             "order",
             pair=lambda s: Moments2(s.centre, "quadratic"),
             takes_means=True,
+            rare_label=True,
         )
     plain = weights == "none"
     return Measure(
@@ -250,12 +253,19 @@ def kappa(weights: Weights) -> Measure:
         "Cohen's κ" if plain else f"Cohen's κ, {weights} weights",
         "categories" if plain else "ordered categories",
         pair=lambda s: Kappa(_few(s.categories), weights),
+        rare_label=True,
     )
 
 
 def scott() -> Measure:
     """Scott's π."""
-    return Measure("scott-pi", "Scott's π", "categories", pair=lambda s: Kappa(_few(s.categories), "none", shared=True))
+    return Measure(
+        "scott-pi",
+        "Scott's π",
+        "categories",
+        pair=lambda s: Kappa(_few(s.categories), "none", shared=True),
+        rare_label=True,
+    )
 
 
 def fleiss() -> Measure:
@@ -265,6 +275,7 @@ def fleiss() -> Measure:
         "Fleiss's κ",
         "categories",
         panel=lambda s: ChanceCorrected(_few(s.categories), "none", "fleiss"),
+        rare_label=True,
     )
 
 
@@ -287,6 +298,7 @@ def alpha(level: Level) -> Measure:
         f"Krippendorff's α, {level}",
         needs[level],
         panel=lambda s: _alpha(s, level),
+        rare_label=True,
         takes_means=level in ("interval", "ratio"),
     )
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
+from assay.concordance.few import scored
 from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
-from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.estimation.intervals import Estimate, Estimates, Transform, near_an_end
 from assay.estimation.options import Taken
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
@@ -43,6 +44,17 @@ MOST_WEIGHED = 3_000
 
 BATCHES = 100
 
+INTERVAL_NAMES: dict[Transform, str] = {
+    "none": "jackknife",
+    "fisher": "jackknife-z",
+    "rank": "jackknife-z",
+    "log": "jackknife-log",
+    "share": "wilson",
+}
+
+MOST_SCORED = 45
+"""Pairs of annotators up to which each is looked at for labels that are rare."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
@@ -63,6 +75,8 @@ class Measure:
         Where intervals are symmetric.
     zero : bool
         Whether 0 says "no better than chance", so that it makes sense to test it.
+    highest : float, optional
+        The largest value that there is.
     lower_is_better : bool
         For errors.
     directed : bool
@@ -73,6 +87,8 @@ class Measure:
         Whether it is the mean of a share of each item, from 0 to 1.
     random : bool
         Whether annotators are a sample by its definition, as in the ICCs of random annotators.
+    rare_label : bool
+        Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
     """
 
     name: str
@@ -83,11 +99,13 @@ class Measure:
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
     zero: bool = True
+    highest: float | None = None
     lower_is_better: bool = False
     directed: bool = False
     takes_means: bool = False
     share: bool = False
     random: bool = False
+    rare_label: bool = False
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -213,7 +231,11 @@ class Coefficient(Result):
 
 def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
     """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
-    ratings = ratings_of(labels, settings)
+    return of_ratings(measure, ratings_of(labels, settings), settings)
+
+
+def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
+    """The coefficient of ratings, with its interval."""
     measure.check(ratings)
     first = second = None
     exclusions: list[Exclusion] = []
@@ -221,11 +243,13 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
         first, second, apart = pairs_of(ratings, measure)
         if apart:
             exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
-    found = estimate_of(ratings, measure.statistic(ratings, first, second), settings, measure.transform)
-    pairs = _named_pairs(ratings, found, first, second)
+    statistic = measure.statistic(ratings, first, second)
+    found = estimate_of(ratings, statistic, settings, measure.transform)
+    pairs = _named_pairs(measure, ratings, found, first, second)
     taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
     each = found.value[found.value.size > 1 :]
     found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
+    found = scored(found, ratings, statistic, rare_label=measure.rare_label)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
@@ -355,7 +379,9 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    name = {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log", "share": "wilson"}[found.transform[0]]
+    if found.score is not None and found.taken != "sample":
+        return "score" if np.isfinite(found.low[0]) else "none"
+    name = INTERVAL_NAMES[found.transform[0]]
     return f"two-way-{name}" if found.taken == "sample" else name
 
 
@@ -371,7 +397,13 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
     exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} that all say the same"
     for i, measure in enumerate(measures):
         value, low, high, error = (float(v[i]) for v in (found.value, found.low, found.high, found.standard_error))
-        one, said = Estimate(value, low, high, error, found.reasons[i]), words[i]
+        if measure.share and found.method == "jackknife":
+            low = float(np.fmin(low, near_an_end(value, error, found.confidence, 0.0)))
+            high = float(np.fmax(high, near_an_end(value, error, found.confidence, 1.0)))
+        if measure.highest is not None and high > measure.highest:
+            low, high = on_the_logit_scale(value / measure.highest, error / measure.highest, found)
+            low, high = low * measure.highest, high * measure.highest
+        one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
         if (
             measure.share
             and found.method != "none"
@@ -383,6 +415,16 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
             one, said = Estimate(float(round(value)), low, high, np.nan), exact
         each.append((one, said, float(p[i])))
     return each
+
+
+def on_the_logit_scale(share: float, error: float, found: Estimates) -> tuple[float, float]:
+    """The interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
+    from scipy.special import expit, logit, stdtrit
+
+    if not 0 < share < 1:
+        return share, share
+    half = stdtrit(max(found.n_units - 1, 1), (1 + found.confidence) / 2) * error / (share * (1 - share))
+    return float(expit(logit(share) - half)), float(expit(logit(share) + half))
 
 
 def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
@@ -418,13 +460,20 @@ def why_undefined(ratings: Ratings) -> str:
 
 
 def _named_pairs(
-    ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
+    measure: Measure, ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
 ) -> tuple[tuple[str, str, Estimate], ...]:
+    """Each pair of annotators, as it would be by itself."""
     if first is None or second is None or len(found) == 1:
         return ()
-    names = ratings.annotators
-    each = list(found)[1:]
-    return tuple((names[a], names[b], i) for a, b, i in zip(first.tolist(), second.tolist(), each, strict=True))
+    names, each = ratings.annotators, []
+    for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        one = found.part(np.array([i + 1]))
+        if len(first) <= MOST_SCORED:
+            two = ratings.only((names[a], names[b]))
+            statistic = measure.statistic(two, np.array([0]), np.array([1]))
+            one = scored(one, two, statistic, rare_label=measure.rare_label)
+        each.append((names[a], names[b], one[0]))
+    return tuple(each)
 
 
 def unit_range(ratings: Ratings) -> float:

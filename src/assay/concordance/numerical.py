@@ -126,6 +126,7 @@ def correlating(kind: CorrelationKind) -> Measure:
         "order",
         pair=lambda s: RankTable(s.values, kind) if len(s.values) <= MOST_VALUES else None,
         ranks=kind,
+        transform="rank",
         takes_means=True,
     )
 
@@ -144,6 +145,7 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
         "range" if kind == "nmae" else "numbers",
         pair=lambda s: Distance("mae", unit_range(s)) if kind == "nmae" else Distance(kind),
         transform="none" if kind == "bias" else "log",
+        highest=1.0 if kind == "nmae" else None,
         zero=kind == "bias",
         lower_is_better=kind != "bias",
         directed=kind == "bias",

@@ -23,6 +23,7 @@ from assay.concordance.coefficient import (
     why_undefined,
 )
 from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, comparisons
+from assay.concordance.few import scored
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
 from assay.data.annotations import Annotations
@@ -488,7 +489,13 @@ class _Block:
             part, some = found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "sample" and self.how.method != "none":
                 part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
-            finished |= zip(mine, _finished(some, part if part.taken else part.of_these()), strict=True)
+            part = part if part.taken else part.of_these()
+            finished |= zip(mine, _finished(some, part), strict=True)
+            for k, one in enumerate(some):
+                alone = part.part(np.array([k]))
+                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label)
+                if few is not alone:
+                    finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
 
     def _taken(self, comparison: Comparison, measure: Measure) -> Taken:

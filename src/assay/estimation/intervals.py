@@ -15,13 +15,22 @@ from assay.errors import DesignError
 from assay.estimation.options import Method, Taken, number_in
 from assay.estimation.statistic import Floats
 
-Transform = Literal["none", "fisher", "log", "share"]
+Transform = Literal["none", "fisher", "rank", "log", "share"]
+
+NEARLY_ONE = 0.9
+"""Beyond this a correlation of ranks has its interval widened to that around its value corrected for bias."""
 
 TOO_FEW = (
     "two annotators cannot show how much others would differ; ask three or more, or take annotators='these', which "
     "speaks of these alone"
 )
 """Why annotators are no sample where one of two is left out."""
+
+MOST_APART = 3.0
+"""Up to so many items that differ from all others, their number is taken as Poisson."""
+
+MOST_WIDER = 5.0
+"""Clusters and annotators that differ widen a score interval up to this many times."""
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -73,6 +82,53 @@ def missing(reason: str) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
+class Score:
+    """Which true values are compatible with an estimate: each judged by the standard error that it would give.
+
+    Attributes
+    ----------
+    values : (v,) float
+        True values, rising to the largest that there is.
+    errors : (v,) float
+        The standard error of the estimate if each of them were the true one.
+    stepwise : bool
+        Whether an estimate may be too low by half of what a single item changes: the correction for continuity, which
+        matters where one item alone keeps it from the end.
+    """
+
+    values: Floats
+    errors: Floats
+    stepwise: bool = False
+
+    def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
+        """The lowest and the highest value that is compatible; None where none is.
+
+        Where the items vary more than the values say (``error`` at the estimate), every error is larger by as much.
+        ``step`` is the largest change that a single item makes.
+        """
+        step = step if self.stepwise else 0.0
+        near = self.errors[np.abs(self.values - value).argmin()]
+        wider = float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
+        reach = t * wider * self.errors
+        above, below = self.values - reach <= value + step / 2, value <= self.values + reach
+        inside = np.flatnonzero(above & below)
+        if not len(inside):
+            return None
+        first, last = inside[0], inside[-1]
+        low = value - reach[0] if first == 0 else _between(self.values, reach, value, first)
+        at_end = last == len(self.values) - 1
+        high = 1.0 if at_end else _between(self.values, -reach, value + step / 2, last + 1)
+        return max(float(low), -1.0), max(float(high), value)
+
+
+def _between(values: Floats, reach: Floats, value: float, i: int) -> float:
+    """Where value lies between two tried values, the one compatible and the other not."""
+    left, right = values[i - 1] + reach[i - 1] - value, values[i] + reach[i] - value
+    share = left / (left - right) if left != right else 0.5
+    return float(values[i - 1] + np.clip(share, 0, 1) * (values[i] - values[i - 1]))
+
+
+@dataclass(frozen=True, eq=False)
 class Estimates:
     """Values with their uncertainty; arrays are (q,), one entry a value of the statistic.
 
@@ -94,10 +150,13 @@ class Estimates:
         Resamples in which the statistic was undefined; they are left out of the interval.
     leave_one_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : (q,) tuple of {"none", "fisher", "log", "share"}
-        The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's.
+    transform : (q,) tuple of {"none", "fisher", "rank", "log", "share"}
+        The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's. ``rank`` is
+        Fisher's z and, near 1, reaches to what is corrected for bias.
     taken : {"these", "sample"}, optional
         What the interval takes annotators for, where there are some.
+    score : Score or str, optional
+        What the interval of the first value comes from where few items decide; or why it has none.
     n_annotators : int
         Annotators that are a sample.
     without_annotator : tuple of (annotators, q) float
@@ -121,6 +180,7 @@ class Estimates:
     leave_one_out: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False, metadata={"json": False})
     transform: tuple[Transform, ...] = ()
     taken: Taken | None = None
+    score: Score | str | None = field(default=None, repr=False, metadata={"json": False})
     n_annotators: int = 0
     without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
 
@@ -155,7 +215,16 @@ class Estimates:
             leave_one_out=self.leave_one_out[:, which],
             transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
             without_annotator=tuple(group[:, which] for group in self.without_annotator),
+            score=self.score if np.arange(len(self))[which][0] == 0 else None,
         )
+
+    def scored(self, score: Score) -> Estimates:
+        """The first value with a score interval."""
+        return dataclasses.replace(self, score=score)._made_again(self.confidence)
+
+    def without_interval(self, reason: str) -> Estimates:
+        """The first value without an interval, and why."""
+        return dataclasses.replace(self, score=reason)._made_again(self.confidence)
 
     def of_these(self) -> Estimates:
         """The same intervals, said to be of these annotators."""
@@ -183,9 +252,27 @@ class Estimates:
         error, low, high, reasons = ends_of(
             self.method, self.value, self.replicates, self.leave_one_out, level, self.transform, self._sampled
         )
-        return dataclasses.replace(
+        found = dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
         )  # fmt: skip
+        return found if self.score is None else found._of_score()
+
+    def _of_score(self) -> Estimates:
+        """The first interval by its score; the jackknife's stays where no value is compatible."""
+        from scipy.special import stdtrit
+
+        low, high, error, reasons = self.low.copy(), self.high.copy(), self.standard_error.copy(), list(self.reasons)
+        if isinstance(self.score, str):
+            low[0] = high[0] = error[0] = np.nan
+            reasons[0] = self.score
+        elif self.score is not None:
+            t = float(stdtrit(max(self.n_units - 1, 1), (1 + self.confidence) / 2))
+            moved = np.abs(self.leave_one_out[:, 0] - self.value[0])
+            step = float(np.nanmax(moved)) if np.isfinite(moved).any() else 0.0
+            ends = self.score.interval(float(self.value[0]), float(error[0]), step, t)
+            if ends is not None:
+                (low[0], high[0]), reasons[0] = ends, None
+        return dataclasses.replace(self, low=low, high=high, standard_error=error, reasons=tuple(reasons))
 
     @property
     def _sampled(self) -> tuple[Floats, ...] | None:
@@ -202,7 +289,7 @@ class Estimates:
         with np.errstate(invalid="ignore", divide="ignore"):
             t = (self.value - null) / self.standard_error
             if abs(null) < 1:
-                inside = _on("fisher", self.transform) & (np.abs(self.value) < 1)
+                inside = _on_z(self.transform) & (np.abs(self.value) < 1)
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
@@ -245,6 +332,7 @@ class Estimates:
             leave_one_out=without,
             transform=scale,
             without_annotator=annotators,
+            score=None,
         )
 
     def describe_interval(self) -> str:
@@ -261,9 +349,12 @@ class Estimates:
             names = {
                 "none": "jackknife interval",
                 "fisher": "jackknife interval on Fisher's z scale",
+                "rank": "jackknife interval on Fisher's z scale",
                 "log": "jackknife interval on the log scale",
                 "share": "Wilson interval, effective sample size by the jackknife",
             }
+            if isinstance(self.score, Score):
+                return (f"{level} score interval under common correlation over {unit}",) * len(self)
             ways = "two-way " if self.taken == "sample" else ""
             return tuple(f"{level} {'' if t == 'share' else ways}{names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
@@ -354,6 +445,18 @@ def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
     return np.array([one == scale for one in transform], dtype=bool)
 
 
+def _on_z(transform: Sequence[Transform]) -> NDArray[np.bool_]:
+    return _on("fisher", transform) | _on("rank", transform)
+
+
+def _corrected(value: float, without: Floats, t: float) -> tuple[float, float]:
+    """The jackknife on Fisher's z scale around the value that it corrects for bias."""
+    n, z = len(without), np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))
+    centre = n * np.arctanh(value) - (n - 1) * z.mean()
+    half = t * np.sqrt((n - 1) / n * ((z - z.mean()) ** 2).sum())
+    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+
 def _jackknife_interval(
     value: Floats, without: Floats, confidence: float, transform: Sequence[Transform],
     sampled: tuple[Floats, ...] | None,
@@ -371,12 +474,15 @@ def _jackknife_interval(
     half = stdtrit(degrees_of(n, sampled), (1 + confidence) / 2) * error
     low, high = value - half, value + half
     # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
-    inside = _on("fisher", transform) & (np.abs(value) < 1)
+    inside = _on_z(transform) & (np.abs(value) < 1)
     if inside.any():
         centre = np.where(inside, value, 0.0)
         wide = np.where(inside, half, 0.0) / (1 - centre**2)
         low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
         high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+    for j in np.flatnonzero(_on("rank", transform) & inside & (np.abs(value) > NEARLY_ONE) & np.isfinite(low)):
+        other = _corrected(float(value[j]), without[:, j], float(stdtrit(max(n - 1, 1), (1 + confidence) / 2)))
+        low[j], high[j] = np.fmin(low[j], other[0]), np.fmax(high[j], other[1])
     above = _on("log", transform) & (value > 0)
     if above.any():
         centre = np.where(above, value, 1.0)
@@ -455,6 +561,20 @@ def _wilson(share: Floats, error: Floats, n_units: int, confidence: float) -> tu
     n = np.where(np.isnan(error), np.nan, n)
     centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     return (centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n)
+
+
+def near_an_end(share: float, error: float, confidence: float, end: float) -> float:
+    """Where the interval of a share ends that is a few items short of 1 (or 0): the modified Wilson interval.
+
+    Brown, Cai & DasGupta (2001, section 4.1.1): up to three items that differ, their number is Poisson.
+    """
+    from scipy.special import gammaincinv
+
+    apart = abs(end - share)
+    n = share * (1 - share) / error**2 if error > 0 else 0.0
+    if not 0 < n * apart <= MOST_APART:
+        return math.nan
+    return float(end + math.copysign(gammaincinv(n * apart, 1 - confidence) / n, share - end))
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:
