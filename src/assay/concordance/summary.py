@@ -26,12 +26,13 @@ from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, com
 from assay.concordance.few import scored
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
+from assay.concordance.swapping import p_by_swapping
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DesignError, listing, unknown
+from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Adjustment, Taken
@@ -54,6 +55,10 @@ Lost = dict[tuple[str, str], int]
 
 MOST_DRAWN = 2**33
 """Draws times pairs of labels times moments up to which 'random human' is computed: some seconds an annotator."""
+
+SWAPPED = "labels swapped within items"
+T_TEST = "t"
+"""How it is tested whether a judge is closer."""
 
 SCHEMA = {
     "criterion": pl.String,
@@ -87,7 +92,9 @@ class Agreement(Result):
         chance), ``p_adjusted``, ``interval``, ``reason``.
     differences : polars.DataFrame
         For each judge and coefficient: its agreement with people less that of people with each other,
-        under the same resamples; ``closer`` says "yes", "no" or "not shown" by the adjusted p-value.
+        with its interval under the same resamples; ``p`` from swapping the judge's label with a person's within items
+        (``test``; of more than 3,000 items a t-test), ``p_adjusted`` over the judges, criteria and groups of a
+        coefficient, ``closer`` "yes", "no" or "not shown" by that.
     headline : str
         The coefficient that the summary and the picture show.
     run : Run
@@ -149,7 +156,14 @@ class Agreement(Result):
         family = "over the rows of a coefficient and kind of comparison"
         adjust = self.settings.to_dict()["adjust"]
         tests = "not adjusted" if adjust == "none" else f"adjusted {family} ({adjust})"
-        return f"{self.run.interval}; p-values {tests}."
+        lines = f"{self.run.interval}; p-values {tests}."
+        closer = self.differences.filter(pl.col("coefficient") == self.headline)
+        if not closer.height:
+            return lines
+        number = counted(closer["p"].drop_nulls().len(), "comparison")
+        test = " and ".join(closer["test"].unique(maintain_order=True).to_list())
+        corrected = "not adjusted" if adjust == "none" else f"{adjust} over {number} of a judge"
+        return f"{lines} Closer or further: {test}; {corrected}; intervals are of the difference, each by itself."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The headline coefficient of panels, of judges with the consensus and with people: a forest plot."""
@@ -421,7 +435,11 @@ class _Block:
             measures = [one.measure for one in ready]
             found = found.of_sample(np.hstack([self._without_each(side, measures) for side in (judge, people)]))
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
-        p = found.p(0.0)
+        assert judge.second is not None
+        swapped = p_by_swapping(
+            self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
+        )  # fmt: skip
+        p = found.p(0.0) if swapped is None else swapped
         for i, one in enumerate(ready):
             yield {
                 "judge": judge.second,
@@ -432,6 +450,7 @@ class _Block:
                 "high": float(found.high[i]),
                 "n": min(sums.n_items[i], sums.n_items[k + i]),
                 "p": None if np.isnan(p[i]) else float(p[i]),
+                "test": T_TEST if swapped is None else SWAPPED,
                 "better": -1.0 if one.measure.lower_is_better else 1.0,
                 "reason": found.reasons[i],
             }
@@ -651,6 +670,7 @@ def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: flo
         "high",
         "n",
         "p",
+        "test",
         "better",
         "reason",
     )
