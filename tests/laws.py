@@ -51,6 +51,7 @@ def with_columns(labels: Annotations) -> Annotations:
     people = people.with_columns(
         weight=pl.Series(1.0 + np.arange(people.height)),
         team=pl.Series([["north", "south"][i % 2] for i in range(people.height)]),
+        maker=pl.Series(["one"] * people.height),
     )
     return Annotations.from_frame(
         labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
@@ -296,7 +297,7 @@ QUESTIONS = (
         "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
         {**SHARED, "coefficients": [("qwk", "mae")], "who": [("humans", "pairs")], "by": ["language", "team"],
          "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"],
-         "annotators": ["these", "sample"]},
+         "annotators": ["these", "sample"], "family": [{"who": ("random human",), "family": "maker"}]},
         {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
     ),
     Question(

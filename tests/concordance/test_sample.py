@@ -248,3 +248,14 @@ def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):
             hits[taken] += found.low <= truth <= found.high
     assert hits["sample"] >= stats.binom.ppf(0.001, 300, 0.94)
     assert hits["these"] < 0.92 * 300
+
+
+def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    whole, one = icc_table(labels).plot(), icc(labels).plot()
+    assert one.get_xlim() == whole.get_xlim() == pytest.approx((-0.5, 1.02))
+    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F distributions"]
+    # Ten forms, each with two intervals and two points.
+    assert sum(len(line.get_xdata()) == 2 for line in whole.lines) == 20
+    drawn = icc_table(labels, method="percentile", n_resamples=60).plot()
+    assert drawn.get_legend().get_texts()[0].get_text() == "bootstrap"

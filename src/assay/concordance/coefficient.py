@@ -16,7 +16,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DesignError
+from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, Estimates, Transform, near_an_end
 from assay.estimation.options import Taken
 from assay.estimation.resampling import How, Sums, Units
@@ -350,6 +350,13 @@ def wrap(
     """An estimate as a result."""
     main, interval, _ = bounded((measure,), found)[0]
     notes = ratings.notes
+    judges = [name for name in ratings.judges if name in ratings.annotators]
+    if judges and len(ratings.annotators) > 2:
+        models = f"{listing(judges)} {'is a judge' if len(judges) == 1 else 'are judges'}"
+        notes = (
+            *notes,
+            f"of the {len(ratings.annotators)} annotators, {models}; labels.where(kind='human') has people",
+        )
     if pairs:
         notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
     if ratings.cluster_name:

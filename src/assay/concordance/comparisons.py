@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -21,6 +21,9 @@ from assay.statistics.base import grid
 
 A_HUMAN = "a human"
 """What the table says for any of the people."""
+
+Families = Sequence[tuple[str, tuple[str, ...]]]
+"""What a random annotator of each family is called, and who may be drawn."""
 
 WHO: tuple[Who, ...] = typing.get_args(Who)
 
@@ -63,8 +66,9 @@ class Comparison:
 
 
 def comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...]
-) -> list[Comparison]:
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...],
+    families: Families = (),
+) -> list[Comparison]:  # fmt: skip
     """All comparisons of the kinds asked for that the table has annotators for."""
     makers = {
         "humans": lambda: _panel(ratings, "humans", humans),
@@ -73,7 +77,7 @@ def comparisons(
         "consensus": lambda: _with_consensus(ratings, humans, judges),
         "rest": lambda: _with_rest(ratings, humans, judges),
         "human pairs": lambda: _with_humans(ratings, humans, judges, "human pairs"),
-        "random human": lambda: _with_humans(ratings, humans, judges, "random human"),
+        "random human": lambda: _with_a_random_human(ratings, humans, judges, families),
     }
     return [comparison for kind in who for comparison in makers[kind]()]
 
@@ -145,6 +149,23 @@ def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, .
         names = ("another human" if name in humans else A_HUMAN, name)
         sampled = partial(fewer, *names, one) if who == "human pairs" else None
         yield Comparison(who, *names, _always(ratings), (people, one), fewer=sampled)
+
+
+def _with_a_random_human(
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], families: Families
+) -> Iterator[Comparison]:
+    yield from _with_humans(ratings, humans, judges, "random human")
+    yield from _random_of(ratings, humans, families)
+
+
+def _random_of(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Comparison]:
+    """A random annotator of each family, drawn for each item as the human is."""
+    people = np.isin(ratings.annotators, humans)
+    for name, members in families:
+        here = np.isin(ratings.annotators, members)
+        if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
+            other = "another human" if people[here].all() else A_HUMAN
+            yield Comparison("random human", other, name, _always(ratings), (people, here))
 
 
 @dataclass(frozen=True, eq=False)

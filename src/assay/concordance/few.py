@@ -16,7 +16,7 @@ from assay.data.scales import Label
 from assay.estimation.intervals import Estimates, Score
 from assay.estimation.statistic import Floats
 from assay.statistics.base import PanelStatistic
-from assay.statistics.categories import category_counts
+from assay.statistics.categories import Alpha, ChanceCorrected, category_counts
 from assay.statistics.correlated import Patterns, curve
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
 
@@ -58,7 +58,7 @@ def scored(found: Estimates, ratings: Ratings, statistic: PanelStatistic | Ranks
     clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
     if min(rare, split) >= FEW and not clustered:
         return found
-    patterns = Patterns.of(answers, statistic.width)
+    patterns = Patterns.of(answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
     if patterns is None:
         return found
     value, error = curve(statistic, patterns, ratings.n_items)

@@ -126,6 +126,10 @@ class ICC(Coefficient):
             rows.append({**row, "low": f.low, "high": f.high, "n": self.n_items, "interval": f.words})
         return pl.DataFrame(rows)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The ICC with both of its intervals, on an axis that is always the same."""
+        return _drawn([self], [self.form], ax)
+
     def summary(self) -> str:
         """Value, both intervals, the variance behind it."""
         lines = super().summary().splitlines()
@@ -206,6 +210,30 @@ def icc(
     return _icc(ratings, named, settings)
 
 
+def _drawn(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
+    """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
+    ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
+    values = [r.estimate for r in rows]
+    pictures.forest(
+        ax,
+        names,
+        values,
+        [r.low for r in rows],
+        [r.high for r in rows],
+        offset=0.12,
+        label="jackknife" if rows[0].found.method == "jackknife" else "bootstrap",
+    )
+    f = [r.f_test for r in rows]
+    low, high = ([np.nan if one is None else getattr(one, end) for one in f] for end in ("low", "high"))
+    pictures.forest(
+        ax, names, values, low, high, colour=pictures.HUMAN, marker="s", offset=-0.12, label="F distributions"
+    )
+    ax.set_xlim(-0.5, 1.02)
+    ax.set_xlabel("ICC")
+    pictures.legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax
+
+
 @dataclass(frozen=True, eq=False)
 class ICCTable(Result):
     """The ten intraclass correlations of McGraw & Wong side by side."""
@@ -238,6 +266,10 @@ class ICCTable(Result):
             ],
             infer_schema_length=None,
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Every form with both of its intervals, on an axis that is always the same."""
+        return _drawn(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
 
     def summary(self) -> str:
         """A line for each."""

@@ -119,6 +119,7 @@ class AgreementSettings(IntervalSettings):
     who: tuple[Who, ...] | None = option(None, "Kinds of comparison, separated by commas; all when not given.")
     by: str | None = option(None, "A column whose values are analysed one by one.")
     draws: int = option(1000, "Draws of one person an item, for 'random human'.", low=1)
+    family: str | None = option(None, "Annotator column that says which family a judge is of, for 'random human'.")
     adjust: Adjustment = option("holm", "How p-values are adjusted for their number.", always=True)
     annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
     repeats: Repeats = option("error", "What repeated answers stand for.")

@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
     value_of,
     why_undefined,
 )
-from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, comparisons
+from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, Families, comparisons
 from assay.concordance.few import scored
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
@@ -32,7 +32,7 @@ from assay.data.chunks import Chunks
 from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Adjustment, Taken
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 MOST_ONE_BY_ONE = 100
 """Annotators up to which each is compared by itself."""
+
+MOST_LINES, MOST_COMPARISONS = 24, 12
+"""Rows, and comparisons of judges, that a summary says; it says how many more there are, and of what."""
 
 Lost = dict[tuple[str, str], int]
 """What does not count and why (an item, a comparison), and how many of it."""
@@ -131,17 +134,20 @@ class Agreement(Result):
         ]
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
-        for row in shown.head(24).iter_rows(named=True):
+        for row in shown.head(MOST_LINES).iter_rows(named=True):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
             lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+        if shown.height > MOST_LINES:
+            lines.append(f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_of(shown)}.")
         lines += self.comparisons()
         return "\n".join([*lines, self.how(), *self.run.closing()])
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
         lines = []
-        for row in self.differences.filter(pl.col("coefficient") == self.headline).head(12).iter_rows(named=True):
+        rows = self.differences.filter(pl.col("coefficient") == self.headline)
+        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             words = {
                 "yes": "is closer to the people than they are to each other",
@@ -149,6 +155,8 @@ class Agreement(Result):
                 "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
             }
             lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
+        if rows.height > MOST_COMPARISONS:
+            lines.append(f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_of(rows, 12)}.")
         return lines
 
     def how(self) -> str:
@@ -201,6 +209,7 @@ def agreement(
     who: Iterable[Who] | None = None,
     by: str | None = None,
     draws: int = 1000,
+    family: str | None = None,
     adjust: Adjustment = "holm",
     annotators: Taken | None = None,
     **options: Unpack[CoefficientOptions],
@@ -229,6 +238,10 @@ def agreement(
         all judges.
     draws : int
         For ``random human``; the paper's number is 1,000.
+    family : str, optional
+        A column of the annotators that says which family a judge is of (its maker, its method). For ``random human`` a
+        random judge of each family with two or more is drawn for each item, as the human is (Hardy, section 4.1). When
+        not given, all judges are one family. People are always one.
     adjust : {"holm", "by", "bh", "none"}
         How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
     annotators : {"these", "sample"}, optional
@@ -259,7 +272,7 @@ def agreement(
     """
     asked = {
         "by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who),
-        "annotators": annotators,
+        "annotators": annotators, "family": family,
     }  # fmt: skip
     settings = AgreementSettings.of({**options, **asked}, "agreement")
     measures = _measures(settings.coefficients)
@@ -269,6 +282,7 @@ def agreement(
     lost: Lost = {}
     for place, ratings in parts:
         block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
+        block.families = _families(whole, ratings, family)
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
@@ -328,12 +342,28 @@ def _run(
     }  # fmt: skip
     data = labels.fingerprint
     if isinstance(labels, Annotations):
-        data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters))
+        data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
         "agreement", settings, data, facts, interval,
         tuple(Exclusion(what, count, why) for (what, why), count in lost.items()),
         notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
     )  # fmt: skip
+
+
+def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None) -> Families:
+    """People, and the judges of each family, from whom one is drawn for each item."""
+    found = [("a random human", ratings.humans)]
+    if column is None:
+        return [*found, ("a random judge", ratings.judges)]
+    if isinstance(labels, Chunks):
+        raise DesignError("family=... is a column of the annotators, and needs the whole table in memory")
+    about = labels.annotators
+    if column not in about.columns:
+        raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
+    judges = about.filter(pl.col("annotator").is_in(ratings.judges) & pl.col(column).is_not_null())
+    for value, members in judges.group_by(pl.col(column).cast(pl.String), maintain_order=True):
+        found.append((f"a random judge of {value[0]}", tuple(members["annotator"].to_list())))
+    return sorted(found)
 
 
 def _scales(labels: Annotations | Chunks) -> list[Scale]:
@@ -373,6 +403,7 @@ class _Block:
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
+        self.families: Families = ()
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
@@ -382,7 +413,7 @@ class _Block:
             if kind in kinds and len(self.ratings.annotators) > limit:
                 self._lose(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
-        for comparison in comparisons(self.ratings, self.humans, self.judges, kinds):
+        for comparison in comparisons(self.ratings, self.humans, self.judges, kinds, self.families):
             ready = list(self._ready(comparison))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
@@ -693,6 +724,13 @@ def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
     if numeric and not listed:
         wish = ["icc(a,1)", *wish]
     return next((name for name in wish if name in names), sorted(names)[0])
+
+
+def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
+    """The criteria and groups that are not shown at all."""
+    names = [", ".join(v for v in pair if v) for pair in rows.select("criterion", "group").iter_rows()]
+    missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]
+    return f", all those of {listing(missing)}" if missing else ""
 
 
 def _number(row: dict[str, Any]) -> str:

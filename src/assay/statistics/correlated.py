@@ -8,6 +8,8 @@ each pattern of labels occurs, and so what any coefficient is and with which sta
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +21,7 @@ from assay.statistics.base import PanelStatistic, grid
 CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geomspace(0.095, 0.0002, 32)])
 """The degrees that are tried, from hardly any to nearly all."""
 
-MOST_CELLS = 30_000_000
+MOST_CELLS = 3_000_000
 """Patterns times sums times degrees up to which they are tried."""
 
 STEP = 1e-5
@@ -36,7 +38,7 @@ class Patterns:
     answers : Answers
         Each pattern as an item.
     share : (patterns,) float
-        How many of the items have the pattern's annotators.
+        How many of the items have the pattern's annotators, times in how many orders the labels may have been given.
     counts : (patterns, values) int
         How often each value is given.
     prevalence : (values,) float
@@ -49,18 +51,25 @@ class Patterns:
     prevalence: Floats
 
     @classmethod
-    def of(cls, answers: Answers, width: int) -> Patterns | None:
-        """The patterns of these labels; None where they are too many, or one value is all that there is."""
+    def of(cls, answers: Answers, width: int, *, anyone: bool) -> Patterns | None:
+        """The patterns of these labels; None where they are too many, or one value is all that there is.
+
+        With ``anyone`` it does not matter who gave which label, and patterns differ in how often each is given only.
+        """
         values, code = np.unique(answers.value, return_inverse=True)
         there = ~np.isnan(grid(answers))
+        if anyone:
+            there = np.sort(there, axis=1)[:, ::-1]
         rows, number = np.unique(there[there.any(axis=1)], axis=0, return_counts=True)
-        size = float((float(len(values)) ** rows.sum(axis=1)).sum()) if len(values) > 1 else np.inf
-        if size * width * len(CORRELATIONS) > MOST_CELLS:
+        q, each = len(values), rows.sum(axis=1).tolist()
+        size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
+        if q < 2 or size * width * len(CORRELATIONS) > MOST_CELLS:
             return None
+        ways = itertools.combinations_with_replacement if anyone else _ordered
         made = [
-            (row, share, given)
-            for row, share in zip(rows, number / number.sum(), strict=True)
-            for given in itertools.product(range(len(values)), repeat=int(row.sum()))
+            (row, share * (_orders(given) if anyone else 1), given)
+            for row, share, k in zip(rows, number / number.sum(), each, strict=True)
+            for given in ways(range(q), k)
         ]
         item = np.concatenate([np.full(len(given), i) for i, (_, _, given) in enumerate(made)])
         annotator = np.concatenate([np.flatnonzero(row) for row, _, _ in made])
@@ -82,6 +91,15 @@ class Patterns:
         for v, p in enumerate(self.prevalence):
             log = log + gammaln(total * p + self.counts[:, v]) - gammaln(total * p)
         return np.asarray(np.exp(log) * self.share)
+
+
+def _ordered(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
+    return itertools.product(values, repeat=k)
+
+
+def _orders(given: tuple[int, ...]) -> int:
+    """In how many orders these labels may be given."""
+    return math.factorial(len(given)) // math.prod(math.factorial(given.count(v)) for v in set(given))
 
 
 def curve(statistic: PanelStatistic, patterns: Patterns, n_items: int) -> tuple[Floats, Floats]:
