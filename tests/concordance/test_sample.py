@@ -219,13 +219,13 @@ def used_differently(seed: int, spread: float, noise: float = 0.0) -> Annotation
 @pytest.mark.slow
 def test_no_scale_is_better_because_these_raters_use_it_differently():
     shown = {"sample": 0, "these": 0}
-    for seed in range(100):
+    for seed in range(30):
         labels = used_differently(seed, 0.08)
         for taken in shown:
             found = grading_scale_study(labels, annotators=taken).differences
             shown[taken] += found.filter(pl.col("judge") == "judges' mean")["shown"].any()
-    assert shown["sample"] <= stats.binom.ppf(0.999, 100, 0.05)
-    assert shown["these"] > 25
+    assert shown["sample"] <= stats.binom.ppf(0.999, 30, 0.05)
+    assert shown["these"] > 6
 
 
 def test_a_scale_that_is_better_is_still_found():
@@ -239,15 +239,15 @@ def test_a_scale_that_is_better_is_still_found():
 def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):
     rng = np.random.default_rng(m)
     hits = {"sample": 0, "these": 0}
-    for _ in range(300):
+    for _ in range(100):
         noise = 0.7 * np.exp(0.3 * rng.normal(size=m)) if unequal else np.full(m, 0.7)
         y = rng.normal(size=(60, 1)) + 0.4 * rng.normal(size=m) + noise * rng.normal(size=(60, m))
         truth = 1 / (1 + 0.16 + 0.49 * (np.exp(2 * 0.09) if unequal else 1))
         for taken in hits:
             found = icc(from_grid(y, Interval()), annotators=taken)
             hits[taken] += found.low <= truth <= found.high
-    assert hits["sample"] >= stats.binom.ppf(0.001, 300, 0.94)
-    assert hits["these"] < 0.92 * 300
+    assert hits["sample"] >= stats.binom.ppf(0.001, 100, 0.94)
+    assert hits["these"] < hits["sample"]
 
 
 def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():

@@ -52,7 +52,7 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     # Where all say the same, swapping changes nothing: only items and sums that change are drawn for.
     change = np.stack([m - moments[0] for m in moments[1:]]) if most else np.zeros((0, *moments[0].shape))
     rows, columns = (change != 0).any(axis=(0, 2)), (change != 0).any(axis=(0, 1))
-    change = change[:, rows][:, :, columns].reshape(-1, int(columns.sum()))
+    change = change[:, rows][:, :, columns].reshape(most * int(rows.sum()), int(columns.sum()))
     above, below = np.ones((2, len(observed)))
     for block, start in enumerate(range(0, swaps, SWAPS_PER_BLOCK)):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
