@@ -63,6 +63,7 @@ def with_columns(labels: Annotations) -> Annotations:
     people = people.with_columns(
         weight=pl.Series(1.0 + np.arange(people.height)),
         team=pl.Series([["north", "south"][i % 2] for i in range(people.height)]),
+        maker=pl.Series(["one"] * people.height),
     )
     return Annotations.from_frame(
         labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
@@ -259,7 +260,9 @@ SHARED: dict[str, Sequence[Any]] = {
     "clusters": ["document"],
 }
 CATEGORIES = {"repeats": ["first", "last", "majority", "each"]}  # a mean of two categories is no category
-PANEL: dict[str, Sequence[Any]] = {**SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt")]}
+PANEL: dict[str, Sequence[Any]] = {
+    **SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt"), "these", "sample"]
+}  # fmt: skip
 DECISION: dict[str, Sequence[Any]] = {
     "epsilon": [0.2, 0.05],
     "annotators": [{"annotators": "expert", "epsilon": None}, {"annotators": "skilled", "epsilon": None}],
@@ -405,7 +408,8 @@ QUESTIONS = (
     Question(
         "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
         {**SHARED, "coefficients": [("qwk", "mae")], "who": [("humans", "pairs")], "by": ["language", "team"],
-         "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"]},
+         "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"],
+         "annotators": ["these", "sample"], "family": [{"who": ("random human",), "family": "maker"}]},
         {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
     ),
     Question(
@@ -413,7 +417,7 @@ QUESTIONS = (
         GradingScaleSettings,
         {**INTERVALS, "repeats": [], "clusters": ["document"], "scale": [], "by": ["language"], "group": ["team"],
          "ranges": [{"ranges": {"0-5": (0, 6), "0-10": (0, 10)}}], "condition": [], "baseline": [1.0],
-         "threshold": [0.3]},
+         "threshold": [0.3], "annotators": ["these", "sample"]},
         {**QUICK, "condition": "t", "baseline": 0.0}, asked_on_scales,
     ),
     Question(

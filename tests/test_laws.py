@@ -196,7 +196,8 @@ WORDS = [
 @pytest.mark.parametrize(("name", "option", "words"), WORDS, ids=[f"{n}-{o}" for n, o, _ in WORDS])
 def test_an_unknown_word_is_refused_with_the_nearest(name, option, words):
     question = BY_NAME[name]
-    listed = any(typing.get_origin(m) is tuple for m in typing.get_args(hints_of(question.settings)[option][0]))
+    members = typing.get_args(hints_of(question.settings)[option][0])
+    listed = any(typing.get_origin(m) is tuple and words_of(typing.get_args(m)[0]) for m in members)
     wrong = misspelled(words[-1])
     options = {**question.base, option: (wrong,) if listed else wrong}
     if option == "annotators" and "epsilon" in options:

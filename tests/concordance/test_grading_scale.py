@@ -39,14 +39,19 @@ def row(frame: pl.DataFrame, **wanted) -> dict:
     return frame.row(0, named=True)
 
 
+@pytest.fixture(scope="module")
+def these(labels):
+    return grading_scale_study(labels, by="benchmark", annotators="these")
+
+
 @pytest.mark.parametrize("scale", ["0-5", "0-10", "0-100"])
 @pytest.mark.parametrize("benchmark", [None, "essay"])
-def test_alignment_is_the_icc_of_two_columns_of_means(labels, study, scale, benchmark):
+def test_alignment_is_the_icc_of_two_columns_of_means(labels, these, scale, benchmark):
     cells = unit_cells(labels, scale, benchmark)
     pair = from_grid(np.stack([cells[:, :6].mean(axis=1), cells[:, 6:].mean(axis=1)], axis=1), Interval(0, 1))
     place = {"scale": scale, "benchmark": benchmark or POOLED, "judge": JUDGES_MEAN}
-    for measure, alone in (("icc", icc(pair)), ("nmae", nmae(pair))):
-        found = row(study.alignment, **place, measure=measure)
+    for measure, alone in (("icc", icc(pair, annotators="these")), ("nmae", nmae(pair))):
+        found = row(these.alignment, **place, measure=measure)
         assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
             (alone.estimate, alone.low, alone.high)
         )
@@ -104,8 +109,10 @@ def test_groups_of_annotators(labels, study):
     cells = unit_cells(labels, "0-5")
     women = [0, 2, 4]
     pair = from_grid(np.stack([cells[:, women].mean(axis=1), cells[:, 6:].mean(axis=1)], axis=1), Interval(0, 1))
-    assert row(study.groups, group="f", scale="0-5", measure="icc")["estimate"] == pytest.approx(icc(pair).estimate)
-    within = row(study.groups, group="f", scale="0-5", measure="icc within group")
+    assert row(study.groups, group="f", scale="0-5", measure="icc", benchmark=POOLED)["estimate"] == pytest.approx(
+        icc(pair).estimate
+    )
+    within = row(study.groups, group="f", scale="0-5", measure="icc within group", benchmark=POOLED)
     assert within["estimate"] == pytest.approx(
         icc(from_grid(cells[:, women], Interval(0, 1)), form="ICC(A,k)").estimate
     )
@@ -171,7 +178,7 @@ def test_errors_name_what_is_wrong(labels):
         grading_scale_study(labels, ranges={"0-100": (0, 10)})
     with pytest.raises(DesignError, match="two or more"):
         grading_scale_study(labels.where(scale="0-5"))
-    with pytest.raises(DesignError, match="only one of them"):
+    with pytest.raises(DesignError, match="only people"):
         grading_scale_study(labels.where(kind="human"))
 
 
@@ -184,3 +191,48 @@ def test_parts_of_a_page_can_be_drawn(study):
     for part in parts:
         assert all(caption and frame.height for caption, frame in part.frames)
         assert all(draw().figure is not None for _, draw in part.pictures)
+
+
+def test_groups_are_compared_by_benchmark(study):
+    """Table 5 with its difference: women less men, pooled and on each benchmark."""
+    for benchmark in (POOLED, "essay", "sts"):
+        place = {"benchmark": benchmark, "scale": "0-10", "measure": "icc"}
+        women, men, less = (row(study.groups, group=group, **place) for group in ("f", "m", "f - m"))
+        assert less["estimate"] == pytest.approx(women["estimate"] - men["estimate"])
+        assert less["low"] < less["estimate"] < less["high"]
+        assert 0 <= less["p"] <= 1
+        assert women["p"] is None
+
+
+def test_temperatures_are_compared_on_the_same_items():
+    """Table 6 as a paired test: the same items and people, another temperature."""
+    study = grading_scale_study(
+        scale_study(per_benchmark=10, temperatures=(0.1, 1.0)), condition="temperature", baseline=1.0
+    )
+    place = {"scale": "0-5", "judge": "gpt"}
+    cold, warm = (row(study.conditions, **place, temperature=t, measure="icc")["estimate"] for t in (0.1, 1.0))
+    less = row(study.conditions, **place, temperature=0.1, measure="icc, less 1.0")
+    assert less["estimate"] == pytest.approx(cold - warm)
+    assert 0 <= less["p"] <= 1
+
+
+def test_items_are_shown_in_the_units_of_their_scale(study):
+    shown = study.items.filter(pl.col("scale") == "0-10")
+    assert shown["humans_label"].to_list() == pytest.approx((10 * shown["humans"]).to_list())
+
+
+def test_judges_alone_have_table_1(labels, study):
+    alone = grading_scale_study(labels.where(kind="judge"), by="benchmark")
+    assert alone.best is None
+    assert alone.consistency["estimate"].to_list() == pytest.approx(study.consistency["estimate"].to_list())
+    judges = study.reliability.filter(pl.col("panel") == "judges")
+    assert alone.reliability["estimate"].to_list() == pytest.approx(judges["estimate"].to_list())
+    assert "gpt with itself on 0-5, 0-10, 0-100: ICC(A,1)" in alone.summary()
+    assert "On which scale to ask cannot be said without people" in alone.summary()
+    assert alone.table.height
+    assert alone.plot().figure is not None
+    json.dumps(alone.to_dict())
+    with pytest.raises(DesignError, match="only judges"):
+        alone.plot_consensus()
+    with pytest.raises(DesignError, match="only people"):
+        grading_scale_study(labels.where(kind="human"))

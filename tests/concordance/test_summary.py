@@ -58,7 +58,7 @@ def value(found, who, coefficient, first=None, second=None, group=None) -> dict:
 def test_every_kind_of_comparison_is_there(found):
     kinds = dict(found.shown().group_by("who").len().iter_rows())
     assert kinds == {
-        "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "human pairs": 3, "random human": 6,
+        "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "human pairs": 3, "random human": 8,
     }  # fmt: skip
     assert set(found.table["coefficient"]) == set(all_measures())
 
@@ -370,3 +370,65 @@ def test_each_coefficient_is_resampled_over_its_own_items():
     assert row["n"] == alone.n_items == 12
     assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
     assert "12 items" in row["interval"]
+
+
+def test_the_heat_map_of_a_bias_has_two_signs():
+    cells = np.array([[1, 2, 4], [2, 3, 5], [1, 3, 4], [3, 3, 5]])
+    found = agreement(from_grid(cells, Ordinal(1, 5), names=["a", "b", "c"]), coefficients=["bias"], who=["pairs"])
+    texts = [t.get_text() for t in found.heat_map(coefficient="bias").texts]
+    # b labels 1.00 higher than a, c 2.75 higher than a and 1.75 higher than b.
+    assert sorted(texts) == sorted(["1.0", "-1.0", "2.8", "-2.8", "1.8", "-1.8"])
+
+
+def test_a_summary_says_what_it_does_not_show():
+    """Six judges on five criteria: the fifth would be gone after 24 rows."""
+    rng = np.random.default_rng(0)
+    names = [f"p{j}" for j in range(3)] + [f"m{j}" for j in range(6)]
+    rows = [
+        (f"i{i}", name, int(rng.integers(1, 4)), criterion)
+        for criterion in ("one", "two", "three", "four", "five")
+        for i in range(12)
+        for name in names
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "criterion"], orient="row")
+    labels = Annotations.from_frame(frame, judges=names[3:], scale=Ordinal(1, 3))
+    found = agreement(
+        labels, coefficients=["qwk"], who=["humans", "judges", "consensus", "human pairs"], n_resamples=20
+    )
+    text = found.summary()
+    shown = found.shown("humans", "judges", "consensus")
+    assert f"{shown.height - 24} further rows of qwk are in the table, all those of " in text
+    assert "18 further judges are in the differences, all those of " in text
+
+
+def test_coefficients_say_when_judges_are_among_the_annotators():
+    labels = panel(n=30)
+    assert "of the 6 annotators, good, guess are judges" in krippendorff_alpha(labels).summary().lower()
+    assert "judge" not in krippendorff_alpha(labels.where(kind="human")).summary()
+
+
+def test_a_random_judge_of_a_family_against_a_random_human_by_brute_force():
+    labels = panel(n=30)
+    people = labels.annotators.with_columns(
+        maker=pl.when(pl.col("kind") == "judge").then(pl.lit("lab")).otherwise(None)
+    )
+    labels = Annotations.from_frame(
+        labels.labels, judges=["good", "guess"], scale=labels.scale, items=labels.items, annotators=people
+    )
+    ask = {"who": ["random human"], "coefficients": ["mae", "pearson"], "draws": 3000}
+    found = agreement(labels, family="maker", **ask)
+    row = value(found, "random human", "pearson", second="a random judge of lab")
+    cells, rng = labels.matrix(), np.random.default_rng(9)
+    rows = np.arange(30)
+    slow = [
+        np.corrcoef(cells[rows, rng.integers(0, 4, 30)], cells[rows, rng.integers(4, 6, 30)])[0, 1] for _ in range(3000)
+    ]
+    assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.02)
+    assert (row["first"], row["n"]) == ("a human", 30)
+    assert "a random judge" in agreement(labels, **ask).table["second"].to_list()
+    # A random human against another: the mean over all pairs of people.
+    pairs = [np.abs(cells[:, a] - cells[:, b]).mean() for a in range(4) for b in range(4) if a != b]
+    human = value(found, "random human", "mae", "another human", "a random human")
+    assert human["estimate"] == pytest.approx(np.mean(pairs), abs=0.02)
+    with pytest.raises(DataError, match="did you mean 'maker'"):
+        agreement(labels, family="makers", **ask)

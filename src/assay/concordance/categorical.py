@@ -21,6 +21,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
+from assay.estimation.options import Taken
 from assay.estimation.statistic import Floats
 from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights
 from assay.statistics.pairs import Kappa, Moments2
@@ -32,7 +33,7 @@ MOST_DIFFERENT = 1_000
 
 def exact_agreement(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How often do two annotators of an item give the same label?
@@ -45,8 +46,10 @@ def exact_agreement(
     ----------
     labels : Annotations or Chunks
         One criterion. Missing labels are no answer; they are never filled in.
-    annotators : list of str, optional
-        Whose labels count; all when not given.
+    annotators : list of str, "these" or "sample", optional
+        Whose labels count; all when not given. "these" takes all of them, and the interval is for these annotators (the
+        default); "sample" takes all of them as a sample, and the interval is for others like them: each annotator is
+        left out in turn beside each item. Both a choice and a sample: ``labels.where(annotator=[...])``.
     **options
         See `assay.concordance.settings.CoefficientOptions`: ``repeats``, ``clusters``, ``method``, ``n_resamples``,
         ``confidence``, ``seed``.
@@ -72,7 +75,7 @@ def exact_agreement(
 
 def within_agreement(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     k: float = 1,
     **options: Unpack[CoefficientOptions],
@@ -89,7 +92,7 @@ def within_agreement(
 
 def cohen_kappa(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     weights: Weights = "none",
     **options: Unpack[CoefficientOptions],
@@ -116,7 +119,7 @@ def cohen_kappa(
 
 def scott_pi(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do two annotators agree beyond chance, with one distribution for both?
@@ -129,7 +132,7 @@ def scott_pi(
 
 def fleiss_kappa(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far do many annotators agree beyond chance on categories?
@@ -143,7 +146,7 @@ def fleiss_kappa(
 
 def gwet_ac(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     weights: Weights = "none",
     **options: Unpack[CoefficientOptions],
@@ -172,7 +175,7 @@ def gwet_ac(
 
 def krippendorff_alpha(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     level: Level | None = None,
     **options: Unpack[CoefficientOptions],
@@ -214,6 +217,7 @@ def exact() -> Measure:
         "Exact agreement",
         "labels",
         panel=lambda s: ChanceCorrected(_few(s.values), 0.0, "none"),
+        transform="share",
         zero=False,
         share=True,
     )
@@ -226,6 +230,7 @@ def within(k: float) -> Measure:
         f"Agreement within {k:g}",
         "order",
         panel=lambda s: ChanceCorrected(_few(s.values), k, "none"),
+        transform="share",
         zero=False,
         share=True,
     )
@@ -240,6 +245,7 @@ def kappa(weights: Weights) -> Measure:
             "order",
             pair=lambda s: Moments2(s.centre, "quadratic"),
             takes_means=True,
+            rare_label=True,
         )
     plain = weights == "none"
     return Measure(
@@ -247,12 +253,19 @@ def kappa(weights: Weights) -> Measure:
         "Cohen's κ" if plain else f"Cohen's κ, {weights} weights",
         "categories" if plain else "ordered categories",
         pair=lambda s: Kappa(_few(s.categories), weights),
+        rare_label=True,
     )
 
 
 def scott() -> Measure:
     """Scott's π."""
-    return Measure("scott-pi", "Scott's π", "categories", pair=lambda s: Kappa(_few(s.categories), "none", shared=True))
+    return Measure(
+        "scott-pi",
+        "Scott's π",
+        "categories",
+        pair=lambda s: Kappa(_few(s.categories), "none", shared=True),
+        rare_label=True,
+    )
 
 
 def fleiss() -> Measure:
@@ -262,6 +275,7 @@ def fleiss() -> Measure:
         "Fleiss's κ",
         "categories",
         panel=lambda s: ChanceCorrected(_few(s.categories), "none", "fleiss"),
+        rare_label=True,
     )
 
 
@@ -284,6 +298,7 @@ def alpha(level: Level) -> Measure:
         f"Krippendorff's α, {level}",
         needs[level],
         panel=lambda s: _alpha(s, level),
+        rare_label=True,
         takes_means=level in ("interval", "ratio"),
     )
 

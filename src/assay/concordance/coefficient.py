@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.settings import CoefficientSettings
+from assay.concordance.few import scored
+from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DesignError
-from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.errors import DesignError, listing
+from assay.estimation.intervals import Estimate, Estimates, Transform, near_an_end
+from assay.estimation.options import Taken
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -42,6 +44,17 @@ MOST_WEIGHED = 3_000
 
 BATCHES = 100
 
+INTERVAL_NAMES: dict[Transform, str] = {
+    "none": "jackknife",
+    "fisher": "jackknife-z",
+    "rank": "jackknife-z",
+    "log": "jackknife-log",
+    "share": "wilson",
+}
+
+MOST_SCORED = 45
+"""Pairs of annotators up to which each is looked at for labels that are rare."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
@@ -62,6 +75,8 @@ class Measure:
         Where intervals are symmetric.
     zero : bool
         Whether 0 says "no better than chance", so that it makes sense to test it.
+    highest : float, optional
+        The largest value that there is.
     lower_is_better : bool
         For errors.
     directed : bool
@@ -70,6 +85,10 @@ class Measure:
         Whether a consensus may be a mean, which need not be a label of the scale.
     share : bool
         Whether it is the mean of a share of each item, from 0 to 1.
+    random : bool
+        Whether annotators are a sample by its definition, as in the ICCs of random annotators.
+    rare_label : bool
+        Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
     """
 
     name: str
@@ -80,10 +99,13 @@ class Measure:
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
     zero: bool = True
+    highest: float | None = None
     lower_is_better: bool = False
     directed: bool = False
     takes_means: bool = False
     share: bool = False
+    random: bool = False
+    rare_label: bool = False
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -209,7 +231,11 @@ class Coefficient(Result):
 
 def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
     """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
-    ratings = ratings_of(labels, settings)
+    return of_ratings(measure, ratings_of(labels, settings), settings)
+
+
+def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
+    """The coefficient of ratings, with its interval."""
     measure.check(ratings)
     first = second = None
     exclusions: list[Exclusion] = []
@@ -217,16 +243,60 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
         first, second, apart = pairs_of(ratings, measure)
         if apart:
             exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
-    found = estimate_of(ratings, measure.statistic(ratings, first, second), settings, measure.transform)
+    statistic = measure.statistic(ratings, first, second)
+    found = estimate_of(ratings, statistic, settings, measure.transform)
+    pairs = _named_pairs(measure, ratings, found, first, second)
+    taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
+    each = found.value[found.value.size > 1 :]
+    found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
+    found = scored(found, ratings, statistic, rare_label=measure.rare_label)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
-    return wrap(measure, ratings, found, _named_pairs(ratings, found, first, second), exclusions, settings)
+    return wrap(measure, ratings, found, pairs, exclusions, settings)
+
+
+def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints | None, second: Ints | None) -> Floats:
+    if first is None or second is None:
+        return without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
+    return pairs_without_each(pairs, first, second, len(ratings.annotators))
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
-    found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
+    found = Ratings.of(labels, settings.names, repeats=settings.repeats, clusters=settings.clusters)
     return found.at_least(2, "agreement")
+
+
+def taking(found: Estimates, taken: Taken, without: Callable[[], Floats], n_annotators: int) -> Estimates:
+    """The first value, with annotators as they are or as a sample; ``without`` gives the values without each."""
+    if taken == "these" or found.method == "none":
+        return found.of_these()
+    return found.part(np.array([0])).of_sample(without()[:, None], n_annotators=n_annotators)
+
+
+def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
+    """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
+    each = []
+    for names in ratings.left_out():
+        rest = ratings.without(names)
+        try:
+            each.append(value_of(rest) if len(rest.annotators) > 1 else np.nan)
+        except DesignError:
+            each.append(np.nan)
+    return np.array(each)
+
+
+def pairs_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
+    """The mean over pairs of annotators without those of each annotator in turn: (annotators,)."""
+    others = [pairs[(first != j) & (second != j)] for j in range(n_annotators)]
+    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+
+
+def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
+    """The first value of a statistic of all labels, without an interval."""
+    if isinstance(statistic, PairRanks | AlphaRanks):
+        return float(statistic.of_items(np.arange(ratings.n_items))[0])
+    return float(statistic.value(ratings.sums(Together((statistic,))).sums.sum(axis=0))[0])
 
 
 def estimate_of(
@@ -280,6 +350,13 @@ def wrap(
     """An estimate as a result."""
     main, interval, _ = bounded((measure,), found)[0]
     notes = ratings.notes
+    judges = [name for name in ratings.judges if name in ratings.annotators]
+    if judges and len(ratings.annotators) > 2:
+        models = f"{listing(judges)} {'is a judge' if len(judges) == 1 else 'are judges'}"
+        notes = (
+            *notes,
+            f"of the {len(ratings.annotators)} annotators, {models}; labels.where(kind='human') has people",
+        )
     if pairs:
         notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
     if ratings.cluster_name:
@@ -309,7 +386,10 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    return {"none": "jackknife", "fisher": "jackknife-z", "log": "jackknife-log", "share": "wilson"}[found.transform[0]]
+    if found.score is not None and found.taken != "sample":
+        return "score" if np.isfinite(found.low[0]) else "none"
+    name = INTERVAL_NAMES[found.transform[0]]
+    return f"two-way-{name}" if found.taken == "sample" else name
 
 
 def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
@@ -324,12 +404,34 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
     exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} that all say the same"
     for i, measure in enumerate(measures):
         value, low, high, error = (float(v[i]) for v in (found.value, found.low, found.high, found.standard_error))
-        one, said = Estimate(value, low, high, error, found.reasons[i]), words[i]
-        if measure.share and found.method != "none" and np.isfinite(value) and abs(value - round(value)) < 1e-12:
+        if measure.share and found.method == "jackknife":
+            low = float(np.fmin(low, near_an_end(value, error, found.confidence, 0.0)))
+            high = float(np.fmax(high, near_an_end(value, error, found.confidence, 1.0)))
+        if measure.highest is not None and high > measure.highest:
+            low, high = on_the_logit_scale(value / measure.highest, error / measure.highest, found)
+            low, high = low * measure.highest, high * measure.highest
+        one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
+        if (
+            measure.share
+            and found.method != "none"
+            and found.taken != "sample"
+            and np.isfinite(value)
+            and abs(value - round(value)) < 1e-12
+        ):
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             one, said = Estimate(float(round(value)), low, high, np.nan), exact
         each.append((one, said, float(p[i])))
     return each
+
+
+def on_the_logit_scale(share: float, error: float, found: Estimates) -> tuple[float, float]:
+    """The interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
+    from scipy.special import expit, logit, stdtrit
+
+    if not 0 < share < 1:
+        return share, share
+    half = stdtrit(max(found.n_units - 1, 1), (1 + found.confidence) / 2) * error / (share * (1 - share))
+    return float(expit(logit(share) - half)), float(expit(logit(share) + half))
 
 
 def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
@@ -365,13 +467,20 @@ def why_undefined(ratings: Ratings) -> str:
 
 
 def _named_pairs(
-    ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
+    measure: Measure, ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
 ) -> tuple[tuple[str, str, Estimate], ...]:
+    """Each pair of annotators, as it would be by itself."""
     if first is None or second is None or len(found) == 1:
         return ()
-    names = ratings.annotators
-    each = list(found)[1:]
-    return tuple((names[a], names[b], i) for a, b, i in zip(first.tolist(), second.tolist(), each, strict=True))
+    names, each = ratings.annotators, []
+    for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        one = found.part(np.array([i + 1]))
+        if len(first) <= MOST_SCORED:
+            two = ratings.only((names[a], names[b]))
+            statistic = measure.statistic(two, np.array([0]), np.array([1]))
+            one = scored(one, two, statistic, rare_label=measure.rare_label)
+        each.append((names[a], names[b], one[0]))
+    return tuple(each)
 
 
 def unit_range(ratings: Ratings) -> float:

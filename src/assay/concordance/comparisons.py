@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -21,6 +21,9 @@ from assay.statistics.base import grid
 
 A_HUMAN = "a human"
 """What the table says for any of the people."""
+
+Families = Sequence[tuple[str, tuple[str, ...]]]
+"""What a random annotator of each family is called, and who may be drawn."""
 
 WHO: tuple[Who, ...] = typing.get_args(Who)
 
@@ -43,6 +46,9 @@ class Comparison:
     tied : mapping of text to int
         Which consensus of categories is divided, and on how many items: these have no majority, and no label. Each is
         said with one comparison only.
+    fewer : function, optional
+        The same comparison without each person of a group in turn, where they may be a sample: a panel loses each of
+        its members, a consensus and human pairs each of the people. Named annotators are themselves.
     """
 
     who: Who
@@ -51,11 +57,18 @@ class Comparison:
     ratings: Callable[[Measure], Ratings]
     masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
+    fewer: Callable[[], list[Comparison]] | None = None
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether annotators of one kind are compared among themselves."""
+        return self.who in ("humans", "judges")
 
 
 def comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...]
-) -> list[Comparison]:
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...],
+    families: Families = (),
+) -> list[Comparison]:  # fmt: skip
     """All comparisons of the kinds asked for that the table has annotators for."""
     makers = {
         "humans": lambda: _panel(ratings, "humans", humans),
@@ -64,14 +77,19 @@ def comparisons(
         "consensus": lambda: _with_consensus(ratings, humans, judges),
         "rest": lambda: _with_rest(ratings, humans, judges),
         "human pairs": lambda: _with_humans(ratings, humans, judges, "human pairs"),
-        "random human": lambda: _with_humans(ratings, humans, judges, "random human"),
+        "random human": lambda: _with_a_random_human(ratings, humans, judges, families),
     }
     return [comparison for kind in who for comparison in makers[kind]()]
 
 
 def _panel(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Comparison]:
     if len(names) > 1:
-        yield Comparison(who, who, None, _always(ratings.only(names)))
+        panel = ratings.only(names)
+
+        def fewer() -> list[Comparison]:
+            return [Comparison(who, who, None, _always(panel.without(left))) for left in panel.left_out()]
+
+        yield Comparison(who, who, None, _always(panel), fewer=fewer)
 
 
 def _pairs(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Comparison]:
@@ -92,11 +110,11 @@ def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str
     groups = Groups.of(ratings)
     tied = {"humans' consensus": groups.tied(humans)}
     for judge in judges:
-        yield Comparison("consensus", "humans' consensus", judge, groups.two(humans, (judge,)), tied=tied)
+        yield groups.compared("consensus", "humans' consensus", judge, humans, (judge,), tied)
         tied = {}
     if len(judges) > 1:
         tied = {"judges' consensus": groups.tied(judges)}
-        yield Comparison("consensus", "humans' consensus", "judges' consensus", groups.two(humans, judges), tied=tied)
+        yield groups.compared("consensus", "humans' consensus", "judges' consensus", humans, judges, tied)
 
 
 def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
@@ -108,18 +126,46 @@ def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...
             rest = tuple(n for n in names if n != name)
             others = f"other {kind}' consensus"
             tied = {f"{others} (added up over {len(names)} annotators)": groups.tied(rest)}
-            yield Comparison("rest", others, name, groups.two(rest, (name,)), tied=tied)
+            yield groups.compared("rest", others, name, rest, (name,), tied)
 
 
 def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
     """The second is the one in question, so that a signed difference says how much higher it labels."""
     people = np.isin(ratings.annotators, humans)
+
+    def fewer(first: str, second: str, one: NDArray[np.bool_] | None) -> list[Comparison]:
+        found = []
+        for left in ratings.only(humans).left_out():
+            rest = people & ~np.isin(ratings.annotators, left)
+            masks = (rest, rest if one is None else one)
+            found.append(Comparison(who, first, second, _always(ratings), masks))
+        return found
+
     if len(humans) > 1 and who == "human pairs":
-        yield Comparison(who, "another human", A_HUMAN, _always(ratings), (people, people))
+        names = ("another human", A_HUMAN)
+        yield Comparison(who, *names, _always(ratings), (people, people), fewer=partial(fewer, *names, None))
     for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
         one = np.array(ratings.annotators) == name
-        other = "another human" if name in humans else A_HUMAN
-        yield Comparison(who, other, name, _always(ratings), (people, one))
+        names = ("another human" if name in humans else A_HUMAN, name)
+        sampled = partial(fewer, *names, one) if who == "human pairs" else None
+        yield Comparison(who, *names, _always(ratings), (people, one), fewer=sampled)
+
+
+def _with_a_random_human(
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], families: Families
+) -> Iterator[Comparison]:
+    yield from _with_humans(ratings, humans, judges, "random human")
+    yield from _random_of(ratings, humans, families)
+
+
+def _random_of(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Comparison]:
+    """A random annotator of each family, drawn for each item as the human is."""
+    people = np.isin(ratings.annotators, humans)
+    for name, members in families:
+        here = np.isin(ratings.annotators, members)
+        if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
+            other = "another human" if people[here].all() else A_HUMAN
+            yield Comparison("random human", other, name, _always(ratings), (people, here))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +187,19 @@ class Groups:
         """The groups of a table."""
         scale = ratings.scale
         return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
+
+    def compared(
+        self, who: Who, named: str, second: str, first: tuple[str, ...], other: tuple[str, ...],
+        tied: Mapping[str, int],
+    ) -> Comparison:  # fmt: skip
+        """Two groups, and the same without each annotator of the first."""
+
+        def fewer() -> list[Comparison]:
+            lefts = self.ratings.only(first).left_out()
+            rests = [tuple(n for n in first if n not in left) for left in lefts]
+            return [Comparison(who, named, second, self.two(rest, other)) for rest in rests if rest]
+
+        return Comparison(who, named, second, self.two(first, other), tied=tied, fewer=fewer)
 
     def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
         """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""

@@ -34,19 +34,24 @@ def forest(rows: pl.DataFrame, judges: Sequence[str], ax: Axes | None = None) ->
 def heat_map(
     rows: pl.DataFrame, humans: Sequence[str], judges: Sequence[str], criterion: str | None, ax: Axes | None = None
 ) -> Axes:
-    """One coefficient of each two annotators as a grid of colours; judges stand after a line."""
+    """One coefficient of each two annotators as a grid of colours; judges stand after a line.
+
+    Of a mean signed difference a cell says how much higher the column labels than the row.
+    """
     names = [n for n in (*humans, *judges) if n in set(rows["first"]) | set(rows["second"])]
-    place = {n: i for i, n in enumerate(names)}
+    place, signed = {n: i for i, n in enumerate(names)}, rows["coefficient"][0] == "bias"
     cells = np.full((len(names), len(names)), np.nan)
     for a, b, value in rows.select("first", "second", "estimate").iter_rows():
-        cells[place[a], place[b]] = cells[place[b], place[a]] = value
+        cells[place[a], place[b]] = value
+        # The bias of b against a is that of a against b with the other sign.
+        cells[place[b], place[a]] = -value if signed else value
     size = 1.6 + 0.5 * len(names)
     ax = pictures.axes(ax, width=size + 1.2, height=size)
     error = rows["title"][0].endswith(("error", "difference"))
     # A fixed scale, so that two pictures can be compared: 0 is chance, 1 is perfect.
-    top = float(np.nanmax(cells)) if error else 1.0
+    top = float(np.nanmax(np.abs(cells))) if error else 1.0
     text = [["" if np.isnan(v) else _short(v) for v in row] for row in cells]
-    pictures.shaded(ax, cells / (top or 1.0), text, colour=pictures.JUDGE if error else pictures.HUMAN)
+    pictures.shaded(ax, np.abs(cells) / (top or 1.0), text, colour=pictures.JUDGE if error else pictures.HUMAN)
     ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
     people = sum(n in humans for n in names)
@@ -123,4 +128,4 @@ def consensus_points(
 
 def _short(value: float) -> str:
     """``.75`` and ``1.0``: what a cell has room for."""
-    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
+    return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(value) < 1 else f"{value:.1f}"

@@ -9,20 +9,22 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from assay.concordance import drawing
-from assay.concordance.settings import CoefficientOptions, GradingScaleSettings
+from assay.concordance.settings import CoefficientOptions, GradingScaleSettings, taken_by
 from assay.data.annotations import Annotations, Answers, natural
 from assay.data.chunks import Chunks, in_memory
 from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimates, Transform
 from assay.estimation.multiplicity import adjust_p
+from assay.estimation.options import Taken
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, add_rows
@@ -39,6 +41,9 @@ POOLED = "all"
 
 COLUMNS = ("estimate", "low", "high", "n")
 
+Fewer = Sequence[Sequence[Sequence[Floats]]]
+"""Of each group of annotators, without each of them in turn, the cells of each number."""
+
 
 @dataclass(frozen=True, eq=False)
 class GradingScaleStudy(Result):
@@ -49,8 +54,9 @@ class GradingScaleStudy(Result):
 
     Attributes
     ----------
-    best : str
-        The scale with the highest pooled ICC(A,1) of the people's mean with the judges' mean.
+    best : str or None
+        The scale with the highest pooled ICC(A,1) of the people's mean with the judges' mean; None of judges alone, of
+        whom `reliability` and `consistency` speak (table 1), and no other table.
     alignment : polars.DataFrame
         That agreement by ``scale`` and ``benchmark`` ("all" first): ``measure`` is ``icc`` (A,1), ``nmae`` or
         ``pearson``; ``judge`` is "judges' mean" or one judge (tables 2, 4a, 4b).
@@ -63,13 +69,15 @@ class GradingScaleStudy(Result):
         ICC(A,1) of each judge with itself across scales: all jointly and each two; "average" is the mean over
         judges (table 1).
     groups, conditions : polars.DataFrame or None
-        By a column of the annotators (table 5), and by what was varied besides the scale (table 6).
+        By a column of the annotators (table 5), pooled and by benchmark, with each two groups less each other; and by
+        what was varied besides the scale (table 6), with each value less the baseline on the same items. Differences
+        have a ``p``.
     items : polars.DataFrame
-        Each item on each scale: both means on 0-1, their distance ``nmae``, ``aligned`` (at most `threshold`),
-        and what the item table knows of it (App. G).
+        Each item on each scale: both means on 0-1 and in the scale's own units (``humans_label``, ``judges_label``),
+        their distance ``nmae``, ``aligned`` (at most `threshold`), and what the item table knows of it (App. G).
     """
 
-    best: str
+    best: str | None
     scales: tuple[str, ...]
     ranges: dict[str, tuple[float, float]]
     alignment: pl.DataFrame
@@ -93,6 +101,10 @@ class GradingScaleStudy(Result):
         panels = self.reliability.filter(pl.col("form") == "ICC(A,k)").select(
             "scale", "benchmark", pl.col("panel").alias("what"), *COLUMNS
         )
+        if self.best is None:
+            itself = pl.format("{} with itself", pl.col("judge"))
+            rows = self.consistency.select(pl.col("scales").alias("scale"), "benchmark", itself.alias("what"), *COLUMNS)
+            return pl.concat([panels, rows])
         both = self.alignment.filter(pl.col("judge") == JUDGES_MEAN).select(
             "scale", "benchmark", pl.col("measure").alias("what"), *COLUMNS
         )
@@ -118,6 +130,8 @@ class GradingScaleStudy(Result):
 
     def summary(self) -> str:
         """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
+        if self.best is None:
+            return self._of_judges_alone()
         whole = self.alignment.filter((pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN))
         icc = {r["scale"]: r for r in whole.filter(pl.col("measure") == "icc").iter_rows(named=True)}
         lines = [f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._against()}."]
@@ -127,6 +141,14 @@ class GradingScaleStudy(Result):
         poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
         every = self.items.filter(pl.col("scale") == self.best).height
         lines.append(f"On {self.best}, {poor} of {every} items are further apart than {self.threshold:g} of the range.")
+        return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
+
+    def _of_judges_alone(self) -> str:
+        """How consistent the judges are with themselves across scales; which scale to ask on takes people."""
+        joint = ", ".join(self.scales) if len(self.scales) > 2 else " vs ".join(self.scales)
+        rows = self.consistency.filter((pl.col("benchmark") == POOLED) & (pl.col("scales") == joint))
+        lines = [f"{r['judge']} with itself on {joint}: ICC(A,1) {_words(r)}." for r in rows.iter_rows(named=True)]
+        lines.append("On which scale to ask cannot be said without people: there is nobody to agree with.")
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
     def _whether_pooling_flatters(self) -> str:
@@ -153,7 +175,9 @@ class GradingScaleStudy(Result):
         return ", " + ", ".join(parts) if parts else ""
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Agreement by scale and benchmark as bars with intervals."""
+        """Agreement by scale and benchmark as bars with intervals; of judges alone, each with itself."""
+        if self.best is None:
+            return super().plot(ax)
         rows = self.alignment.filter((pl.col("measure") == "icc") & (pl.col("judge") == JUDGES_MEAN))
         return drawing.bars(rows, self.scales, ax)
 
@@ -161,11 +185,11 @@ class GradingScaleStudy(Result):
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
         shown = self.scales if scale is None else (self._known(scale),)
         rows = self.alignment.filter(pl.col("judge") == JUDGES_MEAN)
-        return drawing.icc_against_nmae(rows, shown, scale or self.best, self.threshold, ax)
+        return drawing.icc_against_nmae(rows, shown, scale or self._needs_people(), self.threshold, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
-        chosen = self._known(scale or self.best)
+        chosen = self._known(scale or self._needs_people())
         items = self.items.filter(pl.col("scale") == chosen)
         if benchmark is not None and self.by is not None:
             items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
@@ -179,6 +203,11 @@ class GradingScaleStudy(Result):
             raise DesignError(unknown("benchmark", benchmark, known, "the study"))
         values = dict(rows.select("measure", "estimate").iter_rows())
         return drawing.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.threshold, ax)
+
+    def _needs_people(self) -> str:
+        if self.best is None:
+            raise DesignError("this picture sets people against judges, and the table has only judges")
+        return self.best
 
     def _known(self, scale: str) -> str:
         if scale not in self.scales:
@@ -199,6 +228,7 @@ def grading_scale_study(
     condition: str | None = None,
     baseline: Any = None,
     threshold: float = 0.1,
+    annotators: Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> GradingScaleStudy:
     """On which of several numeric ranges should people and judges be asked?
@@ -222,6 +252,10 @@ def grading_scale_study(
         Another column that was varied for judges (temperature), and its value in the main analysis.
     threshold : float
         Distance on 0-1 up to which an item counts as well aligned; the paper's is 0.1.
+    annotators : {"these", "sample"}, optional
+        A sample when not given, as in the paper (section 3.1): intervals and the verdict are for others like these
+        people and judges, and each of them is left out in turn beside each item. A single person or judge is itself.
+        With "these", or a bootstrap, a scale that suits these people alone is shown to be better.
     **options
         See `exact_agreement`.
 
@@ -235,11 +269,11 @@ def grading_scale_study(
     DataError
         For a column that is not there, a range that cannot be read, labels outside their range.
     DesignError
-        For fewer than two scales, no people or no judges, repeats, a condition without a baseline.
+        For fewer than two scales, no judges, repeats, a condition without a baseline.
     """
     said = {
         "scale": scale, "ranges": ranges, "by": by, "group": group, "condition": condition, "baseline": baseline,
-        "threshold": threshold,
+        "threshold": threshold, "annotators": annotators,
     }  # fmt: skip
     settings = GradingScaleSettings.of({**options, **said}, "grading_scale_study")
     study = _Study(in_memory(labels, "a study of grading scales"), settings)
@@ -248,7 +282,7 @@ def grading_scale_study(
         (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
     ).sort("estimate", descending=True, nulls_last=True)
     return GradingScaleStudy(
-        best=pooled["scale"][0],
+        best=pooled["scale"][0] if pooled.height else None,
         scales=study.scales,
         ranges=study.ranges,
         alignment=alignment,
@@ -277,9 +311,13 @@ class _Part:
 
     def moments(self) -> Floats:
         item, column = np.nonzero(~np.isnan(self.cells))
-        names = tuple(map(str, range(self.cells.shape[1])))
-        items = tuple(map(str, range(len(self.cells))))
+        names, items = (_numbered(size) for size in reversed(self.cells.shape))
         return self.statistic.moments(Answers(item, column, self.cells[item, column], items, names))
+
+
+@lru_cache(maxsize=64)
+def _numbered(size: int) -> tuple[str, ...]:
+    return tuple(map(str, range(size)))
 
 
 class _Study:
@@ -300,8 +338,11 @@ class _Study:
         labels = labels.resolve_repeats(settings.repeats)
         self.labels, self.how, self.by, self.condition = labels, settings, by, condition
         self.humans, self.judges = labels.humans, labels.judges
-        if not self.humans or not self.judges:
-            raise DesignError("a study of grading scales compares people with judges; the table has only one of them")
+        if not self.judges:
+            raise DesignError("a study of grading scales is about judges; the table has only people")
+        alone = [name for name, asked in (("by group", settings.group), ("by condition", condition)) if asked]
+        if not self.humans and alone:
+            raise DesignError(f"the tables {listing(alone)} set people against judges, and the table has only judges")
         self.items = labels.items["item"].to_list()
         self.names = (*self.humans, *self.judges)
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
@@ -320,6 +361,7 @@ class _Study:
         self.cells = {s: self._matrix(frame, s, self.baseline) for s in self.scales}
         self.unit_frame = frame
         self.interval = "no interval"
+        self.taken = taken_by(settings, settings.annotators, random=True)
         if any(np.isnan(c).any() for c in self.cells.values()):
             self.notes.append("some annotators did not answer some items; a consensus is the mean of those who did")
 
@@ -383,6 +425,16 @@ class _Study:
     def _mean(self, scale: str, names: Sequence[str]) -> Floats:
         return row_means(self.cells[scale][:, self._columns(names)])
 
+    def _pair(self, scale: str, people: Sequence[str], judges: Sequence[str]) -> Floats:
+        """The two means as two columns."""
+        return np.stack([self._mean(scale, people), self._mean(scale, judges)], axis=1)
+
+    def _fewer_pairs(self, scales: Sequence[str], people: Sequence[str], judges: Sequence[str]) -> Fewer:
+        """The two means without each person and without each judge, where there are several: a group each."""
+        without_people = [[self._pair(s, _rest(people, p), judges) for s in scales] for p in people]
+        without_judges = [[self._pair(s, people, _rest(judges, j)) for s in scales] for j in judges]
+        return [group for group in (without_people, without_judges) if len(group) > 1]
+
     def benchmarks(self) -> Iterator[tuple[str, Ints]]:
         """All items, then those of each value of ``by``."""
         yield POOLED, np.arange(len(self.items))
@@ -396,11 +448,12 @@ class _Study:
     def alignment(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """People's mean with judges': each scale, benchmark and judge; and scales less each other."""
         rows, differences = [], []
-        for benchmark, items in self.benchmarks():
+        for benchmark, items in self.benchmarks() if self.humans else ():
             for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
-                pairs = {s: np.stack([self._mean(s, self.humans), self._mean(s, names)], axis=1) for s in self.scales}
+                pairs = [self._pair(s, self.humans, names) for s in self.scales]
+                fewer = self._fewer_pairs(self.scales, self.humans, names)
                 for measure, statistic, transform in _TWO_COLUMNS:
-                    found, n = self._estimate([_Part(pairs[s], statistic) for s in self.scales], items, transform)
+                    found, n = self._estimate([_Part(p, statistic) for p in pairs], items, transform, fewer)
                     place = {"benchmark": benchmark, "judge": judge}
                     for s, interval, count in zip(self.scales, found, n, strict=True):
                         rows.append({"scale": s, **place, "measure": measure, **interval.row(), "n": count})
@@ -408,7 +461,10 @@ class _Study:
                         differences += [{**place, **row} for row in self._compare(found, min(n))]
         order = ["scale", "benchmark", "judge", "measure", *COLUMNS]
         frame = pl.DataFrame(differences, schema=_DIFFERENCES)
-        return _frame(rows).select(order), frame.with_columns(pl.col("low", "high", "p", "p_adjusted").fill_nan(None))
+        schema = dict.fromkeys(order[:4], pl.String)
+        return _frame(rows, schema).select(order), frame.with_columns(
+            pl.col("low", "high", "p", "p_adjusted").fill_nan(None)
+        )
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
@@ -444,7 +500,7 @@ class _Study:
                     parts = [_Part(c, panel_icc(c[items], form)) for c in cells if c.shape[1] > 1]
                     if not parts:
                         continue
-                    found, n = self._estimate(parts, items, "fisher")
+                    found, n = self._estimate(parts, items, "fisher", without=self._fewer_members(cells, items, form))
                     named = [(p, len(x)) for p, x in panels.items() if len(x) > 1]
                     place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
                     for (panel, k), interval, count in zip(named, found, n, strict=True):
@@ -477,50 +533,96 @@ class _Study:
         return _frame(rows)
 
     def groups(self, column: str) -> pl.DataFrame:
-        """People with each value of a column of the annotators: with the judges, and among each other."""
+        """People with each value of a column of the annotators: with the judges, among each other, less each other."""
         about = self.labels.annotators
         if column not in about.columns:
             raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
-        people = about.filter(pl.col("kind") == "human")
+        people = about.filter((pl.col("kind") == "human") & pl.col(column).is_not_null())
+        groups = {
+            value: people.filter(pl.col(column).cast(pl.String) == value)["annotator"].to_list()
+            for value in natural(people[column].cast(pl.String).unique().to_list())
+        }
+        several = {value: names for value, names in groups.items() if len(names) > 1}
         rows = []
-        for value in natural(people[column].drop_nulls().cast(pl.String).unique().to_list()):
-            names = people.filter(pl.col(column).cast(pl.String) == value)["annotator"].to_list()
+        for benchmark, items in self.benchmarks():
             for scale in self.scales:
-                pair = np.stack([self._mean(scale, names), self._mean(scale, self.judges)], axis=1)
-                panel = self.cells[scale][:, self._columns(names)]
-                wanted = [(m, _Part(pair, s), t) for m, s, t in _TWO_COLUMNS if m != "pearson"]
-                if len(names) > 1:
-                    wanted.append(("icc within group", _Part(panel, panel_icc(panel, "A,k")), "fisher"))
-                for measure, part, transform in wanted:
-                    found, n = self._estimate([part], np.arange(len(self.items)), transform)
-                    place = {"group": value, "scale": scale, "measure": measure, "annotators": len(names)}
-                    rows.append({**place, **found[0].row(), "n": n[0]})
-        return _frame(rows)
+                place, fewer = {"benchmark": benchmark, "scale": scale}, self._fewer_groups(scale, groups)
+                pairs = [self._pair(scale, names, self.judges) for names in groups.values()]
+                for measure, statistic, transform in _TWO_COLUMNS[:2]:
+                    found, n = self._estimate([_Part(pair, statistic) for pair in pairs], items, transform, fewer)
+                    rows += _of_groups({**place, "measure": measure}, groups, found, n)
+                panels = [self.cells[scale][:, self._columns(names)] for names in several.values()]
+                if panels:
+                    members, parts = (
+                        self._fewer_members(panels, items, "A,k"),
+                        [_Part(c, panel_icc(c[items], "A,k")) for c in panels],
+                    )
+                    found, n = self._estimate(parts, items, "fisher", without=members)
+                    rows += _of_groups({**place, "measure": "icc within group"}, several, found, n)
+        return _frame(rows).with_columns(pl.col("p").cast(pl.Float64).fill_nan(None))
+
+    def _fewer_groups(self, scale: str, groups: Mapping[str, list[str]]) -> Fewer:
+        """The pairs of groups with judges without each person of each group, and without each judge."""
+
+        def pairs(left: str) -> list[Floats]:
+            rests = ([n for n in names if n != left] for names in groups.values())
+            judges = [j for j in self.judges if j != left]
+            return [self._pair(scale, rest, judges) for rest in rests]
+
+        people = [pairs(name) for names in groups.values() if len(names) > 1 for name in names]
+        judges = [pairs(judge) for judge in self.judges] if len(self.judges) > 1 else []
+        return [group for group in (people, judges) if group]
 
     def conditions(self) -> pl.DataFrame:
-        """Each judge under each value of the condition, with the people."""
+        """Each judge under each value of the condition, with the people; and less the baseline, on the same items."""
         rows = []
-        for value in self.varied:
-            for scale in self.scales:
-                cells = self._matrix(self.unit_frame, scale, value)
-                for judge in self.judges:
-                    answers = cells[:, self.names.index(judge)]
-                    if np.isnan(answers).all():
-                        continue
-                    pair = np.stack([self._mean(scale, self.humans), answers], axis=1)
-                    for measure, statistic, transform in _TWO_COLUMNS[:2]:
-                        found, n = self._estimate([_Part(pair, statistic)], np.arange(len(self.items)), transform)
-                        place = {"judge": judge, "scale": scale, str(self.condition): value, "measure": measure}
-                        rows.append({**place, **found[0].row(), "n": n[0]})
-        return _frame(rows)
+        for scale, judge in itertools.product(self.scales, self.judges):
+            column = self.names.index(judge)
+            answers = {v: self._matrix(self.unit_frame, scale, v)[:, column] for v in self.varied}
+            answers = {v: cells for v, cells in answers.items() if not np.isnan(cells).all()}
+            rests = [self._mean(scale, _rest(self.humans, name)) for name in self.humans]
+            pairs = [np.stack([self._mean(scale, self.humans), cells], axis=1) for cells in answers.values()]
+            people = [[np.stack([rest, cells], axis=1) for cells in answers.values()] for rest in rests]
+            for measure, statistic, transform in _TWO_COLUMNS[:2] if pairs else ():
+                parts, every = [_Part(pair, statistic) for pair in pairs], np.arange(len(self.items))
+                found, n = self._estimate(parts, every, transform, [people] if len(people) > 1 else [])
+                place = {"judge": judge, "scale": scale, "measure": measure}
+                rows += self._of_conditions(place, list(answers), found, n)
+        order = ("judge", "scale", str(self.condition), "measure", *COLUMNS, "p")
+        return _frame(rows).with_columns(pl.col("p").cast(pl.Float64).fill_nan(None)).select(order)
+
+    def _of_conditions(
+        self, place: Mapping[str, Any], values: list[Any], found: Estimates, n: Sequence[int]
+    ) -> list[dict[str, Any]]:
+        """A row for each value, and for each but the baseline one of the difference."""
+        name = str(self.condition)
+        rows = [
+            {**place, name: value, **one.row(), "n": count, "p": None}
+            for value, one, count in zip(values, found, n, strict=True)
+        ]
+        if self.baseline not in values or self.how.method == "none":
+            return rows
+        base = values.index(self.baseline)
+        for i, value in enumerate(values):
+            if i != base:
+                weights = np.zeros((1, len(values)))
+                weights[0, i], weights[0, base] = 1.0, -1.0
+                less = found.contrast(weights)
+                words = {**place, "measure": f"{place['measure']}, less {self.baseline}", name: value}
+                rows.append({**words, **less[0].row(), "n": min(n[i], n[base]), "p": float(less.p()[0])})
+        return rows
 
     def item_table(self, threshold: float) -> pl.DataFrame:
         """Items with both means and their distance, worst first."""
         parts = []
         for scale in self.scales:
             humans, judges = self._mean(scale, self.humans), self._mean(scale, self.judges)
+            low, high = self.ranges[scale]
             part = pl.DataFrame({"item": self.items, "humans": humans, "judges": judges}).with_columns(
-                scale=pl.lit(scale), nmae=(pl.col("humans") - pl.col("judges")).abs()
+                scale=pl.lit(scale),
+                nmae=(pl.col("humans") - pl.col("judges")).abs(),
+                humans_label=low + (high - low) * pl.col("humans"),
+                judges_label=low + (high - low) * pl.col("judges"),
             )
             parts.append(part.filter(pl.col("nmae").is_not_nan()))
         frame = pl.concat(parts).with_columns(aligned=pl.col("nmae") <= threshold)
@@ -532,7 +634,9 @@ class _Study:
             "judges",
             "nmae",
             "aligned",
-            pl.exclude("item", "scale", "humans", "judges", "nmae", "aligned"),
+            "humans_label",
+            "judges_label",
+            pl.exclude("item", "scale", "humans", "judges", "nmae", "aligned", "humans_label", "judges_label"),
         )
 
     def run(self) -> Run:
@@ -547,8 +651,27 @@ class _Study:
             "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes)
         )  # fmt: skip
 
-    def _estimate(self, parts: Sequence[_Part], items: Ints, transform: Transform) -> tuple[Estimates, list[int]]:
-        """Several numbers of the same items under the same resamples, and the items behind each."""
+    def _fewer_members(self, panels: Sequence[Floats], items: Ints, form: Form) -> list[Floats]:
+        """The ICC of each panel without each of its members; what is not left out does not change."""
+        panels = [cells[items] for cells in panels if cells.shape[1] > 1]
+        whole = [_of_panel(cells, form, cells.shape[1]) for cells in panels]
+        groups = []
+        for place, cells in enumerate(panels):
+            group = np.tile(np.array(whole), (cells.shape[1], 1))
+            group[:, place] = [
+                _of_panel(np.delete(cells, j, axis=1), form, cells.shape[1]) for j in range(cells.shape[1])
+            ]
+            groups.append(group)
+        return groups
+
+    def _estimate(
+        self, parts: Sequence[_Part], items: Ints, transform: Transform, fewer: Fewer = (),
+        without: Sequence[Floats] = (),
+    ) -> tuple[Estimates, list[int]]:  # fmt: skip
+        """Several numbers of the same items under the same resamples, and the items behind each.
+
+        Where annotators are a sample, ``fewer`` has the cells without each of a group, ``without`` the values.
+        """
         moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
         joint = Together(tuple(part.statistic for part in parts))
@@ -556,9 +679,17 @@ class _Study:
         units = Units.of(len(items), clusters, width=sum(joint.widths))
         sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
         found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
+        groups = [*without, *(np.array([self._values(parts, cells, items) for cells in group]) for group in fewer)]
+        sampled = self.taken == "sample" and self.how.method != "none" and bool(groups)
+        found = found.of_sample(*groups) if sampled else found.of_these()
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts
+
+    def _values(self, parts: Sequence[_Part], cells: Sequence[Floats], items: Ints) -> Floats:
+        """The same numbers from other cells."""
+        each = [replace(part, cells=c[items]) for part, c in zip(parts, cells, strict=True)]
+        return np.concatenate([part.statistic.value(part.moments().sum(axis=0)) for part in each])
 
 
 _DIFFERENCES = {
@@ -578,7 +709,39 @@ _TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (
 """What is computed of two columns on 0-1: people and judges."""
 
 
-def panel_icc(cells: Floats, form: Form) -> PanelStatistic:
+def _of_groups(
+    place: Mapping[str, Any], groups: Mapping[str, list[str]], found: Estimates, n: Sequence[int]
+) -> list[dict[str, Any]]:
+    """A row for each group, and one for each two, the first less the second."""
+    names = list(groups)
+    rows: list[dict[str, Any]] = [
+        {"group": value, **place, "annotators": len(groups[value]), **one.row(), "n": count, "p": None}
+        for value, one, count in zip(names, found, n, strict=True)
+    ]
+    if found.method == "none":
+        return rows
+    for a, b in itertools.combinations(range(len(names)), 2):
+        weights = np.zeros((1, len(names)))
+        weights[0, a], weights[0, b] = 1.0, -1.0
+        less = found.contrast(weights)
+        ends = {**less[0].row(), "n": min(n[a], n[b]), "p": float(less.p()[0])}
+        rows.append({"group": f"{names[a]} - {names[b]}", **place, "annotators": None, **ends})
+    return rows
+
+
+def _rest(names: Sequence[str], left: str) -> list[str]:
+    return [name for name in names if name != left]
+
+
+def _of_panel(cells: Floats, form: Form, k: int) -> float:
+    """The ICC of a panel, of the mean of k labels; NaN of a single annotator."""
+    if cells.shape[1] < 2:
+        return np.nan
+    part = _Part(cells, replace(panel_icc(cells, form), k=k))
+    return float(part.statistic.value(part.moments().sum(axis=0))[0])
+
+
+def panel_icc(cells: Floats, form: Form) -> IntraclassCorrelation:
     """The ICC of a panel on 0-1: analysis of variance, or variance components where labels are missing."""
     k = cells.shape[1]
     missing = bool(np.isnan(cells).any())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.coefficient import Coefficient, Measure, ratings_of, wrap
+from assay.concordance.coefficient import Coefficient, Measure, ratings_of, taking, value_of, without_each, wrap
 from assay.concordance.settings import (
     CoefficientOptions,
     Estimator,
@@ -20,13 +21,14 @@ from assay.concordance.settings import (
     NestedEstimator,
     NestedSettings,
     asked,
+    taken_by,
 )  # fmt: skip
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import Intervals
+from assay.estimation.options import Intervals, Taken
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
@@ -75,7 +77,16 @@ class FTest:
     df2: float
     p: float
     exact: bool
-    """False for absolute agreement, whose interval uses Satterthwaite's degrees of freedom."""
+    """False for absolute agreement, whose interval uses Satterthwaite's degrees of freedom, and for unequal numbers."""
+    balanced: bool = True
+    """False where items have different numbers of labels: the harmonic mean stands for each."""
+
+    @property
+    def words(self) -> str:
+        """How the interval was made."""
+        if self.exact:
+            return "exact F"
+        return "F with Satterthwaite's degrees of freedom" if self.balanced else "F with harmonic means of the labels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +106,8 @@ class ICC(Coefficient):
     estimator : {"anova", "components"}
         How they were computed.
     f_test : FTest or None
-        For complete tables that were analysed by ANOVA.
+        The interval from F distributions: exact for forms 1 and C where every item has as many labels; where some
+        are missing, with the harmonic mean of their numbers. None where nothing is left of error.
     """
 
     form: str
@@ -114,9 +126,13 @@ class ICC(Coefficient):
         row = {"coefficient": self.form, "estimate": self.estimate}
         rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.interval}]
         if self.f_test is not None:
-            words = "exact F" if self.f_test.exact else "F with Satterthwaite's degrees of freedom"
-            rows.append({**row, "low": self.f_test.low, "high": self.f_test.high, "n": self.n_items, "interval": words})
+            f = self.f_test
+            rows.append({**row, "low": f.low, "high": f.high, "n": self.n_items, "interval": f.words})
         return pl.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The ICC with both of its intervals, on an axis that is always the same."""
+        return _drawn([self], [self.form], ax)
 
     def summary(self) -> str:
         """Value, both intervals, the variance behind it."""
@@ -125,7 +141,7 @@ class ICC(Coefficient):
             f = self.f_test
             lines.insert(
                 2,
-                f"For annotators drawn from many: [{f.low:.3f}, {f.high:.3f}] from F distributions; "
+                f"For annotators drawn from many, all equally noisy: [{f.low:.3f}, {f.high:.3f}] ({f.words}); "
                 f"F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, p = {f.p:.2g}.",
             )
         parts = {"items": self.variance_items, "annotators": self.variance_annotators, "rest": self.variance_error}
@@ -136,7 +152,7 @@ class ICC(Coefficient):
 
 def icc(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     form: str = "ICC(A,1)",
     model: Model = "random",
@@ -155,13 +171,15 @@ def icc(
     ----------
     labels : Annotations or Chunks
         One criterion, labels that are numbers.
-    annotators : list of str, optional
-        Whose labels count; all when not given.
+    annotators : list of str, "these" or "sample", optional
+        Whose labels count, or what all of them are taken for; see `exact_agreement`. When not given: a sample with
+        ``model="random"``, these with "mixed".
     form : str
         ``ICC(1)``, ``ICC(1,k)``, ``ICC(C,1)``, ``ICC(C,k)``, ``ICC(A,1)``, ``ICC(A,k)``, or the aliases
         ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(2,k)``, ``ICC(3,k)``, ``ICC(k)``.
     model : {"random", "mixed"}
-        Whether the annotators are a sample of many or the only ones of interest: one number, two meanings.
+        Whether the annotators are a sample of many or the only ones of interest: one number, two meanings, and two
+        intervals (``random`` leaves out each annotator in turn as well as each item).
     estimator : {"anova", "components"}, optional
         ``anova`` needs every label; items with a missing one are left out and counted. ``components`` takes
         incomplete tables whole (Henderson 1953, method 1). When not given: ``anova`` for complete tables.
@@ -174,8 +192,10 @@ def icc(
     Returns
     -------
     ICC
-        ``low`` and ``high`` take the annotators as they are and items as a sample; ``f_test`` has the interval from F
-        distributions, which takes annotators as a sample too (forms A) and labels as normal.
+        ``low`` and ``high`` take annotators as a sample, and labels as they come; of fewer than three annotators there
+        is no such interval. With ``model="mixed"``, ``annotators="these"`` or a bootstrap they take the annotators as
+        they are. ``f_test`` has the interval from F distributions: annotators as a sample, labels as normal, and
+        every annotator as noisy as the next.
 
     Raises
     ------
@@ -184,8 +204,7 @@ def icc(
 
     Notes
     -----
-    With few annotators drawn from many, the interval of ICC(A,·) over items is too narrow for the ICC of the
-    population of annotators, whatever the number of items; take ``f_test`` for that question.
+    For the ICC of a population of annotators an interval over items alone is too narrow, whatever the number of items.
     """
     named = parse_form(form)
     asked_for = asked(options, annotators, form=FORMS[named][0], model=model, estimator=estimator, k=k)
@@ -193,6 +212,30 @@ def icc(
     ratings = ratings_of(labels, settings)
     intraclass(named).check(ratings)
     return _icc(ratings, named, settings)
+
+
+def _drawn(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
+    """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
+    ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
+    values = [r.estimate for r in rows]
+    pictures.forest(
+        ax,
+        names,
+        values,
+        [r.low for r in rows],
+        [r.high for r in rows],
+        offset=0.12,
+        label="jackknife" if rows[0].found.method == "jackknife" else "bootstrap",
+    )
+    f = [r.f_test for r in rows]
+    low, high = ([np.nan if one is None else getattr(one, end) for one in f] for end in ("low", "high"))
+    pictures.forest(
+        ax, names, values, low, high, colour=pictures.HUMAN, marker="s", offset=-0.12, label="F distributions"
+    )
+    ax.set_xlim(-0.5, 1.02)
+    ax.set_xlabel("ICC")
+    pictures.legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +271,10 @@ class ICCTable(Result):
             infer_schema_length=None,
         )
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Every form with both of its intervals, on an axis that is always the same."""
+        return _drawn(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
+
     def summary(self) -> str:
         """A line for each."""
         lines = [f"{r.form:9s} {r.model:15s} {r.estimate:6.3f} {within(r.low, r.high)}" for r in self.rows]
@@ -236,7 +283,7 @@ class ICCTable(Result):
 
 def icc_table(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     estimator: Estimator | None = None,
     **options: Unpack[CoefficientOptions],
@@ -246,12 +293,19 @@ def icc_table(
     ratings = ratings_of(labels, settings)
     intraclass("A,1").check(ratings)
     each = {f.name: getattr(settings, f.name) for f in fields(settings)}
-    found = {form: _icc(ratings, form, ICCSettings(**each, form=FORMS[form][0])) for form in FORMS}
-    one = found["A,1"].run
+    kinds = {(form, _kind(model)): None for model, form, _ in TEN}
+    found = {
+        (form, kind): _icc(ratings, form, ICCSettings(**each, form=FORMS[form][0], model=kind)) for form, kind in kinds
+    }
+    one = found["A,1", "random"].run
     return ICCTable(
-        tuple(replace(found[form], model=model) for model, form, _ in TEN),
+        tuple(replace(found[form, _kind(model)], model=model) for model, form, _ in TEN),
         Run("icc-table", settings, one.data, one.facts, one.interval, one.exclusions, one.notes),
     )
+
+
+def _kind(model: str) -> Model:
+    return "mixed" if model.endswith("mixed") else "random"
 
 
 def parse_form(form: str) -> Form:
@@ -274,6 +328,7 @@ def intraclass(form: Form) -> Measure:
         "numbers",
         panel=lambda s: intraclass_statistic(s, (form,), default_estimator(s), labels_per_item(s)),
         takes_means=True,
+        random=True,
     )
 
 
@@ -323,6 +378,9 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     statistic = intraclass_statistic(ratings, (form,), estimator, averaged)
     sums = ratings.sums(Together((statistic,)))
     found = sums.estimate(settings, "fisher")
+    one_less = partial(_value_of, form=form, estimator=settings.estimator, k=averaged)
+    taken = taken_by(settings, settings.taken, random=one_way or settings.model == "random")
+    found = taking(found, taken, lambda: without_each(ratings, one_less), len(ratings.annotators))
     n_items = sums.n_items[0]
     exclusions = []
     if n_items < ratings.n_items:
@@ -331,8 +389,8 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     items, annotators, error = (float(v) for v in components)
     base = wrap(intraclass(form), ratings, found, (), exclusions, settings)
     name, alias = FORMS[form]
-    balanced = ratings.complete or (estimator == "anova" and not one_way)
-    f_test = _f_test(form, components, n_items, len(ratings.annotators), averaged, found.confidence)
+    design = _Design.of(ratings, n_items, form, estimator)
+    f_test = _f_test(form, components, design, averaged, found.confidence)
     return ICC(
         **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
         form=name,
@@ -343,36 +401,84 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
         variance_annotators=annotators,
         variance_error=error,
         estimator=estimator,
-        f_test=f_test if balanced else None,
+        f_test=f_test,
     )
 
 
-def _f_test(form: Form, components: Floats, n: int, m: int, k: float, confidence: float) -> FTest | None:
+def _value_of(ratings: Ratings, form: Form, estimator: Estimator | None, k: float) -> float:
+    """The ICC of other annotators, for means of as many labels."""
+    statistic = intraclass_statistic(ratings, (form,), estimator or default_estimator(ratings), k)
+    return value_of(ratings, statistic)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """How many items, annotators and labels there are: what F distributions need.
+
+    Where labels are missing, an item has as many labels as the harmonic mean over items, and an annotator likewise
+    (Thomas & Hultquist 1978): the interval is then no longer exact.
+    """
+
+    items: int
+    annotators: int
+    labels: int
+    per_item: float
+    per_annotator: float
+    balanced: bool
+
+    @classmethod
+    def of(cls, ratings: Ratings, n_items: int, form: Form, estimator: Estimator) -> _Design:
+        m, number = len(ratings.annotators), ratings.labels_of_item
+        number = number[number > 0]
+        if form in ("1", "k"):
+            equal = len(number) > 0 and bool((number == number[0]).all())
+            return cls(len(number), m, int(number.sum()), float(1 / np.mean(1 / number)), n_items, equal)
+        if ratings.complete or estimator == "anova":
+            return cls(n_items, m, n_items * m, m, n_items, True)
+        answered = np.diagonal(ratings.joint)
+        each = float(1 / np.mean(1 / answered[answered > 0]))
+        per_item = float(1 / np.mean(1 / number))
+        return cls(len(number), int((answered > 0).sum()), int(number.sum()), per_item, each, False)
+
+
+def _f_test(form: Form, components: Floats, design: _Design, k: float, confidence: float) -> FTest | None:
     """The interval of McGraw & Wong (1996, table 7), for single labels and carried over to means of k."""
     from scipy.special import fdtrc, fdtri
 
     of_items, of_annotators, error = (float(v) for v in components)
-    item, annotator = m * of_items + error, n * of_annotators + error
+    n, m, each = design.items, design.per_item, design.per_annotator
+    item, annotator = m * of_items + error, each * of_annotators + error
     one_way = form in ("1", "k")
-    df1, df2 = n - 1, n * (m - 1) if one_way else (n - 1) * (m - 1)
-    if not error > 0 or df1 < 1:
+    df1 = n - 1
+    df2 = design.labels - n if one_way else design.labels - n - design.annotators + 1
+    if not error > 0 or df1 < 1 or df2 < 1 or not item > 0:
         return None
     f = item / error
     upper = (1 + confidence) / 2
     if form.startswith("A"):
-        r = float((item - error) / (item + (m - 1) * error + m * (annotator - error) / n))
-        a, b = m * r / (n * (1 - r)), 1 + m * r * (n - 1) / (n * (1 - r))
-        v = (a * annotator + b * error) ** 2 / ((a * annotator) ** 2 / (m - 1) + (b * error) ** 2 / ((n - 1) * (m - 1)))
-        down, up = fdtri(df1, v, upper), fdtri(v, df1, upper)
-        rest = m * annotator + (m * n - m - n) * error
-        low = n * (item - down * error) / (down * rest + n * item)
-        high = n * (up * item - error) / (rest + n * up * item)
+        low, high = _of_absolute(item, annotator, error, design, upper)
     else:
         f_low, f_high = f / fdtri(df1, df2, upper), f * fdtri(df2, df1, upper)
-        low, high = (f_low - 1) / (f_low + m - 1), (f_high - 1) / (f_high + m - 1)
+        low, high = float((f_low - 1) / (f_low + m - 1)), float((f_high - 1) / (f_high + m - 1))
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
-    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), not form.startswith("A"))
+    exact = design.balanced and not form.startswith("A")
+    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, design.balanced)
+
+
+def _of_absolute(item: float, annotator: float, error: float, design: _Design, upper: float) -> tuple[float, float]:
+    """The ends for absolute agreement of single labels, from mean squares."""
+    from scipy.special import fdtri
+
+    n, m = design.per_annotator, design.per_item
+    of_annotators, left = design.annotators - 1, design.labels - design.items - design.annotators + 1
+    r = (item - error) / (item + (m - 1) * error + m * (annotator - error) / n)
+    a, b = m * r / (n * (1 - r)), 1 + m * r * (n - 1) / (n * (1 - r))
+    v = (a * annotator + b * error) ** 2 / ((a * annotator) ** 2 / of_annotators + (b * error) ** 2 / left)
+    down, up = fdtri(design.items - 1, v, upper), fdtri(v, design.items - 1, upper)
+    rest = m * annotator + (m * n - m - n) * error
+    low, high = n * (item - down * error) / (down * rest + n * item), n * (up * item - error) / (rest + n * up * item)
+    return float(low), float(high)
 
 
 # -- nested -----------------------------------------------------------------------------------------

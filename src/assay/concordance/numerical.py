@@ -16,12 +16,13 @@ from assay.concordance.settings import (
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError
+from assay.estimation.options import Taken
 from assay.statistics.pairs import Distance, Moments2, RankTable
 
 
 def correlation(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     *,
     kind: CorrelationKind = "spearman",
     **options: Unpack[CoefficientOptions],
@@ -32,8 +33,9 @@ def correlation(
     ----------
     labels : Annotations or Chunks
         One criterion. Items count that both labelled; nothing is filled in.
-    annotators : list of str, optional
+    annotators : list of str, "these" or "sample", optional
         Two of them; of more (30 at most), or of all when not given, the mean over pairs, with each in the table.
+        "these" and "sample" as in `exact_agreement`.
     kind : {"pearson", "spearman", "kendall"}
         Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which
         corrects for ties; the last two need an order only. -1 to 1.
@@ -57,7 +59,7 @@ def correlation(
 
 def mae(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart on average, in units of the scale?
@@ -70,7 +72,7 @@ def mae(
 
 def nmae(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart on average, as a share of the scale?
@@ -83,7 +85,7 @@ def nmae(
 
 def rmse(
     labels: Annotations | Chunks,
-    annotators: Sequence[str] | None = None,
+    annotators: Sequence[str] | Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Coefficient:
     """How far are two labels of an item apart, large distances weighing more?
@@ -103,8 +105,9 @@ def bias(
     Mean signed difference, second minus first, in units of the scale; 0 is no bias. ``annotators`` names the
     two in order. Other parameters and errors: see `correlation`.
     """
-    if len(annotators) != 2:
-        raise DesignError(f"bias compares two annotators, second minus first; got {len(annotators)}")
+    if isinstance(annotators, str) or len(annotators) != 2:
+        got = annotators if isinstance(annotators, str) else len(annotators)
+        raise DesignError(f"bias compares two annotators that are named, second minus first; got {got}")
     return coefficient(distance("bias"), labels, CoefficientSettings.of(asked(options, annotators), "bias"))
 
 
@@ -123,6 +126,7 @@ def correlating(kind: CorrelationKind) -> Measure:
         "order",
         pair=lambda s: RankTable(s.values, kind) if len(s.values) <= MOST_VALUES else None,
         ranks=kind,
+        transform="rank",
         takes_means=True,
     )
 
@@ -141,6 +145,7 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
         "range" if kind == "nmae" else "numbers",
         pair=lambda s: Distance("mae", unit_range(s)) if kind == "nmae" else Distance(kind),
         transform="none" if kind == "bias" else "log",
+        highest=1.0 if kind == "nmae" else None,
         zero=kind == "bias",
         lower_is_better=kind != "bias",
         directed=kind == "bias",

@@ -57,6 +57,10 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
 
 def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     """On which scale to ask; how reliable the panels are; how each judge fares; which items stand apart."""
+    if study.best is None:
+        itself = ("ICC(A,1) of each judge with itself across scales.", study.consistency)
+        words = tuple(study.summary().splitlines()[:-1])
+        return (Part("How reliable judges are", words, (("ICC(A,k) of the panel.", study.reliability), itself)),)
     icc = study.alignment.filter(pl.col("measure") == "icc")
     together, single = icc.filter(pl.col("judge") == JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
     nmae = study.alignment.filter((pl.col("measure") == "nmae") & (pl.col("judge") == JUDGES_MEAN))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from assay.data.annotations import Repeats
-from assay.estimation.options import Adjustment, Intervals, IntervalSettings, option
+from assay.errors import DesignError
+from assay.estimation.options import Adjustment, Intervals, IntervalSettings, Taken, option
 from assay.statistics.categories import Level, Weights
 
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
@@ -36,9 +37,21 @@ class CoefficientOptions(Intervals, TypedDict, total=False):
 class CoefficientSettings(IntervalSettings):
     """Options of every coefficient of agreement; see `assay.exact_agreement`."""
 
-    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count, in order.")
+    annotators: tuple[str, ...] | Taken | None = option(
+        None, "Annotators whose labels count, in order; or what all of them are taken for."
+    )
     repeats: Repeats = option("error", "What repeated answers stand for.")
     clusters: str | None = option(None, "Item column whose items are resampled together.")
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Whose labels count; None stands for all."""
+        return None if isinstance(self.annotators, str) else self.annotators
+
+    @property
+    def taken(self) -> Taken | None:
+        """What annotators were asked to be taken for."""
+        return self.annotators if isinstance(self.annotators, str) else None
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,9 @@ class AgreementSettings(IntervalSettings):
     who: tuple[Who, ...] | None = option(None, "Kinds of comparison, separated by commas; all when not given.")
     by: str | None = option(None, "A column whose values are analysed one by one.")
     draws: int = option(1000, "Draws of one person an item, for 'random human'.", low=1)
+    family: str | None = option(None, "Annotator column that says which family a judge is of, for 'random human'.")
     adjust: Adjustment = option("holm", "How p-values are adjusted for their number.", always=True)
+    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
     repeats: Repeats = option("error", "What repeated answers stand for.")
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
@@ -126,11 +141,30 @@ class GradingScaleSettings(IntervalSettings):
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
     baseline: Any = option(None, "The value of that column in the main analysis.")
     threshold: float = option(0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1)
+    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
     repeats: Repeats = option("error", "What repeated answers stand for.")
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
 
+def taken_by(how: IntervalSettings, asked: Taken | None, *, random: bool) -> Taken:
+    """What an interval takes annotators for: as asked, else these, and a sample for what is random by definition.
+
+    Raises
+    ------
+    DesignError
+        For a bootstrap with annotators as a sample.
+    """
+    if asked == "sample" and how.method in ("percentile", "bca"):
+        raise DesignError(
+            f"method='{how.method}' draws annotators with replacement, and one that is drawn twice agrees with itself; "
+            "take method='jackknife' for annotators='sample'"
+        )
+    if asked is None:
+        return "sample" if random and how.method == "jackknife" else "these"
+    return asked
+
+
 def asked(options: Mapping[str, Any], annotators: Sequence[str] | None, **more: Any) -> dict[str, Any]:
     """Options of a coefficient as its settings hold them."""
-    names = None if annotators is None else (annotators,) if isinstance(annotators, str) else tuple(annotators)
+    names = annotators if annotators is None or isinstance(annotators, str) else tuple(annotators)
     return {**options, **more, "annotators": names}

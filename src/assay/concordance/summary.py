@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -18,20 +19,23 @@ from assay.concordance.coefficient import (
     estimate_of,
     offered,
     pairs_of,
+    value_of,
     why_undefined,
 )
-from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, comparisons
+from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, Families, comparisons
+from assay.concordance.few import scored
 from assay.concordance.measures import all_measures
-from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who
+from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
+from assay.concordance.swapping import p_by_swapping
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DesignError, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
-from assay.estimation.options import Adjustment
+from assay.estimation.options import Adjustment, Taken
 from assay.estimation.resampling import most_units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
@@ -46,11 +50,18 @@ if TYPE_CHECKING:
 MOST_ONE_BY_ONE = 100
 """Annotators up to which each is compared by itself."""
 
+MOST_LINES, MOST_COMPARISONS = 24, 12
+"""Rows, and comparisons of judges, that a summary says; it says how many more there are, and of what."""
+
 Lost = dict[tuple[str, str], int]
 """What does not count and why (an item, a comparison), and how many of it."""
 
 MOST_DRAWN = 2**33
 """Draws times pairs of labels times moments up to which 'random human' is computed: some seconds an annotator."""
+
+SWAPPED = "labels swapped within items"
+T_TEST = "t"
+"""How it is tested whether a judge is closer."""
 
 SCHEMA = {
     "criterion": pl.String,
@@ -84,7 +95,9 @@ class Agreement(Result):
         chance), ``p_adjusted``, ``interval``, ``reason``.
     differences : polars.DataFrame
         For each judge and coefficient: its agreement with people less that of people with each other,
-        under the same resamples; ``closer`` says "yes", "no" or "not shown" by the adjusted p-value.
+        with its interval under the same resamples; ``p`` from swapping the judge's label with a person's within items
+        (``test``; of more than 3,000 items a t-test), ``p_adjusted`` over the judges, criteria and groups of a
+        coefficient, ``closer`` "yes", "no" or "not shown" by that.
     headline : str
         The coefficient that the summary and the picture show.
     run : Run
@@ -121,17 +134,20 @@ class Agreement(Result):
         ]
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
-        for row in shown.head(24).iter_rows(named=True):
+        for row in shown.head(MOST_LINES).iter_rows(named=True):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
             lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+        if shown.height > MOST_LINES:
+            lines.append(f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_of(shown)}.")
         lines += self.comparisons()
         return "\n".join([*lines, self.how(), *self.run.closing()])
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
         lines = []
-        for row in self.differences.filter(pl.col("coefficient") == self.headline).head(12).iter_rows(named=True):
+        rows = self.differences.filter(pl.col("coefficient") == self.headline)
+        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
             where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             words = {
                 "yes": "is closer to the people than they are to each other",
@@ -139,6 +155,8 @@ class Agreement(Result):
                 "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
             }
             lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
+        if rows.height > MOST_COMPARISONS:
+            lines.append(f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_of(rows, 12)}.")
         return lines
 
     def how(self) -> str:
@@ -146,7 +164,14 @@ class Agreement(Result):
         family = "over the rows of a coefficient and kind of comparison"
         adjust = self.settings.to_dict()["adjust"]
         tests = "not adjusted" if adjust == "none" else f"adjusted {family} ({adjust})"
-        return f"{self.run.interval}; p-values {tests}."
+        lines = f"{self.run.interval}; p-values {tests}."
+        closer = self.differences.filter(pl.col("coefficient") == self.headline)
+        if not closer.height:
+            return lines
+        number = counted(closer["p"].drop_nulls().len(), "comparison")
+        test = " and ".join(closer["test"].unique(maintain_order=True).to_list())
+        corrected = "not adjusted" if adjust == "none" else f"{adjust} over {number} of a judge"
+        return f"{lines} Closer or further: {test}; {corrected}; intervals are of the difference, each by itself."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The headline coefficient of panels, of judges with the consensus and with people: a forest plot."""
@@ -184,7 +209,9 @@ def agreement(
     who: Iterable[Who] | None = None,
     by: str | None = None,
     draws: int = 1000,
+    family: str | None = None,
     adjust: Adjustment = "holm",
+    annotators: Taken | None = None,
     **options: Unpack[CoefficientOptions],
 ) -> Agreement:
     """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
@@ -211,8 +238,16 @@ def agreement(
         all judges.
     draws : int
         For ``random human``; the paper's number is 1,000.
+    family : str, optional
+        A column of the annotators that says which family a judge is of (its maker, its method). For ``random human`` a
+        random judge of each family with two or more is drawn for each item, as the human is (Hardy, section 4.1). When
+        not given, all judges are one family. People are always one.
     adjust : {"holm", "by", "bh", "none"}
         How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
+    annotators : {"these", "sample"}, optional
+        Whether intervals are for these annotators or for others like them: of panels each member, of a consensus and
+        of human pairs each person is left out in turn, beside each item. Single annotators that are named, judges
+        beside people and random humans are themselves. When not given: these, and a sample for the ICCs of panels.
     **options
         ``repeats``, ``clusters``, ``method``, ``n_resamples``, ``confidence``, ``seed``: see
         `assay.concordance.settings.CoefficientOptions`.
@@ -235,7 +270,10 @@ def agreement(
     interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
     adjustments that allow any dependence (``holm``, ``by``) are safe.
     """
-    asked = {"by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who)}
+    asked = {
+        "by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who),
+        "annotators": annotators, "family": family,
+    }  # fmt: skip
     settings = AgreementSettings.of({**options, **asked}, "agreement")
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
@@ -244,6 +282,7 @@ def agreement(
     lost: Lost = {}
     for place, ratings in parts:
         block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
+        block.families = _families(whole, ratings, family)
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
@@ -303,12 +342,28 @@ def _run(
     }  # fmt: skip
     data = labels.fingerprint
     if isinstance(labels, Annotations):
-        data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters))
+        data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
         "agreement", settings, data, facts, interval,
         tuple(Exclusion(what, count, why) for (what, why), count in lost.items()),
         notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
     )  # fmt: skip
+
+
+def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None) -> Families:
+    """People, and the judges of each family, from whom one is drawn for each item."""
+    found = [("a random human", ratings.humans)]
+    if column is None:
+        return [*found, ("a random judge", ratings.judges)]
+    if isinstance(labels, Chunks):
+        raise DesignError("family=... is a column of the annotators, and needs the whole table in memory")
+    about = labels.annotators
+    if column not in about.columns:
+        raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
+    judges = about.filter(pl.col("annotator").is_in(ratings.judges) & pl.col(column).is_not_null())
+    for value, members in judges.group_by(pl.col(column).cast(pl.String), maintain_order=True):
+        found.append((f"a random judge of {value[0]}", tuple(members["annotator"].to_list())))
+    return sorted(found)
 
 
 def _scales(labels: Annotations | Chunks) -> list[Scale]:
@@ -348,6 +403,7 @@ class _Block:
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
+        self.families: Families = ()
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
@@ -357,13 +413,13 @@ class _Block:
             if kind in kinds and len(self.ratings.annotators) > limit:
                 self._lose(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
-        for comparison in comparisons(self.ratings, self.humans, self.judges, kinds):
+        for comparison in comparisons(self.ratings, self.humans, self.judges, kinds, self.families):
             ready = list(self._ready(comparison))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
-            for found in self._drawn(comparison, ready) if drawn else self._estimated(ready):
+            for found in self._drawn(comparison, ready) if drawn else self._estimated(comparison, ready):
                 yield {
                     "who": comparison.who,
                     "first": comparison.first,
@@ -395,17 +451,26 @@ class _Block:
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
             if self.ratings.n_items <= most_units(sum(joint.widths)):
-                yield from self._differences(judge, ready, joint)
+                yield from self._differences(judge, among[0], ready, joint)
                 continue
             for i in range(k):
-                yield from self._differences(judge, [ready[i]], joint.part([i, k + i]))
+                yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
-    def _differences(self, judge: Comparison, ready: Sequence[_Ready], joint: Together) -> Iterator[dict[str, Any]]:
+    def _differences(
+        self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
+    ) -> Iterator[dict[str, Any]]:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
+        if self._taken(judge, ready[0].measure) == "sample":
+            measures = [one.measure for one in ready]
+            found = found.of_sample(np.hstack([self._without_each(side, measures) for side in (judge, people)]))
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
-        p = found.p(0.0)
+        assert judge.second is not None
+        swapped = p_by_swapping(
+            self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
+        )  # fmt: skip
+        p = found.p(0.0) if swapped is None else swapped
         for i, one in enumerate(ready):
             yield {
                 "judge": judge.second,
@@ -416,6 +481,7 @@ class _Block:
                 "high": float(found.high[i]),
                 "n": min(sums.n_items[i], sums.n_items[k + i]),
                 "p": None if np.isnan(p[i]) else float(p[i]),
+                "test": T_TEST if swapped is None else SWAPPED,
                 "better": -1.0 if one.measure.lower_is_better else 1.0,
                 "reason": found.reasons[i],
             }
@@ -450,18 +516,61 @@ class _Block:
     def _two(self) -> Ratings:
         return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
-    def _estimated(self, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _estimated(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
-                yield from _finished([one], estimate_of(one.ratings, one.statistic, self.how, one.measure.transform))
+                alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
+                yield from self._taking(comparison, [one], alone)
         for members, joint in _batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
-                found |= zip(mine, _finished([ready[i] for i in mine], part), strict=True)
+                found |= zip(mine, self._taking(comparison, [ready[i] for i in mine], part), strict=True)
         yield from _in_order(ready, found)
+
+    def _taking(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+        """Coefficients of the same labels with annotators as they are, or as a sample."""
+        taken = [self._taken(comparison, one.measure) for one in ready]
+        finished: dict[int, _Found] = {}
+        for kind in dict.fromkeys(taken):
+            mine = [i for i, one in enumerate(taken) if one == kind]
+            part, some = found.part(np.array(mine)), [ready[i] for i in mine]
+            if kind == "sample" and self.how.method != "none":
+                part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
+            part = part if part.taken else part.of_these()
+            finished |= zip(mine, _finished(some, part), strict=True)
+            for k, one in enumerate(some):
+                alone = part.part(np.array([k]))
+                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label)
+                if few is not alone:
+                    finished[mine[k]] = _finished([one], few)[0]
+        return [finished[i] for i in range(len(ready))]
+
+    def _taken(self, comparison: Comparison, measure: Measure) -> Taken:
+        taken = taken_by(self.how, self.how.annotators, random=measure.random and comparison.is_panel)
+        return "these" if comparison.fewer is None else taken
+
+    def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
+        """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
+        assert comparison.fewer is not None
+        quiet = copy(self)
+        quiet.measures, quiet.lost = list(measures), {}
+        rows = [quiet.values(fewer) for fewer in comparison.fewer()]
+        return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
+
+    def values(self, comparison: Comparison) -> dict[str, float]:
+        """The coefficients of a comparison, without intervals."""
+        ready = list(self._ready(comparison))
+        found: dict[str, float] = {}
+        for one in ready:
+            if isinstance(one.statistic, PairRanks | AlphaRanks):
+                found[one.measure.name] = value_of(one.ratings, one.statistic)
+        for members, joint in _batches(ready):
+            value = joint.value(ready[members[0]].ratings.sums(joint).sums.sum(axis=0))
+            found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
+        return found
 
     def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
@@ -592,6 +701,7 @@ def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: flo
         "high",
         "n",
         "p",
+        "test",
         "better",
         "reason",
     )
@@ -614,6 +724,13 @@ def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
     if numeric and not listed:
         wish = ["icc(a,1)", *wish]
     return next((name for name in wish if name in names), sorted(names)[0])
+
+
+def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
+    """The criteria and groups that are not shown at all."""
+    names = [", ".join(v for v in pair if v) for pair in rows.select("criterion", "group").iter_rows()]
+    missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]
+    return f", all those of {listing(missing)}" if missing else ""
 
 
 def _number(row: dict[str, Any]) -> str:

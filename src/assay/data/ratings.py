@@ -28,6 +28,9 @@ from assay.estimation.statistic import Floats, Ints, Several, add_rows
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
 
+MOST_LEFT_OUT = 50
+"""Annotators are left out one by one up to this number; where there are more, in so many random groups."""
+
 LABELS = 2**21
 """Labels, about, of one slice of items."""
 
@@ -244,6 +247,18 @@ class Ratings:
             return self.derived(partial(choose, names=names), names)
         kept = choose(self.answers, names)
         return self._decided(replace(self, source=kept, annotators=names, n_labels=len(kept)))
+
+    def left_out(self) -> list[tuple[str, ...]]:
+        """Who is left out together where annotators are a sample: each by itself or, of very many, random groups."""
+        if len(self.annotators) <= MOST_LEFT_OUT:
+            return [(name,) for name in self.annotators]
+        shuffled = np.random.default_rng(len(self.annotators)).permutation(len(self.annotators))
+        groups = (np.sort(shuffled[start::MOST_LEFT_OUT]) for start in range(MOST_LEFT_OUT))
+        return [tuple(self.annotators[i] for i in group) for group in groups]
+
+    def without(self, names: tuple[str, ...]) -> Ratings:
+        """The labels of all others."""
+        return self.only(tuple(name for name in self.annotators if name not in names))
 
     def derived(
         self, make: Callable[[Answers], Answers], names: tuple[str, ...], scale: Scale | None = None

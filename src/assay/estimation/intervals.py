@@ -12,10 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
-from assay.estimation.options import Method, number_in
+from assay.estimation.options import Method, Taken, number_in
 from assay.estimation.statistic import Floats
 
-Transform = Literal["none", "fisher", "log", "share", "difference"]
+Transform = Literal["none", "fisher", "rank", "log", "share", "difference"]
+
+NEARLY_ONE = 0.9
+"""Beyond this a correlation of ranks has its interval widened to that around its value corrected for bias."""
+
+TOO_FEW = (
+    "two annotators cannot show how much others would differ; ask three or more, or take annotators='these', which "
+    "speaks of these alone"
+)
+"""Why annotators are no sample where one of two is left out."""
+
+MOST_APART = 3.0
+"""Up to so many items that differ from all others, their number is taken as Poisson."""
+
+MOST_WIDER = 5.0
+"""Clusters and annotators that differ widen a score interval up to this many times."""
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -67,6 +82,53 @@ def missing(reason: str) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
+class Score:
+    """Which true values are compatible with an estimate: each judged by the standard error that it would give.
+
+    Attributes
+    ----------
+    values : (v,) float
+        True values, rising to the largest that there is.
+    errors : (v,) float
+        The standard error of the estimate if each of them were the true one.
+    stepwise : bool
+        Whether an estimate may be too low by half of what a single item changes: the correction for continuity, which
+        matters where one item alone keeps it from the end.
+    """
+
+    values: Floats
+    errors: Floats
+    stepwise: bool = False
+
+    def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
+        """The lowest and the highest value that is compatible; None where none is.
+
+        Where the items vary more than the values say (``error`` at the estimate), every error is larger by as much.
+        ``step`` is the largest change that a single item makes.
+        """
+        step = step if self.stepwise else 0.0
+        near = self.errors[np.abs(self.values - value).argmin()]
+        wider = float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
+        reach = t * wider * self.errors
+        above, below = self.values - reach <= value + step / 2, value <= self.values + reach
+        inside = np.flatnonzero(above & below)
+        if not len(inside):
+            return None
+        first, last = inside[0], inside[-1]
+        low = value - reach[0] if first == 0 else _between(self.values, reach, value, first)
+        at_end = last == len(self.values) - 1
+        high = 1.0 if at_end else _between(self.values, -reach, value + step / 2, last + 1)
+        return max(float(low), -1.0), max(float(high), value)
+
+
+def _between(values: Floats, reach: Floats, value: float, i: int) -> float:
+    """Where value lies between two tried values, the one compatible and the other not."""
+    left, right = values[i - 1] + reach[i - 1] - value, values[i] + reach[i] - value
+    share = left / (left - right) if left != right else 0.5
+    return float(values[i - 1] + np.clip(share, 0, 1) * (values[i] - values[i - 1]))
+
+
+@dataclass(frozen=True, eq=False)
 class Estimates:
     """Values with their uncertainty; arrays are (q,), one entry a value of the statistic.
 
@@ -88,11 +150,20 @@ class Estimates:
         Resamples in which the statistic was undefined; they are left out of the interval.
     leave_one_out : (n_units, q) float
         The statistic without each unit in turn; empty for the percentile bootstrap.
-    transform : (q,) tuple of {"none", "fisher", "log", "share", "difference"}
+    transform : (q,) tuple of {"none", "fisher", "rank", "log", "share", "difference"}
         The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's, of a mean
-        difference of shares one after Agresti and Min.
+        difference of shares one after Agresti and Min; ``rank`` is Fisher's z and, near 1, reaches to what is corrected
+        for bias.
     support : (2, q) int
         Units and items that each value rests on, where that is not all of them; empty where it is.
+    taken : {"these", "sample"}, optional
+        What the interval takes annotators for, where there are some.
+    score : Score or str, optional
+        What the interval of the first value comes from where few items decide; or why it has none.
+    n_annotators : int
+        Annotators that are a sample.
+    without_annotator : tuple of (annotators, q) float
+        The statistic without each annotator in turn, where they are a sample: an array for each group of them.
     """
 
     value: Floats
@@ -116,6 +187,10 @@ class Estimates:
     support: NDArray[np.int64] = field(
         default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False, metadata={"json": False}
     )
+    taken: Taken | None = None
+    score: Score | str | None = field(default=None, repr=False, metadata={"json": False})
+    n_annotators: int = 0
+    without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
 
     def __len__(self) -> int:
         return len(self.value)
@@ -148,18 +223,76 @@ class Estimates:
             leave_one_out=self.leave_one_out[:, which],
             transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
             support=self.support[:, which] if self.support.size else self.support,
+            without_annotator=tuple(group[:, which] for group in self.without_annotator),
+            score=self.score if np.arange(len(self))[which][0] == 0 else None,
         )
+
+    def scored(self, score: Score) -> Estimates:
+        """The first value with a score interval."""
+        return dataclasses.replace(self, score=score)._made_again(self.confidence)
+
+    def without_interval(self, reason: str) -> Estimates:
+        """The first value without an interval, and why."""
+        return dataclasses.replace(self, score=reason)._made_again(self.confidence)
+
+    def of_these(self) -> Estimates:
+        """The same intervals, said to be of these annotators."""
+        return dataclasses.replace(self, taken="these")
+
+    def of_sample(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
+        """The same values with annotators as a sample, from those without each annotator of a group: (annotators, q).
+
+        The two-way jackknife: the variances between items and between the annotators of each group add up, which
+        counts the error of single labels more than once and so is at most too wide. Against t with one degree of
+        freedom fewer than there are annotators; of several groups by Satterthwaite.
+        """
+        groups = tuple(np.asarray(group, dtype=float) for group in without)
+        number = sum(map(len, groups)) if n_annotators is None else n_annotators
+        found = dataclasses.replace(self, taken="sample", n_annotators=number, without_annotator=groups)
+        return found._made_again(self.confidence) if len(self.leave_one_out) else found
 
     def at_level(self, level: float) -> Estimates:
         """The same values with intervals at another level."""
         if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
             return dataclasses.replace(self, confidence=level)
+        return self._made_again(level)
+
+    def _made_again(self, level: float) -> Estimates:
         error, low, high, reasons = ends_of(
-            self.method, self.value, self.replicates, self.leave_one_out, level, self.transform, self.support
+            self.method,
+            self.value,
+            self.replicates,
+            self.leave_one_out,
+            level,
+            self.transform,
+            self.support,
+            self._sampled,
         )
-        return dataclasses.replace(
+        found = dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
         )  # fmt: skip
+        return found if self.score is None else found._of_score()
+
+    def _of_score(self) -> Estimates:
+        """The first interval by its score; the jackknife's stays where no value is compatible."""
+        from scipy.special import stdtrit
+
+        low, high, error, reasons = self.low.copy(), self.high.copy(), self.standard_error.copy(), list(self.reasons)
+        if isinstance(self.score, str):
+            low[0] = high[0] = error[0] = np.nan
+            reasons[0] = self.score
+        elif self.score is not None:
+            t = float(stdtrit(max(self.n_units - 1, 1), (1 + self.confidence) / 2))
+            moved = np.abs(self.leave_one_out[:, 0] - self.value[0])
+            step = float(np.nanmax(moved)) if np.isfinite(moved).any() else 0.0
+            ends = self.score.interval(float(self.value[0]), float(error[0]), step, t)
+            if ends is not None:
+                (low[0], high[0]), reasons[0] = ends, None
+        return dataclasses.replace(self, low=low, high=high, standard_error=error, reasons=tuple(reasons))
+
+    @property
+    def _sampled(self) -> tuple[Floats, ...] | None:
+        return self.without_annotator if self.taken == "sample" else None
 
     def p(self, null: float = 0.0) -> Floats:
         """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
@@ -172,11 +305,13 @@ class Estimates:
         with np.errstate(invalid="ignore", divide="ignore"):
             t = (self.value - null) / self.standard_error
             if abs(null) < 1:
-                inside = _on("fisher", self.transform) & (np.abs(self.value) < 1)
+                inside = _on_z(self.transform) & (np.abs(self.value) < 1)
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
-        return np.where(known, 2 * stdtr(max(self.n_units - 1, 1), -np.abs(np.where(known, t, 0.0))), np.nan)
+        return np.where(
+            known, 2 * stdtr(degrees_of(self.n_units, self._sampled), -np.abs(np.where(known, t, 0.0))), np.nan
+        )
 
     def contrast(self, weights: Floats, transform: Transform = "none") -> Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
@@ -195,12 +330,17 @@ class Estimates:
         if not (len(self.replicates) or len(self.leave_one_out)):
             raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
+        annotators = tuple(_combine(group, weights) for group in self.without_annotator)
         method: Method = "percentile" if len(replicates) else "jackknife"
-        scale = (transform,) * len(weights)
+        none: Transform = "none"
+        scale = (none,) * len(weights)
         support = self.support
         if support.size:
             support = np.stack([support[:, row != 0].min(axis=1) for row in weights], axis=1)
-        error, low, high, reasons = ends_of(method, value, replicates, without, self.confidence, scale, support)
+        sampled = annotators if self.taken == "sample" else None
+        error, low, high, reasons = ends_of(
+            method, value, replicates, without, self.confidence, scale, support, sampled
+        )  # fmt: skip
         return dataclasses.replace(
             self,
             value=value,
@@ -214,6 +354,8 @@ class Estimates:
             leave_one_out=without,
             transform=scale,
             support=support,
+            without_annotator=annotators,
+            score=None,
         )
 
     def describe_interval(self) -> str:
@@ -223,21 +365,34 @@ class Estimates:
     def describe_intervals(self) -> tuple[str, ...]:
         """How the interval of each value was made."""
         level = f"{100 * self.confidence:g}%"
-        unit = f"{self.n_units:,} {self.unit}"
+        unit = f"{self.n_units:,} {self.unit}" + self._annotators()
         if self.method == "none":
             return ("no interval",) * len(self)
         if self.method == "jackknife":
             names = {
                 "none": "jackknife interval",
                 "fisher": "jackknife interval on Fisher's z scale",
+                "rank": "jackknife interval on Fisher's z scale",
                 "log": "jackknife interval on the log scale",
                 "share": "Wilson interval, effective sample size by the jackknife",
                 "difference": "jackknife interval with half an item added (after Agresti and Min)",
             }
-            return tuple(f"{level} {names[t]} over {unit}" for t in self.transform)
+            if isinstance(self.score, Score):
+                return (f"{level} score interval under common correlation over {unit}",) * len(self)
+            ways = "two-way " if self.taken == "sample" else ""
+            return tuple(f"{level} {'' if t == 'share' else ways}{names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         words = f"{level} {name} {self.drawn} interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
         return (words,) * len(self)
+
+    def _annotators(self) -> str:
+        if self.taken is None:
+            return ""
+        if self.taken == "these":
+            return ", these annotators"
+        number = sum(len(group) for group in self.without_annotator)
+        groups = "" if number == self.n_annotators else f"{number:,} groups of "
+        return f" and {groups}{self.n_annotators:,} annotators as a sample"
 
 
 Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
@@ -247,12 +402,13 @@ Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
 def ends_of(
     method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float,
     transform: Sequence[Transform], support: NDArray[np.int64] | None = None,
+    without_annotator: tuple[Floats, ...] | None = None,
 ) -> Ends:  # fmt: skip
-    """The interval of each value, from its resamples or from the values without each unit."""
+    """The interval of each value, from its resamples or from the values without each unit (and each annotator)."""
     if method == "jackknife":
         if support is None or not support.size:
             support = np.full((2, len(value)), len(leave_one_out))
-        return _jackknife_interval(value, leave_one_out, confidence, transform, support)
+        return _jackknife_interval(value, leave_one_out, confidence, transform, support, without_annotator)
     return _bootstrap_interval(value, replicates, confidence, leave_one_out if method == "bca" else None)
 
 
@@ -316,36 +472,44 @@ def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
     return np.array([one == scale for one in transform], dtype=bool)
 
 
+def _on_z(transform: Sequence[Transform]) -> NDArray[np.bool_]:
+    return _on("fisher", transform) | _on("rank", transform)
+
+
+def _corrected(value: float, without: Floats, t: float) -> tuple[float, float]:
+    """The jackknife on Fisher's z scale around the value that it corrects for bias."""
+    n, z = len(without), np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))
+    centre = n * np.arctanh(value) - (n - 1) * z.mean()
+    half = t * np.sqrt((n - 1) / n * ((z - z.mean()) ** 2).sum())
+    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+
 def _jackknife_interval(
-    value: Floats, without: Floats, confidence: float, transform: Sequence[Transform], support: NDArray[np.int64]
-) -> Ends:
+    value: Floats, without: Floats, confidence: float, transform: Sequence[Transform],
+    support: NDArray[np.int64], sampled: tuple[Floats, ...] | None,
+) -> Ends:  # fmt: skip
     """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
     n = len(without)
-    with np.errstate(invalid="ignore"):
-        error = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    error = _spread(without)
     shares, differences = _on("share", transform), _on("difference", transform)
-    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~shares & ~differences
-    reasons: list[str | None] = []
-    for j in range(len(value)):
-        if undefined[j]:
-            reasons.append("the statistic is undefined without some of the items")
-        elif still[j]:
-            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
-        else:
-            reasons.append(None)
+    reasons = _why_no_jackknife(value, without, error, shares | differences, sampled)
+    for group in sampled or ():
+        error = np.hypot(error, _spread(group))
     error = np.where([r is None for r in reasons], error, np.nan)
-    half = stdtrit(n - 1, (1 + confidence) / 2) * error
+    half = stdtrit(degrees_of(n, sampled), (1 + confidence) / 2) * error
     low, high = value - half, value + half
     # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
-    inside = _on("fisher", transform) & (np.abs(value) < 1)
+    inside = _on_z(transform) & (np.abs(value) < 1)
     if inside.any():
         centre = np.where(inside, value, 0.0)
         wide = np.where(inside, half, 0.0) / (1 - centre**2)
         low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
         high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+    for j in np.flatnonzero(_on("rank", transform) & inside & (np.abs(value) > NEARLY_ONE) & np.isfinite(low)):
+        other = _corrected(float(value[j]), without[:, j], float(stdtrit(max(n - 1, 1), (1 + confidence) / 2)))
+        low[j], high[j] = np.fmin(low[j], other[0]), np.fmax(high[j], other[1])
     above = _on("log", transform) & (value > 0)
     if above.any():
         centre = np.where(above, value, 1.0)
@@ -359,6 +523,55 @@ def _jackknife_interval(
             value[differences], error[differences], support[:, differences], confidence
         )
     return error, low, high, tuple(reasons)
+
+
+def _spread(without: Floats) -> Floats:
+    """The jackknife's standard error of each value."""
+    n = len(without)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0)))
+
+
+def _why_no_jackknife(
+    value: Floats, without: Floats, error: Floats, never_still: NDArray[np.bool_], sampled: tuple[Floats, ...] | None
+) -> list[str | None]:
+    """Why each value has no interval, where it has none."""
+    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~never_still
+    alone = np.zeros(len(value), dtype=bool) if sampled is None else _alone(value, sampled)
+    reasons: list[str | None] = []
+    for j in range(len(value)):
+        if undefined[j]:
+            reasons.append("the statistic is undefined without some of the items")
+        elif still[j]:
+            reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")
+        elif alone[j]:
+            few = min(map(len, sampled or ((),))) < 3
+            reasons.append(TOO_FEW if few else "the statistic is undefined without some of the annotators")
+        else:
+            reasons.append(None)
+    return reasons
+
+
+def _alone(value: Floats, sampled: tuple[Floats, ...]) -> NDArray[np.bool_]:
+    """Values that do not exist without some annotator."""
+    if not sampled or min(map(len, sampled)) < 2:
+        return np.ones(len(value), dtype=bool)
+    return np.asarray(np.any([np.isnan(group).any(axis=0) for group in sampled], axis=0))
+
+
+def degrees_of(n_units: int, sampled: tuple[Floats, ...] | None) -> int | Floats:
+    """Degrees of freedom: of the units or, where annotators are a sample, of their groups (Satterthwaite), (q,)."""
+    if not sampled or min(map(len, sampled)) < 2:
+        return max(n_units - 1, 1)
+    if len(sampled) == 1:
+        return max(min(n_units, len(sampled[0])) - 1, 1)
+    variances = [_spread(group) ** 2 for group in sampled]
+    below = sum(v**2 / (len(group) - 1) for v, group in zip(variances, sampled, strict=True))
+    most = sum(len(group) - 1 for group in sampled)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = sum(variances) ** 2 / below
+    return np.asarray(np.clip(np.nan_to_num(found, nan=most), 1, min(most, n_units - 1)))
 
 
 def wilson(share: Floats, n: Floats | float, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -404,6 +617,20 @@ def _wilson_of(share: Floats, error: Floats, n_units: NDArray[np.int64], confide
     with np.errstate(invalid="ignore", divide="ignore"):
         n = np.where(moves, p * (1 - p) / error**2 * (z / t) ** 2, n_units)
     return wilson(p, np.where(np.isnan(error), np.nan, n), confidence)
+
+
+def near_an_end(share: float, error: float, confidence: float, end: float) -> float:
+    """Where the interval of a share ends that is a few items short of 1 (or 0): the modified Wilson interval.
+
+    Brown, Cai & DasGupta (2001, section 4.1.1): up to three items that differ, their number is Poisson.
+    """
+    from scipy.special import gammaincinv
+
+    apart = abs(end - share)
+    n = share * (1 - share) / error**2 if error > 0 else 0.0
+    if not 0 < n * apart <= MOST_APART:
+        return math.nan
+    return float(end + math.copysign(gammaincinv(n * apart, 1 - confidence) / n, share - end))
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:

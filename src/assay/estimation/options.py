@@ -24,6 +24,8 @@ from assay.errors import DesignError, unknown
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
+Taken = Literal["these", "sample"]
+"""What annotators stand for: themselves, or all who might have been asked in their place."""
 T = TypeVar("T")
 
 LEAST_RESAMPLES = 20

@@ -1,0 +1,114 @@
+"""Is a judge closer to people than they are to each other? Swap its label with a person's, item by item.
+
+Were the judge one of the people, any label of an item could as well have been its own. So the difference between its
+agreement with people and theirs with each other is set against what it would be with another label of each item in the
+judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from assay.data.ratings import Ratings
+from assay.estimation.resampling import Units
+from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.statistics.together import Together
+
+MOST_ITEMS = 3_000
+"""Among more items than this the difference is close to normal, and its t-test takes the place of swapping."""
+
+MOST_NUMBERS = 2**25
+"""Numbers that the sums of all items, with each person's label in the judge's place, may have."""
+
+SWAPS_PER_BLOCK = 256
+"""Swaps that share one random stream."""
+
+LEAST_DIFFERENT = 1e-10
+
+
+def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
+    """Two-sided p-values of differences that an exchangeable judge would have: (k,); None where swapping is too much.
+
+    Parameters
+    ----------
+    joint : Together
+        k coefficients of the judge with people, then the same of people with each other.
+    swaps : int
+        How many times the judge's place is drawn anew, for each item by itself, or for each cluster.
+    """
+    if ratings.in_chunks or ratings.n_items > MOST_ITEMS:
+        return None
+    slot = _slots(ratings, judge)
+    most = int(slot.max(initial=0))
+    if (most + 1) * ratings.n_items * sum(joint.widths) > MOST_NUMBERS:
+        return None
+    units = Units.of(ratings.n_items, ratings.clusters, most=None)
+    moments = [add_rows(_swapped(ratings, joint, slot, c), units.of_item, units.n) for c in range(most + 1)]
+    places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(ratings, slot) + 1
+    total = moments[0].sum(axis=0)
+    observed = _difference(joint, total)
+    # Where all say the same, swapping changes nothing: only items and sums that change are drawn for.
+    change = np.stack([m - moments[0] for m in moments[1:]]) if most else np.zeros((0, *moments[0].shape))
+    rows, columns = (change != 0).any(axis=(0, 2)), (change != 0).any(axis=(0, 1))
+    change = change[:, rows][:, :, columns].reshape(most * int(rows.sum()), int(columns.sum()))
+    above, below = np.ones((2, len(observed)))
+    for block, start in enumerate(range(0, swaps, SWAPS_PER_BLOCK)):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
+        drawn = np.floor(rng.random((min(SWAPS_PER_BLOCK, swaps - start), units.n)) * places)[:, rows]
+        which = np.concatenate([drawn == c for c in range(1, most + 1)], axis=1) if most else np.zeros((len(drawn), 0))
+        sums = np.tile(total, (len(drawn), 1))
+        sums[:, columns] += which.astype(float) @ change
+        found = _difference(joint, sums)
+        # What is undefined after a swap speaks for neither side.
+        above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
+        below += (~(found > observed + LEAST_DIFFERENT)).sum(axis=0)
+    p = 2 * np.minimum(above, below) / (swaps + 1)
+    return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
+
+
+def _difference(joint: Together, sums: Floats) -> Floats:
+    value = joint.value(sums)
+    k = value.shape[-1] // 2
+    return np.asarray(value[..., :k] - value[..., k:])
+
+
+def _slots(ratings: Ratings, judge: str) -> Ints:
+    """The place of each label of an item: 0 the judge's, 1 and up people's, −1 of others and where the judge has none.
+
+    People are counted as they come, or, where clusters are swapped whole, each has the same place throughout.
+    """
+    answers = ratings.answers
+    code = ratings.annotators.index(judge)
+    people = np.isin(ratings.annotators, ratings.humans)[answers.annotator]
+    asked = np.zeros(ratings.n_items, dtype=bool)
+    asked[answers.item[answers.annotator == code]] = True
+    slot = np.full(len(answers), -1)
+    slot[answers.annotator == code] = 0
+    here = people & asked[answers.item]
+    if ratings.clusters is not None:
+        order = np.cumsum(np.isin(ratings.annotators, ratings.humans))
+        slot[here] = order[answers.annotator[here]]
+        return slot
+    item = answers.item[here]
+    first = np.searchsorted(item, np.arange(ratings.n_items))
+    slot[here] = np.arange(len(item)) - first[item] + 1
+    return slot
+
+
+def _people_beside(ratings: Ratings, slot: Ints) -> Ints:
+    """How many people's labels could stand in the judge's place, of each item."""
+    return np.bincount(ratings.answers.item[slot > 0], minlength=ratings.n_items)
+
+
+def _swapped(ratings: Ratings, joint: Together, slot: Ints, place: int) -> Floats:
+    """What each item adds with the label of a place in the judge's, and the judge's there."""
+    answers, where = ratings.answers, np.full((2, ratings.n_items), -1)
+    for row, c in enumerate((0, place)):
+        labels = np.flatnonzero(slot == c)
+        where[row, answers.item[labels]] = labels
+    judge, other = where[:, (where >= 0).all(axis=0)]
+    value = answers.value.copy()
+    value[judge], value[other] = answers.value[other], answers.value[judge]
+    return joint.moments(replace(answers, value=value))

@@ -1,0 +1,141 @@
+"""Intervals where few items decide: rare labels, hardly any disagreement, few items, the ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from studies import from_grid
+
+import assay
+from assay.concordance.categorical import cohen_kappa, exact_agreement, gwet_ac, krippendorff_alpha
+from assay.concordance.few import LEAST
+from assay.concordance.numerical import correlation, nmae
+from assay.concordance.summary import agreement
+from assay.data.annotations import Annotations
+from assay.data.scales import Interval, Nominal, Ordinal
+from assay.estimation.intervals import near_an_end
+
+
+def two(both: int, apart: int, neither: int) -> np.ndarray:
+    """Items on which both, one or neither of two annotators gave the rare label."""
+    rows = [[1, 1]] * both + [[1, 0]] * ((apart + 1) // 2) + [[0, 1]] * (apart // 2) + [[0, 0]] * neither
+    return np.array(rows, dtype=float)
+
+
+def test_the_score_interval_is_that_of_donner_and_eliasziw():
+    """Two annotators, two labels: values from which the estimate is not far, by Bloch & Kraemer's variance."""
+    found = krippendorff_alpha(from_grid(two(6, 3, 31), Ordinal(0, 1)), level="nominal")
+    n, p = 40, (6 + 1.5) / 40
+    k = np.linspace(0.001, 0.999, 9_999)
+    error = np.sqrt((1 - k) / n * ((1 - k) * (1 - 2 * k) + k * (2 - k) / (2 * p * (1 - p))))
+    wider = max(1.0, found.standard_error / error[np.abs(k - found.estimate).argmin()])
+    inside = k[np.abs(found.estimate - k) <= stats.t.ppf(0.975, n - 1) * wider * error]
+    assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=0.006)
+    assert "score interval under common correlation over 40 items" in found.interval
+
+
+@pytest.mark.parametrize("ask", [krippendorff_alpha, cohen_kappa, assay.scott_pi, assay.fleiss_kappa])
+def test_a_rare_label_has_no_interval_and_is_named(ask):
+    cells = two(1, 2, 40)
+    rows = [(f"i{i:02d}", "ab"[j], "harm" if cells[i, j] else "fine") for i in range(43) for j in range(2)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = ask(Annotations.from_frame(frame, scale=Nominal(["fine", "harm"])))
+    assert np.isnan(found.low)
+    assert "only 3 items have another label than the commonest" in found.reason
+    assert "'harm'" in found.reason
+    assert "no interval: only 3 items" in found.summary()
+    enough = ask(from_grid(two(2, LEAST - 2, 40), Ordinal(0, 1)))
+    assert enough.low < enough.estimate < enough.high <= 1
+
+
+def test_intervals_at_15_items_hold_the_larger_truths_that_were_missed():
+    """One of five rare labels was agreed on; the jackknife ends at .73, and .8 is not surprising."""
+    labels = from_grid(two(2, 3, 10), Ordinal(0, 1))
+    found = krippendorff_alpha(labels, level="nominal")
+    assert found.high > 0.8
+    assert found.low < 0.1
+    other = found.found[0].interval(0.8)
+    assert found.low < other[0] < other[1] < found.high
+
+
+def test_common_labels_keep_the_jackknife():
+    rng = np.random.default_rng(1)
+    y = (rng.random((80, 1)) < 0.5).astype(float)
+    cells = np.where(rng.random((80, 3)) < 0.4, rng.random((80, 3)) < 0.5, y).astype(float)
+    assert "jackknife interval" in krippendorff_alpha(from_grid(cells, Ordinal(0, 1))).interval
+
+
+def test_rows_of_a_table_and_pairs_have_the_same_intervals():
+    rng = np.random.default_rng(2)
+    y = (rng.random((30, 1)) < 0.3).astype(float)
+    cells = np.where(rng.random((30, 3)) < 0.2, rng.random((30, 3)) < 0.3, y).astype(float)
+    labels = from_grid(cells, Ordinal(0, 1), names=["a", "b", "c"])
+    row = agreement(labels, who=["humans"], coefficients=["cohen-kappa"]).table.row(0, named=True)
+    alone = cohen_kappa(labels)
+    assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
+    assert "score" in row["interval"]
+    pair = cohen_kappa(labels, ["a", "b"])
+    first = alone.pairs[0][2]
+    assert (first.low, first.high) == pytest.approx((pair.low, pair.high))
+
+
+def test_shares_stay_between_0_and_1():
+    cells = np.array([[1, 1]] + [[0, 1]] * 29, dtype=float)
+    found = exact_agreement(from_grid(cells, Ordinal(0, 1)))
+    assert found.estimate == pytest.approx(1 / 30)
+    assert 0 < found.low < 1 / 30 < found.high < 0.2
+    # Brown, Cai & DasGupta: one success has the lower limit of a Poisson count of one.
+    n = found.estimate * (1 - found.estimate) / found.standard_error**2
+    x = n * found.estimate
+    limit = stats.chi2.ppf(0.05, 2 * x) / 2 / n
+    assert near_an_end(found.estimate, found.standard_error, 0.95, 0.0) == pytest.approx(limit)
+    assert found.low == pytest.approx(limit)
+
+
+def test_normalised_errors_stay_below_1():
+    cells = np.array([[1, 5]] * 4 + [[1, 1]] * 1, dtype=float)
+    found = nmae(from_grid(cells, Ordinal(1, 5)))
+    assert found.low < 0.8 < found.high < 1
+
+
+def test_perfect_agreement_of_few_items_is_no_certainty():
+    found = gwet_ac(from_grid(two(7, 0, 8), Ordinal(0, 1)))
+    assert found.estimate == 1.0 == found.high
+    assert 0.3 < found.low < 0.9
+
+
+def test_ranks_near_1_reach_to_what_is_corrected_for_bias():
+    rng = np.random.default_rng(3)
+    hits = {"jackknife": 0, "here": 0}
+    truth = 6 / np.pi * np.arcsin(0.995 / 2)
+    for _ in range(60):
+        x = rng.normal(size=15)
+        labels = from_grid(np.stack([x, 0.995 * x + np.sqrt(1 - 0.995**2) * rng.normal(size=15)], axis=1), Interval())
+        found = correlation(labels)
+        if found.estimate == 1:  # no item is out of order, and nothing varies
+            continue
+        half = 2.145 * found.standard_error / (1 - found.estimate**2)
+        hits["jackknife"] += abs(np.arctanh(found.estimate) - np.arctanh(truth)) <= half
+        hits["here"] += found.low <= truth <= found.high
+    assert hits["here"] > hits["jackknife"]
+    assert hits["here"] >= 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "share"), [(2, 0.5), (2, 0.05), (5, 0.2), (5, 0.05)])
+def test_intervals_of_few_items_hold(m, share):
+    """A few cells of docs/agreement.md, from the script that makes it."""
+    import argparse
+    import importlib.util
+    from pathlib import Path
+
+    path = Path(__file__).parents[2] / "benchmarks" / "agreement_intervals.py"
+    spec = importlib.util.spec_from_file_location("agreement_intervals", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    how = argparse.Namespace(missing=False, clusters=False, studies=100, seed=3)
+    for name in ("krippendorff-alpha-nominal", "gwet-ac1"):
+        held, given = script.cover(name, 60, m, share, 0.3, how)
+        assert given == 0 or held >= 0.87, (name, held, given)

@@ -1,0 +1,261 @@
+"""Annotators as they are, or as a sample: the two-way jackknife, by hand and in simulations."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from studies import from_grid, ordinal_grid, scale_study
+
+import assay
+from assay.concordance.categorical import cohen_kappa, exact_agreement, krippendorff_alpha
+from assay.concordance.grading_scale import grading_scale_study
+from assay.concordance.icc import icc, icc_table
+from assay.concordance.numerical import bias, correlation, mae
+from assay.concordance.summary import agreement
+from assay.data.annotations import Annotations
+from assay.data.scales import Interval, Ordinal
+from assay.errors import DesignError
+
+
+def cells(n: int = 40, m: int = 5, seed: int = 2) -> np.ndarray:
+    return ordinal_grid(n, m, seed)
+
+
+def by_hand(y: np.ndarray) -> float:
+    """ICC(A,1) from mean squares."""
+    n, k = y.shape
+    rows, columns, grand = y.mean(axis=1), y.mean(axis=0), y.mean()
+    item, annotator = k * rows.var(ddof=1), n * columns.var(ddof=1)
+    error = ((y - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1))
+    return (item - error) / (item + (k - 1) * error + k / n * (annotator - error))
+
+
+def variance(values) -> float:
+    each = np.array(values)
+    return (len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum()
+
+
+def test_the_interval_of_an_icc_of_random_annotators_leaves_out_items_and_annotators():
+    y = cells()
+    found = icc(from_grid(y, Ordinal(1, 5)))
+    items = variance([by_hand(np.delete(y, i, 0)) for i in range(40)])
+    annotators = variance([by_hand(np.delete(y, j, 1)) for j in range(5)])
+    half = stats.t.ppf(0.975, 4) * np.sqrt(items + annotators) / (1 - found.estimate**2)
+    ends = np.tanh(np.arctanh(found.estimate) + np.array([-half, half]))
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+    assert found.standard_error == pytest.approx(np.sqrt(items + annotators))
+    assert (
+        "two-way jackknife interval on Fisher's z scale over 40 items and 5 annotators as a sample" in found.summary()
+    )
+    # Mixed: these annotators are the only ones of interest, and only items are a sample.
+    mixed = icc(from_grid(y, Ordinal(1, 5)), model="mixed")
+    assert mixed.standard_error == pytest.approx(np.sqrt(items))
+    assert "over 40 items, these annotators" in mixed.summary()
+    assert icc(from_grid(y, Ordinal(1, 5)), annotators="these").low == mixed.low
+
+
+def test_a_table_of_iccs_has_both():
+    table = icc_table(from_grid(cells(), Ordinal(1, 5))).table
+    width = dict(zip(table["model"], (table["high"] - table["low"]).to_list(), strict=True))
+    assert width["two-way random"] > width["two-way mixed"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        exact_agreement, cohen_kappa, krippendorff_alpha, mae,
+        lambda *a, **o: correlation(*a, kind="kendall", **o), lambda *a, **o: assay.gwet_ac(*a, **o),
+    ],
+)  # fmt: skip
+def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):
+    labels = from_grid(cells(), Ordinal(1, 5))
+    plain, these, sample = ask(labels), ask(labels, annotators="these"), ask(labels, annotators="sample")
+    assert (plain.low, plain.high) == (these.low, these.high)
+    assert sample.low < these.low < these.estimate == sample.estimate < these.high < sample.high
+    assert "these annotators" in these.summary()
+    assert "5 annotators as a sample" in sample.summary()
+    assert len({plain.signature, sample.signature}) == 2
+    without = [ask(from_grid(np.delete(cells(), j, 1), Ordinal(1, 5)), method="none").estimate for j in range(5)]
+    assert sample.standard_error**2 == pytest.approx(these.standard_error**2 + variance(without))
+
+
+def test_pairs_of_a_mean_over_pairs_stay_as_they_are():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    these, sample = cohen_kappa(labels), cohen_kappa(labels, annotators="sample")
+    assert [p[2].row() for p in these.pairs] == [p[2].row() for p in sample.pairs]
+
+
+def test_two_annotators_are_no_sample():
+    found = icc(from_grid(cells(m=2), Ordinal(1, 5)))
+    assert np.isnan(found.low)
+    assert "two annotators cannot show how much others would differ" in found.summary()
+    assert found.f_test is not None
+    assert np.isfinite(icc(from_grid(cells(m=2), Ordinal(1, 5)), annotators="these").low)
+
+
+def test_options_that_do_not_go_together_are_refused():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    with pytest.raises(DesignError, match="one that is drawn twice agrees with itself"):
+        krippendorff_alpha(labels, annotators="sample", method="percentile")
+    with pytest.raises(DesignError, match="did you mean 'sample'"):
+        krippendorff_alpha(labels, annotators="smaple")
+    with pytest.raises(DesignError, match="annotators must be these or sample"):
+        agreement(labels, annotators="all")
+    with pytest.raises(DesignError, match="two annotators that are named"):
+        bias(labels, "sample")
+    # A bootstrap over items takes the annotators as they are, and says so.
+    assert "these annotators" in icc(labels, method="percentile", n_resamples=60).summary()
+
+
+def test_many_annotators_are_left_out_in_groups():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(90, 1)) + 0.5 * rng.normal(size=(90, 130))
+    y[rng.random(y.shape) < 0.9] = np.nan
+    found = icc(from_grid(y, Interval(), names=[f"r{j:03d}" for j in range(130)]), form="ICC(1)")
+    assert "and 50 groups of 130 annotators as a sample" in found.interval
+    assert found.low < found.estimate < found.high
+
+
+# -- F distributions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["ICC(1)", "ICC(C,1)", "ICC(A,1)", "ICC(A,k)"])
+def test_three_missing_labels_of_a_thousand_keep_the_f_interval(form):
+    y = np.random.default_rng(1).normal(size=(200, 1)) + 0.7 * np.random.default_rng(2).normal(size=(200, 5))
+    y += np.array([0, 0.2, -0.3, 0.1, 0.4])
+    whole = icc(from_grid(y, Interval()), form=form).f_test
+    y[[3, 70, 150], [0, 2, 4]] = np.nan
+    found = icc(from_grid(y, Interval()), form=form)
+    assert (found.f_test.low, found.f_test.high) == pytest.approx((whole.low, whole.high), abs=0.01)
+    assert not found.f_test.exact
+    assert "harmonic means" in found.summary()
+
+
+def test_icc_1_with_other_annotators_for_each_item_has_its_exact_f_interval():
+    """Three of twelve annotators an item: Shrout & Fleiss's case 1, by hand."""
+    rng = np.random.default_rng(4)
+    y = np.full((30, 12), np.nan)
+    for i in range(30):
+        y[i, rng.choice(12, 3, replace=False)] = rng.normal() + 0.8 * rng.normal(size=3)
+    found = icc(from_grid(y, Interval(), names=[f"r{j:02d}" for j in range(12)]), form="ICC(1)")
+    f = 3 * np.nanmean(y, axis=1).var(ddof=1) / np.nanmean(np.nanvar(y, axis=1, ddof=1))
+    low, high = f / stats.f.ppf(0.975, 29, 60), f * stats.f.ppf(0.975, 60, 29)
+    assert (found.f_test.low, found.f_test.high) == pytest.approx(((low - 1) / (low + 2), (high - 1) / (high + 2)))
+    assert found.f_test.exact
+
+
+# -- comparisons --------------------------------------------------------------------------------------
+
+
+def people_and_judge(seed: int = 0) -> Annotations:
+    y = ordinal_grid(50, 6, seed)
+    return from_grid(y, Ordinal(1, 5), names=["a", "b", "c", "d", "e", "judge"], judges=["judge"])
+
+
+def test_comparisons_take_people_for_a_sample():
+    labels = people_and_judge()
+    y = labels.matrix()
+    these, sample = (agreement(labels, annotators=taken, coefficients=["mae"]) for taken in ("these", "sample"))
+
+    def of(found, who, second=None):
+        rows = found.table.filter((pl.col("who") == who) & pl.col("second").eq_missing(pl.lit(second, pl.String)))
+        return rows.row(0, named=True)
+
+    alone = mae(labels.where(kind="human"), annotators="sample")
+    assert (of(sample, "humans")["low"], of(sample, "humans")["high"]) == pytest.approx((alone.low, alone.high))
+    # The consensus loses each of the five people in turn; the judge is itself.
+    value = np.abs(y[:, :5].mean(axis=1) - y[:, 5]).mean()
+    without = [np.abs(np.delete(y[:, :5], j, 1).mean(axis=1) - y[:, 5]).mean() for j in range(5)]
+    items = [np.delete(np.abs(y[:, :5].mean(axis=1) - y[:, 5]), i).mean() for i in range(50)]
+    half = stats.t.ppf(0.975, 4) * np.sqrt(variance(items) + variance(without)) / value
+    row = of(sample, "consensus", "judge")
+    assert (row["low"], row["high"]) == pytest.approx((value * np.exp(-half), value * np.exp(half)))
+    assert "5 annotators as a sample" in row["interval"]
+    # Two that are named are themselves.
+    pair = of(sample, "pairs", "judge")
+    assert pair == of(these, "pairs", "judge")
+    assert "these annotators" in pair["interval"]
+    pairs = [of(found, "human pairs", "judge") for found in (these, sample)]
+    assert pairs[0]["high"] - pairs[0]["low"] < pairs[1]["high"] - pairs[1]["low"]
+
+
+def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
+    found = agreement(people_and_judge(), coefficients=["icc(a,1)", "qwk"], who=["humans", "pairs"])
+    words = found.table.filter(pl.col("who") == "humans").select("coefficient", "interval").rows()
+    assert {name: "as a sample" in interval for name, interval in words} == {"icc(a,1)": True, "qwk": False}
+    alone = icc(people_and_judge().where(kind="human"))
+    row = found.table.filter((pl.col("who") == "humans") & (pl.col("coefficient") == "icc(a,1)")).row(0, named=True)
+    assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
+
+
+# -- the study of scales ------------------------------------------------------------------------------
+
+
+def test_the_study_of_scales_takes_raters_for_a_sample():
+    labels = scale_study(per_benchmark=12)
+    sample, these = grading_scale_study(labels), grading_scale_study(labels, annotators="these")
+    assert "9 annotators as a sample" in sample.summary()
+    assert "these annotators" in these.summary()
+    one = [f.differences.filter(pl.col("judge") == "judges' mean").row(0, named=True) for f in (sample, these)]
+    assert one[0]["estimate"] == one[1]["estimate"]
+    assert one[0]["high"] - one[0]["low"] > one[1]["high"] - one[1]["low"]
+
+
+def used_differently(seed: int, spread: float, noise: float = 0.0) -> Annotations:
+    """Five people and two judges who use two scales a little differently; judges are worse on 0-10 by ``noise``."""
+    rng = np.random.default_rng(seed)
+    truth, rows = rng.uniform(0.1, 0.9, 60), []
+    for scale, top in (("0-5", 5.0), ("0-10", 10.0)):
+        for name in ("a", "b", "c", "d", "e", "gpt", "llama"):
+            more = noise if scale == "0-10" and name in ("gpt", "llama") else 0.0
+            value = truth + rng.normal(0, spread) + rng.normal(0, np.hypot(0.1, more), 60)
+            rows += [(f"i{i:02d}", name, top * min(max(v, 0.0), 1.0), scale) for i, v in enumerate(value)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale"], orient="row")
+    return Annotations.from_frame(frame, judges=["gpt", "llama"], scale=Interval(0, 10), conditions=["scale"])
+
+
+@pytest.mark.slow
+def test_no_scale_is_better_because_these_raters_use_it_differently():
+    shown = {"sample": 0, "these": 0}
+    for seed in range(30):
+        labels = used_differently(seed, 0.08)
+        for taken in shown:
+            found = grading_scale_study(labels, annotators=taken).differences
+            shown[taken] += found.filter(pl.col("judge") == "judges' mean")["shown"].any()
+    assert shown["sample"] <= stats.binom.ppf(0.999, 30, 0.05)
+    assert shown["these"] > 6
+
+
+def test_a_scale_that_is_better_is_still_found():
+    found = [grading_scale_study(used_differently(s, 0.03, noise=0.4)).differences for s in range(3)]
+    assert all(f.filter(pl.col("judge") == "gpt")["shown"].any() for f in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize("m", [3, 5, 10])
+def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):
+    rng = np.random.default_rng(m)
+    hits = {"sample": 0, "these": 0}
+    for _ in range(100):
+        noise = 0.7 * np.exp(0.3 * rng.normal(size=m)) if unequal else np.full(m, 0.7)
+        y = rng.normal(size=(60, 1)) + 0.4 * rng.normal(size=m) + noise * rng.normal(size=(60, m))
+        truth = 1 / (1 + 0.16 + 0.49 * (np.exp(2 * 0.09) if unequal else 1))
+        for taken in hits:
+            found = icc(from_grid(y, Interval()), annotators=taken)
+            hits[taken] += found.low <= truth <= found.high
+    assert hits["sample"] >= stats.binom.ppf(0.001, 100, 0.94)
+    assert hits["these"] < hits["sample"]
+
+
+def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    whole, one = icc_table(labels).plot(), icc(labels).plot()
+    assert one.get_xlim() == whole.get_xlim() == pytest.approx((-0.5, 1.02))
+    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F distributions"]
+    # Ten forms, each with two intervals and two points.
+    assert sum(len(line.get_xdata()) == 2 for line in whole.lines) == 20
+    drawn = icc_table(labels, method="percentile", n_resamples=60).plot()
+    assert drawn.get_legend().get_texts()[0].get_text() == "bootstrap"
