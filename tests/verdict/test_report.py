@@ -293,12 +293,21 @@ def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
 
 def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:
     for title in ("Advantage probability of each judge", "Winning rate against epsilon",
-                  "Winning rate against the number of items"):  # fmt: skip
+                  "Studies that end in a verdict against the number of items"):  # fmt: skip
         svg = page[page.index(f'aria-label="{title}"') :].partition("</svg>")[0]
         assert set(re.findall(r"var\(--(good|bad|open|split|judge)\)", svg)) == {"good", "bad", "open"}, title
     assert "#000000" not in page, "ink that is black on a dark page"
 
 
-def test_a_picture_that_these_labels_do_not_allow_is_said(labels: assay.Annotations) -> None:
-    page = report(labels, judges=["careful"], epsilon=0.2, expert="ann_1").html()
-    assert "Winning rate against the number of items: not drawn; the size curve draws panels" in page
+def test_a_picture_that_these_labels_do_not_allow_is_said(
+    labels: assay.Annotations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = "Studies that end in a verdict against the number of items"
+    assert f'aria-label="{size}"' in report(labels, judges=["careful"], epsilon=0.2, expert="ann_1").html()
+
+    def refused(tests: object) -> None:
+        raise assay.DesignError("there is no panel to draw")
+
+    monkeypatch.setattr("assay.verdict.report.size_curves", refused)
+    page = report(labels, judges=["careful"], epsilon=0.2).html()
+    assert f"{size}: not drawn; there is no panel to draw" in page

@@ -43,6 +43,9 @@ def size_curves(tests: Sequence[AltTest]) -> Axes:
         ax.plot(found.sizes, found.settled, marker="o", markersize=3.2, color=colour, linestyle=dashes, label=named)
     _threshold(ax, tests[0].items_needed.power)
     ax.set_xscale("log")
+    ax.minorticks_off()
+    ticks = [n for n in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000) if n <= tests[0].items_needed.limit]
+    ax.set_xticks(ticks, [f"{n:,}" for n in ticks])
     ax.set_xlabel("items, by these annotators")
     ax.set_ylabel("studies that end in a verdict")
     return _legend_above(ax)
