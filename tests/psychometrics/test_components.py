@@ -201,7 +201,7 @@ def test_a_bound_ends_where_the_likelihood_ends():
 
 def test_the_lower_end_is_0_or_above():
     """Of few raters in a small complete table, where the likelihood at 0 is nearly that of the fit."""
-    for seed in range(5):
+    for seed in range(2):
         found = g_study(lessons(8, 2, 3, seed=seed), "r x (o:i)", "i", facets=FACETS, confidence=0.99)
         rows = found.table.filter(found.table["reason"].is_null())
         assert (rows["low"] >= 0).all()

@@ -113,11 +113,9 @@ def test_an_interval_over_16_systems_is_wider_than_that_of_pairs():
 
 
 def test_objects_may_count_alike():
-    labels = lessons(10, 3, 3, judges=2, missing=0.2, seed=3)
+    labels = lessons(8, 3, 2, judges=2, missing=0.15, seed=3)
     one, other = ask(labels), ask(labels, weights="objects")
     assert one.across.estimate != other.across.estimate
-    complete = lessons(10, 3, 3, judges=2, seed=3)
-    assert ask(complete).across.estimate == pytest.approx(ask(complete, weights="objects").across.estimate)
 
 
 def test_families_may_be_swapped_and_named():

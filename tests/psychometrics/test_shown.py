@@ -11,7 +11,7 @@ from tables import FACETS, lessons
 import assay
 from assay.cli.app import main
 from assay.psychometrics.parts import d_study_parts, disattenuation_parts, g_study_parts
-from assay.verdict.report import _generalizability
+from assay.verdict.report import FURTHER, ReportSettings, _generalizability
 
 ASKED = ["--design", "r x (o:i)", "--object", "i", "--facets", "r=annotator,o=lesson,i=teacher", "--method", "none"]
 
@@ -91,12 +91,13 @@ def test_pages_have_tables_and_pictures(source, labels, tmp_path, capsys):
 
 
 def test_a_report_on_clusters_asks_how_far_scores_carry():
-    labels = assay.simulate(40, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, documents=10, spread=0.7, seed=1)
-    settings = assay.report(labels, epsilon=0.2, clusters="document", n_resamples=20, min_items=5).run.settings
+    labels = assay.simulate(40, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, documents=8, spread=0.7, seed=1)
+    settings = ReportSettings(epsilon=0.2, clusters="document", n_resamples=20)
+    assert _generalizability in FURTHER
     titles = [part.title for part in _generalizability(labels, None, settings, {})]
     assert titles[0].startswith("How far do scores carry?")
     assert titles[1] == "Do human and judge measure the same thing?"
-    bare = assay.report(labels, epsilon=0.2, n_resamples=20, min_items=5).run.settings
+    bare = ReportSettings(epsilon=0.2, n_resamples=20)
     assert _generalizability(labels, None, bare, {}) == ()
     words = pl.DataFrame(
         {"item": ["a", "a", "b", "b"], "annotator": ["x", "y", "x", "y"], "label": ["p", "q", "q", "p"]}
