@@ -41,7 +41,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
         ({"scale": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
         ({"labels_per_item": 3}, {"min_items": 2, "min_humans": 3, "test": "wilcoxon", "threshold": 0.8}),
         ({"labels_per_item": 3}, {"min_items": 2, "test": "exact"}),
-        ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2}),
+        ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2, "min_class": 0}),
     ],
 )
 def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
@@ -77,6 +77,15 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
         assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))
+
+
+def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
+    world = {"prior": (0.9, 0.05, 0.05), "scale": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
+             "annotator_noise": 0.05, "judge_noise": 0.95}  # fmt: skip
+    refused = assay.plan_alt_test((40,), 3, **world).table
+    assert refused["cannot_tell"].to_list() == [1.0]
+    assert assay.plan_alt_test((40,), 3, min_class=0, **world).table["cannot_tell"][0] < 1
+    assert assay.plan_alt_test((2000,), 3, **world).table["cannot_tell"][0] < 1
 
 
 def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():

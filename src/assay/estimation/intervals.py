@@ -332,8 +332,7 @@ class Estimates:
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
         annotators = tuple(_combine(group, weights) for group in self.without_annotator)
         method: Method = "percentile" if len(replicates) else "jackknife"
-        none: Transform = "none"
-        scale = (none,) * len(weights)
+        scale = (transform,) * len(weights)
         support = self.support
         if support.size:
             support = np.stack([support[:, row != 0].min(axis=1) for row in weights], axis=1)

@@ -95,7 +95,16 @@ class Studies:
         quality = self.quality[:, None, :]
         as_good, worse, _, _ = decision.conjunctions(p, reverse, quality, settings.threshold)
         looks = self._p(self.over, 0.0, self.shared_over)[0].max(axis=-1, initial=0.0)
-        return decision.verdicts(as_good, worse, looks, settings.alpha)
+        told = decision.verdicts(as_good, worse, looks, settings.alpha)
+        refused = self._small_classes(enough, settings.min_class) if settings.balance else np.zeros(told.shape, bool)
+        return np.where(refused, decision.VERDICTS.index("cannot tell yet"), told)
+
+    def _small_classes(self, enough: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
+        """Studies that the alt-test refuses to balance, as a class has too few items: (studies, sizes)."""
+        items = np.where(enough[..., None], self.counts.sum(axis=-1), 0.0)
+        there = items.sum(axis=-2, keepdims=True) > 0
+        small = there & enough[..., None] & (items < least - 1e-9)
+        return np.asarray(small.any(axis=(-1, -2)))
 
     def _p(self, counts: Floats, epsilon: float, shared: Clustering | None) -> tuple[Floats, Floats]:
         """The two one-sided p-values of each comparison."""
