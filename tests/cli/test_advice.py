@@ -83,6 +83,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
         "--condition", "heat", *TEST[2:]), {
         "--baseline": "0.5"}),
+    "a sample and a bootstrap": (("agreement", "plain.csv", "--annotators", "sample", "--method", "percentile"), {}),
+    "a class too small to balance": (("alt-test", "plain.csv", *TEST, "--scale", "nominal:1,2,3,4,5", "--balance",
+        "--min-class", "12"), {"--min-class": "0"}),
     "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip
 
@@ -213,7 +216,7 @@ def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: py
 
 ROOMS = ("cli", "concordance", "data", "planning", "reading", "replacement", "verdict")
 ONLY_PYTHON = {
-    "bias", "cache", "who", "annotators", "prior", "ranges", "sets", "judge", "min_items",
+    "bias", "cache", "family", "who", "annotators", "prior", "ranges", "sets", "judge", "min_items",
 }  # fmt: skip
 """Options that a message of Python alone advises, or that a command line has under another name."""
 

@@ -156,8 +156,8 @@ def taken_by(how: IntervalSettings, asked: Taken | None, *, random: bool) -> Tak
     """
     if asked == "sample" and how.method in ("percentile", "bca"):
         raise DesignError(
-            f"method='{how.method}' draws annotators with replacement, and one that is drawn twice agrees with itself; "
-            "take method='jackknife' for annotators='sample'"
+            f"a bootstrap ({how.method}) draws annotators with replacement, and one that is drawn twice agrees with "
+            "itself; take method='jackknife', or annotators='these'"
         )
     if asked is None:
         return "sample" if random and how.method == "jackknife" else "these"

@@ -142,7 +142,7 @@ class TwoWay:
         grand = ratio(columns.sum(axis=-1) ** 2, n * k)
         of_items, of_annotators = rows / k - grand, ratio((columns**2).sum(axis=-1), n) - grand
         error = ratio(squares - grand - of_items - of_annotators, (n - 1) * (k - 1))
-        item, annotator = ratio(of_items, n - 1), of_annotators / (k - 1)
+        item, annotator = ratio(of_items, n - 1), ratio(of_annotators, np.asarray(k - 1))
         return np.stack([(item - error) / k, ratio(annotator - error, n), error], axis=-1)
 
 
