@@ -149,14 +149,17 @@ def test_f_intervals_cover_a_population_of_annotators(k):
 
     rng = np.random.default_rng(k)
     truth = 1 / (1 + 0.3**2 + 0.7**2)
-    inside = {"f": 0, "items": 0}
+    inside = {"f": 0, "items": 0, "sample": 0}
     for _ in range(1_000):
         cells = rng.normal(size=(50, 1)) + rng.normal(0, 0.3, k) + rng.normal(0, 0.7, (50, k))
         found = _icc(sheet_of(cells), "A,1", ICCSettings())
+        these = _icc(sheet_of(cells), "A,1", ICCSettings(annotators="these"))
         inside["f"] += found.f_test.low <= truth <= found.f_test.high
-        inside["items"] += found.low <= truth <= found.high
+        inside["items"] += these.low <= truth <= these.high
+        inside["sample"] += found.low <= truth <= found.high
     assert 0.93 <= inside["f"] / 1_000 <= 0.975
     assert inside["items"] < inside["f"]
+    assert inside["sample"] >= 950  # wide, on the careful side
 
 
 def test_a_mean_of_pairs_needs_a_pair():
