@@ -8,9 +8,11 @@ A new command is one function, in `assay.cli.questions` or `assay.cli.studies`, 
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from cyclopts import App, CycloptsError, Parameter
@@ -115,7 +117,8 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
 """Every command, in the order of the help. The functions are imported when they are used."""
 
 
-def _app() -> App:
+def _app(said: Mapping[str, str] | None = None) -> App:
+    """All commands; ``said`` is what the list of them says of each function, where none is imported to be asked."""
     plainly = Parameter(negative=())
     made = App(
         name="assay",
@@ -131,6 +134,7 @@ def _app() -> App:
                 name=name,
                 group=group,
                 sort_key=place,
+                help=None if said is None else said[function],
                 help_epilogue=f"Example: {example}",
                 default_parameter=plainly,
             )
@@ -151,9 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given = given[1:]
     try:
         _any_letters()
-        if not given or given[0] in ("--help", "-h"):
-            all_commands()
-        status = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+        # The list of commands imports none of them: nobody waits a second to read it.
+        asked = _app(_first_lines()) if not given or given[0] in ("--help", "-h") else app
+        status = asked(given, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
@@ -175,6 +179,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "(ASSAY_TRACEBACK=1 shows where; please report it)"
         )
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _first_lines() -> dict[str, str]:
+    """What each command does, from the first line of its function, read as text."""
+    found = {}
+    for module in ("questions", "studies"):
+        tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        for node in functions:
+            found[f"assay.cli.{module}:{node.name}"] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return found
 
 
 def all_commands() -> dict[str, App]:
