@@ -35,7 +35,7 @@ from assay.psychometrics.settings import (
 )
 from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
-from assay.verdict.report import ReportSettings
+from assay.verdict.settings import ReportSettings
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}

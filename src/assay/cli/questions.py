@@ -19,7 +19,7 @@ from assay.planning import FOREIGN, PlanSettings
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
 from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
-from assay.verdict.report import ReportSettings
+from assay.verdict.settings import ReportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

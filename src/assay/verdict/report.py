@@ -17,7 +17,7 @@ from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
-from assay.estimation.options import Intervals, option
+from assay.estimation.options import Intervals
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.preference.consistency import consistency
 from assay.preference.parts import consistency_parts, leaderboard_parts
@@ -39,6 +39,7 @@ from assay.reporting import tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
 from assay.reporting.references import bibtex
 from assay.verdict.labels import has_shares, label_shares
+from assay.verdict.settings import ReportSettings
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""
@@ -117,15 +118,6 @@ class Report(Result):
     def to_dict(self) -> dict[str, Any]:
         """Verdicts, tests and tables, safe for JSON."""
         return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
-
-
-@dataclass(frozen=True)
-class ReportSettings(AltTestSettings):
-    """Options of `report`: those of the alt-test, and which judges and domains."""
-
-    judges: tuple[str, ...] | None = option(None, "The judges to report on, separated by commas.")
-    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
-    title: str | None = option(None, "Headline of the page.", key="")
 
 
 def report(
