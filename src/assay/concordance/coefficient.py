@@ -479,7 +479,7 @@ def _named_pairs(
     names, each = ratings.annotators, []
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if len(first) <= MOST_SCORED:
+        if len(first) <= MOST_SCORED and found.method == "jackknife":
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
             one = scored(one, two, statistic, rare_label=measure.rare_label, tails=measure.tails)
