@@ -543,7 +543,7 @@ class _Block:
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
                 alone = part.part(np.array([k]))
-                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label)
+                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label, tails=one.measure.tails)
                 if few is not alone:
                     finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
