@@ -51,9 +51,8 @@ NAMED: Mapping[str, Named] = {
 }
 """By name; ``similarity_named`` reads what may follow it."""
 
-NAMES = ", ".join(f"{name}:MODEL" if "model" in inspect.signature(one.make).parameters else name
-                  for name, one in NAMED.items())  # fmt: skip
-"""All names, for help."""
+FOR_HELP = "words, rouge-1, rouge-l, bleu, chrf, embeddings:MODEL and others"
+"""What the help of an option says: some names of many."""
 
 
 def similarity_named(name: str) -> Similarity:
