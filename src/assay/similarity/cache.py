@@ -56,7 +56,7 @@ def key_of(*texts: str) -> bytes:
     return mixed.digest()
 
 
-def kept(what: str, keys: Sequence[bytes], make: Make) -> NDArray[Any]:
+def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -> NDArray[Any]:
     """A row for each key; those that are not there are made, and kept.
 
     Parameters
@@ -67,6 +67,8 @@ def kept(what: str, keys: Sequence[bytes], make: Make) -> NDArray[Any]:
         Distinct, from `key_of`.
     make : callable
         Positions in ``keys`` -> their rows, (positions, width).
+    at_once : int
+        Rows that are made before they are written.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def kept(what: str, keys: Sequence[bytes], make: Make) -> NDArray[Any]:
     if place not in _READ:
         own = hashlib.blake2b(what.encode(), digest_size=12).hexdigest()
         _READ[place] = _Kept(None if folder is None else folder / own)
-    return _READ[place].rows_of(what, keys, make)
+    return _READ[place].rows_of(what, keys, make, at_once)
 
 
 class _Kept:
@@ -89,11 +91,11 @@ class _Kept:
         self.at: dict[bytes, tuple[int, int]] = {}
         self.parts: list[NDArray[Any]] = []
 
-    def rows_of(self, what: str, keys: Sequence[bytes], make: Make) -> NDArray[Any]:
+    def rows_of(self, what: str, keys: Sequence[bytes], make: Make, at_once: int) -> NDArray[Any]:
         self._read()
         absent = [i for i, key in enumerate(keys) if key not in self.at]
-        for k in range(0, len(absent), AT_ONCE):
-            some = absent[k : k + AT_ONCE]
+        for k in range(0, len(absent), max(at_once, 1)):
+            some = absent[k : k + max(at_once, 1)]
             rows = np.asarray(make(some))
             self._add([keys[i] for i in some], rows)
             self._write(what, [keys[i] for i in some], rows)

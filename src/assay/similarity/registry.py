@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import DataError, DesignError, listing, unknown
+from assay.similarity import bertscore
+from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
 from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, SentenceEncoder, Split
 from assay.similarity.lexical import character_similarity, word_similarity
 from assay.similarity.overlap import OVERLAPS
@@ -27,6 +29,18 @@ def _embeddings(
     model: str = DEFAULT_MODEL, split: Split = "auto", device: str | None = None, batch: int = 64
 ) -> Similarity:
     return Embeddings(SentenceEncoder(model, device, batch), split)
+
+
+def _bertscore(
+    model: str = bertscore.DEFAULT_MODEL, layer: int = 0, long: Long = "refuse", device: str | None = None
+) -> Similarity:
+    return BERTScore(LayerEncoder(model, layer, long, device))
+
+
+def _bertscore_length(
+    model: str = bertscore.DEFAULT_MODEL, layer: int = 0, long: Long = "refuse", device: str | None = None
+) -> Similarity:
+    return BERTScore(LayerEncoder(model, layer, long, device), by_length=True)
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,8 @@ NAMED: Mapping[str, Named] = {
     "bleu": Named(lambda: OVERLAPS["bleu"], "BLEU, the longer text as the reference"),
     "bleu-mean": Named(lambda: OVERLAPS["bleu-mean"], "BLEU both ways round, averaged"),
     "chrf": Named(lambda: OVERLAPS["chrf"], "chrF, the longer text as the reference"),
+    "bertscore": Named(_bertscore, "F1 of BERTScore: tokens matched by their vectors in context, by a model"),
+    "bertscore-length": Named(_bertscore_length, "BERTScore with a penalty on texts of unequal length"),
     "embeddings": Named(_embeddings, "cosine of sentence embeddings by a model"),
 }
 """By name; ``similarity_named`` reads what may follow it."""
