@@ -20,15 +20,17 @@ from assay.errors import DataError, DesignError, listing, unknown
 from assay.similarity import bertscore
 from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
 from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, SentenceEncoder, Split
+from assay.similarity.entities import spacy_entities
 from assay.similarity.lexical import character_similarity, word_similarity
 from assay.similarity.overlap import OVERLAPS
+from assay.similarity.postprocessing import Post
 from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
 
 
 def _embeddings(
-    model: str = DEFAULT_MODEL, split: Split = "auto", device: str | None = None, batch: int = 64
+    model: str = DEFAULT_MODEL, split: Split = "auto", post: Post = "none", device: str | None = None, batch: int = 64
 ) -> Similarity:
-    return Embeddings(SentenceEncoder(model, device, batch), split)
+    return Embeddings(SentenceEncoder(model, device, batch), split, post)
 
 
 def _bertscore(
@@ -64,6 +66,7 @@ NAMED: Mapping[str, Named] = {
     "bertscore": Named(_bertscore, "F1 of BERTScore: tokens matched by their vectors in context, by a model"),
     "bertscore-length": Named(_bertscore_length, "BERTScore with a penalty on texts of unequal length"),
     "embeddings": Named(_embeddings, "cosine of sentence embeddings by a model"),
+    "entities": Named(spacy_entities, "Jaccard of the entities that a spaCy model finds"),
 }
 """By name; ``similarity_named`` reads what may follow it."""
 
