@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from assay.concordance.few import scored
+from assay.concordance.few import MOST_ITEMS, scored
 from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
@@ -299,7 +299,7 @@ def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     """The first value of a statistic of all labels, without an interval."""
     if isinstance(statistic, PairRanks | AlphaRanks):
         return float(statistic.of_items(np.arange(ratings.n_items))[0])
-    return float(statistic.value(ratings.sums(Together((statistic,))).sums.sum(axis=0))[0])
+    return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
 def estimate_of(
@@ -479,7 +479,7 @@ def _named_pairs(
     names, each = ratings.annotators, []
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if len(first) <= MOST_SCORED and found.method == "jackknife":
+        if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
             one = scored(one, two, statistic, rare_label=measure.rare_label, tails=measure.tails)

@@ -87,7 +87,8 @@ def _tailed(found: Estimates, ratings: Ratings) -> Estimates:
     bounds = ratings.scale.bounds if ratings.scale.numeric else None
     highest = np.inf if bounds is None else bounds[1] - bounds[0]
     # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
-    return found.scored(Tailed(n * found.value[0] ** 2 - (n - 1) * without**2, highest))
+    squares = n * found.value[0] ** 2 - (n - 1) * without**2
+    return found.scored(Tailed(squares, max(len(np.unique(ratings.answers.annotator)) - 1, 1), highest))
 
 
 def _few_items(answers: Answers, values: Floats) -> tuple[int, int]:

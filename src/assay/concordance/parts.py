@@ -60,7 +60,8 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     if study.best is None:
         itself = ("ICC(A,1) of each judge with itself across scales.", study.consistency)
         words = tuple(study.summary().splitlines()[:-1])
-        return (Part("How reliable judges are", words, (("ICC(A,k) of the panel.", study.reliability), itself)),)
+        frames = (("ICC(A,k) of the panel.", study.reliability), itself, *_repeated(study))
+        return (Part("How reliable judges are", words, frames),)
     icc = study.alignment.filter(pl.col("measure") == "icc")
     together, single = icc.filter(pl.col("judge") == JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
     nmae = study.alignment.filter((pl.col("measure") == "nmae") & (pl.col("judge") == JUDGES_MEAN))
@@ -90,6 +91,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
             (
                 ("ICC(A,k) of each panel.", panels.drop("form")),
                 ("ICC(A,1) of each judge with itself across scales.", study.consistency),
+                *_repeated(study),
             ),
         ),
         Part("Judge by judge", (), (("ICC(A,1) with the people's mean.", single.select("judge", *columns)),)),
@@ -105,6 +107,12 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     if best.height:
         frames.append((f"Items on {study.best} on which they are closest.", best.drop("scale", "aligned")))
     return (*parts, Part("Item by item", (), tuple(frames)))
+
+
+def _repeated(study: GradingScaleStudy) -> tuple[tuple[str, pl.DataFrame], ...]:
+    if study.repeats is None or not study.repeats.height:
+        return ()
+    return (("ICC(1) of repeated answers of the same annotator.", study.repeats),)
 
 
 def _tidy(rows: pl.DataFrame, *names: str) -> pl.DataFrame:

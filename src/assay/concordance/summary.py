@@ -543,7 +543,8 @@ class _Block:
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
                 alone = part.part(np.array([k]))
-                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label, tails=one.measure.tails)
+                rare, tails = one.measure.rare_label, one.measure.tails
+                few = scored(alone, one.ratings, one.statistic, rare_label=rare, tails=tails)
                 if few is not alone:
                     finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
@@ -568,7 +569,7 @@ class _Block:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 found[one.measure.name] = value_of(one.ratings, one.statistic)
         for members, joint in _batches(ready):
-            value = joint.value(ready[members[0]].ratings.sums(joint).sums.sum(axis=0))
+            value = joint.value(ready[members[0]].ratings.totals(joint))
             found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
         return found
 

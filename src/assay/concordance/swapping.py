@@ -85,7 +85,7 @@ class Changes:
     @classmethod
     def of(cls, moments: Sequence[Floats]) -> Changes:
         """From the moments with the label of each place in the judge's: (items, k) each, the judge's own first."""
-        changed = np.stack([m - moments[0] for m in moments[1:]], axis=1) if len(moments) > 1 else moments[0][:, None][:, :0]
+        changed = np.stack([m - moments[0] for m in moments], axis=1)[:, 1:]
         items = np.flatnonzero((changed != 0).any(axis=(1, 2)))
         sums, columns = _different(np.moveaxis(changed[items], 2, 0))
         kinds, kind = _different(np.moveaxis(sums, 0, 2))

@@ -173,7 +173,9 @@ class MeanOfPairs:
         """The moments of every pair of annotators, side by side."""
         key = ("columns", self.first.tobytes(), self.second.tobytes())
         x, y, both = once(data, key, lambda: _columns(data, self.first, self.second))
-        moments = self.statistic.of_pairs(x, y) * both[..., None]
+        moments = self.statistic.of_pairs(x, y)
+        if not both.all():
+            moments *= both[..., None]
         return moments.reshape(len(both), -1)
 
     def value(self, sums: Floats) -> Floats:
