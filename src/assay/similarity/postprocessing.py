@@ -51,14 +51,14 @@ def all_but_the_top(rows: Floats) -> Floats:
     """The embeddings less their mean and their first ⌈dimensions / 100⌉ principal components."""
     gone = math.ceil(rows.shape[1] / 100)
     _refuse_few("all-but-the-top", len(rows), gone + 3)
-    centred, components = _principal(rows)
+    centred, components = principal(rows)
     first = components[:gone]
     return np.asarray(centred - centred @ first.T @ first)
 
 
 def top_components(rows: Floats, share: float) -> Floats:
     """The centred embeddings on their first principal components, a share of min(texts, dimensions)."""
-    centred, components = _principal(rows)
+    centred, components = principal(rows)
     kept = components[: math.ceil(share * min(rows.shape))]
     return np.asarray(centred @ kept.T @ kept)
 
@@ -68,7 +68,7 @@ def _top(rows: Floats, how: Post) -> Floats:
     return top_components(rows, 1 / 3 if how == "top-third" else 2 / 3)
 
 
-def _principal(rows: Floats) -> tuple[Floats, Floats]:
+def principal(rows: Floats) -> tuple[Floats, Floats]:
     """Centred rows and their principal directions, the widest first."""
     centred = np.asarray(rows - rows.mean(axis=0))
     return centred, np.asarray(np.linalg.svd(centred, full_matrices=False)[2])

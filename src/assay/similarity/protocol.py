@@ -16,6 +16,8 @@ from assay.errors import DataError, DesignError, require
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FEW = 100
+"""Pairs below which n-grams are counted one pair after another."""
 BLOCK = 1 << 24
 """Numbers that are held at once while pairs are compared."""
 
@@ -233,6 +235,9 @@ class OfMatrix(Similarity):
 
 def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints) -> Floats:
     """How many n-grams two texts share, each as often as the text that has it less often: (pairs,)."""
+    if len(first) < FEW:
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
+        return np.array([(counted[i] & counted[j]).total() for i, j in pairs], dtype=float)
     sparse = require("scipy.sparse", "similarity", "counting what texts share")
     place: dict[Hashable, int] = {}
     at = [place.setdefault(gram, len(place)) for one in counted for gram in one]
