@@ -16,6 +16,7 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
+from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
 from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
@@ -36,6 +37,18 @@ _VOTES = Group("Votes", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
 _G_STUDY = Group("Generalizability", sort_key=2)
 _D_STUDY = Group("Decisions", sort_key=0)
+
+_PAIRS = Annotated[
+    Path | None,
+    Parameter(group=_VOTES, help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
+]
+_CHOOSE = Annotated[
+    Choose, Parameter(group=_VOTES, help="With --pairs: how items are chosen by separability, with --n-items.")
+]
+_N_ITEMS = Annotated[
+    int | None, Parameter(group=_VOTES, help="With --pairs: items for every two systems.", show_default="all")
+]
+_N_PAIRS = Annotated[int, Parameter(group=_VOTES, help="With --pairs: pairs for each item and two systems.")]
 
 Facets = Annotated[
     Names,
@@ -260,7 +273,7 @@ def ratings(
     from assay.preference.parts import leaderboard_parts
     from assay.preference.ratings import bradley_terry
 
-    _rated(bradley_terry, leaderboard_parts, source, out, labels, options, output)
+    _rated(bradley_terry, leaderboard_parts, source, out, labels.read, options, output)
 
 
 @takes(EloSettings, group=_VOTES, named={"scale": "--rating-scale"})
@@ -282,7 +295,7 @@ def elo(
     from assay.preference.parts import leaderboard_parts
     from assay.preference.ratings import elo as rate
 
-    _rated(rate, leaderboard_parts, source, out, labels, options, output)
+    _rated(rate, leaderboard_parts, source, out, labels.read, options, output)
 
 
 @takes(SetSettings, group=_VOTES)
@@ -304,13 +317,17 @@ def consistency(
     from assay.preference.consistency import consistency as ask
     from assay.preference.parts import consistency_parts
 
-    _rated(ask, consistency_parts, source, out, labels, options, output)
+    _rated(ask, consistency_parts, source, out, labels.read, options, output)
 
 
 @takes(SeparabilitySettings, group=_VOTES)
 def separability(
     source: str,
     *,
+    pairs: _PAIRS = None,
+    choose: _CHOOSE = "weighted",
+    n_items: _N_ITEMS = None,
+    n_pairs: _N_PAIRS = 5,
     out: Page = None,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
@@ -321,29 +338,40 @@ def separability(
     Parameters
     ----------
     source
-        Outputs: one row a text, with its item, its system (annotator) and its number (repeat).
+        Outputs: one row a text, with its item, its system (annotator) and its number (repeat); or a study's folder
+        with systems.
     """
+    from assay.data.formats.exports import write_frame
     from assay.preference.parts import separability_parts
     from assay.preference.separability import separability as ask
 
-    _rated(
-        ask, separability_parts, source, out, labels, options, output, "On which items can the systems be told apart?"
-    )
+    target(pairs)
+    if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
+        raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
+    number_in("--n-items", n_items or 1, low=1, whole=True)
+    number_in("--n-pairs", n_pairs, low=1, whole=True)
+    title = "On which items can the systems be told apart?"
+    found = _rated(ask, separability_parts, source, out, labels.outputs, options, output, title)
+    if pairs is not None:
+        drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
+        write_frame(drawn, pairs)
+        note(f"{drawn.height} pairs of outputs, of {drawn['pair_of'].n_unique()} items, written to {pairs}")
 
 
 def _rated(
-    ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None, labels: LabelOptions,
-    options: Given, output: Output, title: str = "Which system do raters prefer?",
-) -> None:  # fmt: skip
+    ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None,
+    read: Callable[[str], Annotations], options: Given, output: Output, title: str = "Which system do raters prefer?",
+) -> Any:  # fmt: skip
     """A question about votes, or about what is voted on: read, asked, printed."""
     target(out)
     given = options.options()
-    table = labels.read(source)
+    table = read(source)
     with progress_bar("Rating"):
         found = ask(table, **given)
     empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
     output.show(found, drop=empty)
     write_page(out, title, found, parts)
+    return found
 
 
 @takes(

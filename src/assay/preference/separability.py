@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 import polars as pl
@@ -26,10 +26,11 @@ from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.data.frames import natural
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import Intervals
+from assay.estimation.options import Intervals, number_in, one_of
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.preference.pairs import Choose, chosen_items, pairs_of
 from assay.preference.settings import SeparabilitySettings, Span
 from assay.reporting import pictures
 from assay.reporting.words import interval, said
@@ -87,6 +88,7 @@ class Separability(Result):
     rows: pl.DataFrame
     run: Run
     alike: _Alike = field(repr=False, metadata={"json": False})
+    outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -102,6 +104,38 @@ class Separability(Result):
             raise DataError(unknown("pair", f"{first} and {second}", known, "the systems compared"))
         mine = self.items.filter((pl.col("first") == wanted[0]) & (pl.col("second") == wanted[1]))
         return mine.select("item", "separability")
+
+    def pairs(
+        self, n: int = 5, *, n_items: int | None = None, choose: Choose = "weighted", seed: int = 0
+    ) -> pl.DataFrame:
+        """Pairs of outputs to put before raters, of items chosen by separability.
+
+        Parameters
+        ----------
+        n : int
+            Pairs of each item and two systems; the paper asks about 5.
+        n_items : int, optional
+            So many items for every two systems; all of them when not given.
+        choose : {"weighted", "stratified", "top"}
+            By chances that grow with separability (as recommended in section 4 of the paper), as many from each
+            quarter of its range, or the most separable.
+        seed : int
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a pair: ``item`` (its name), ``pair_of`` (the item whose outputs they are), ``pair`` (1 to n),
+            ``first``, ``second`` (the systems), ``separability``, ``first_output``, ``second_output`` (which of their
+            outputs), ``first_text``, ``second_text``. Beside the answers, as ``assay.read(answers, items=pairs)``, it
+            makes them votes. Shuffle the sides when they are shown.
+        """
+        given = {"n": n, "n_items": 1 if n_items is None else n_items}
+        for name, value in given.items():
+            number_in(name, value, low=1, whole=True)
+        one_of("choose", choose, get_args(Choose))
+        drawn = pairs_of(self.outputs, chosen_items(self.items, n_items, choose, seed), n, seed)
+        sides = (pl.concat_str(c, pl.lit(" "), pl.col(f"{c}_output").cast(pl.String)) for c in ("first", "second"))
+        return drawn.select(pl.concat_str("pair_of", *sides, separator=" | ").alias("item"), pl.all())
 
     def stability(self, k: Sequence[int], n_draws: int = 20, seed: int = 0) -> pl.DataFrame:
         """How near separability from fewer outputs comes to that from all of them (figure 5 of the paper).
@@ -215,7 +249,12 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
     run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
-    return Separability(items, rows, run, alike)
+    return Separability(items, rows, run, alike, table)
+
+
+def check_similarity(given: Any) -> None:
+    """Refuse a similarity that is not known, or whose library is not there."""
+    as_similarity(given)("one text", "another")
 
 
 def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.DataFrame, tuple[Exclusion, ...]]:
