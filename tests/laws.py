@@ -27,6 +27,7 @@ from assay.preference.settings import (
     SeparabilitySettings,
     SetSettings,
 )
+from assay.psychometrics.raters.settings import RaterSettings
 from assay.psychometrics.settings import (
     DisattenuationSettings,
     DStudySettings,
@@ -481,6 +482,16 @@ QUESTIONS = (
         {**CARRIED, "n_resamples": 20, "n_pairs": 60, "different": "o"}, taught,
     ),
     Question(
+        "rater_model", lambda labels, **options: assay.rater_model(labels, **options), RaterSettings,
+        {"annotators": [("ann_1", "ann_2", "gpt")], "repeats": ["first", "last", "majority", "each"], "reverse": [],
+         "object": ["document"], "confidence": [0.8], "seed": [3], "group": ["language"],
+         "baseline": [{"group": "language", "baseline": "en"}],
+         "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
+         "rope": [{"group": "language", "rope": 0.3}], "dimensions": [], "quick": [], "starts": [2],
+         "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200]},
+        {"quick": True, "starts": 1, "draws": 100},
+    ),
+    Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
@@ -516,7 +527,7 @@ def _with_units(labels: Annotations) -> Annotations:
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "AltTestPlan",
+    "Disattenuation", "RaterModel", "AltTestPlan",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

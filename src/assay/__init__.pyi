@@ -55,6 +55,8 @@ from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
 from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation
 from assay.psychometrics.generalizability import GStudy as GStudy
 from assay.psychometrics.generalizability import g_study as g_study
+from assay.psychometrics.raters.model import RaterModel as RaterModel
+from assay.psychometrics.raters.model import rater_model as rater_model
 from assay.reading import read as read
 from assay.replacement.alt_test import AltTest as AltTest
 from assay.replacement.alt_test import alt_test as alt_test

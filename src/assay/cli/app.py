@@ -85,6 +85,11 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay d-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher "
             "--levels r=1-3 --levels o=1-10",
         ),
+        Command(
+            "raters",
+            "assay.cli.questions:raters",
+            "assay raters labels.csv --judges gpt-4o,llama --group dialect --quick",
+        ),
     ),
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),

@@ -18,6 +18,7 @@ from assay.estimation.options import number_in
 from assay.planning import FOREIGN, PlanSettings
 from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
+from assay.psychometrics.raters.settings import RaterSettings
 from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.settings import ReportSettings
@@ -37,6 +38,7 @@ _VOTES = Group("Votes", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
 _G_STUDY = Group("Generalizability", sort_key=2)
 _D_STUDY = Group("Decisions", sort_key=0)
+_RATERS = Group("The rater model", sort_key=2)
 
 _PAIRS = Annotated[
     Path | None,
@@ -61,6 +63,14 @@ Facets = Annotated[
 Levels = Annotated[
     list[str] | None,
     Parameter(group=_D_STUDY, help="How many levels of a facet: o=1-10 or r=1,2,3; once for each facet."),
+]
+Traits = Annotated[
+    Names,
+    Parameter(
+        group=_RATERS,
+        help="The trait of each criterion: clarity=style,depth=content; style+content for two.",
+        show_default="one trait for all",
+    ),
 ]
 Prices = Annotated[Names, Parameter(group=_D_STUDY, help="What one level of a facet costs: o=20.")]
 
@@ -471,6 +481,45 @@ def d_study(
     empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
     output.show(found, drop=tuple(empty))
     write_page(out, "How many raters and lessons?", found, d_study_parts)
+
+
+@takes(RaterSettings, group=_RATERS)
+def raters(
+    source: str,
+    *,
+    traits: Traits = None,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels in ordered categories.
+    """
+    from assay.psychometrics.raters.model import rater_model
+    from assay.psychometrics.raters.parts import rater_parts
+
+    target(out)
+    given = options.options()
+    named = {name: tuple(text.split("+")) for name, text in _named("traits", traits).items()}
+    table = labels.read(source)
+    with progress_bar("Fitting") as progress:
+        found = rater_model(table, dimensions=named or None, progress=progress, **given)
+    if output.for_people and found.fairness is not None:
+        from assay.reporting import tables
+
+        print(tables.to_text(tables.shown(found.fairness.rows, drop=_empty(found.fairness.rows), symbol="Δφ")) + "\n")
+    output.show(found, drop=_empty(found.table))
+    write_page(out, "Who is severe, who is erratic, who is unfair?", found, rater_parts)
+
+
+def _empty(frame: DataFrame) -> tuple[str, ...]:
+    """Columns that say nothing."""
+    return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
 
 
 def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:
