@@ -25,6 +25,7 @@ SECTIONS = {
     "Which is better, and can anyone tell?": ("assay.preference",),
     "How far do scores carry?": ("assay.psychometrics",),
     "How many are enough?": ("assay.planning", "assay.simulation"),
+    "Similarities of texts": ("assay.similarity",),
     "Reports": ("assay.verdict",),
     "Errors": ("assay.errors",),
 }
@@ -33,7 +34,7 @@ SECTIONS = {
 BESIDE = {
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
     "May the judge stand in for a person?": ("assay.replacement.curves", "assay.replacement.assurance.Enough"),
-    "Similarities of texts": ("assay.similarity.lexical",),
+    "Similarities of texts": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),
     "Estimation": ("assay.estimation",),
 }
 """What is no public name and is of use all the same."""

@@ -522,4 +522,4 @@ RESULTS = (
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("__version__",)
+OTHERS = ("__version__", "similarity_matrix")

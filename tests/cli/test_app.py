@@ -87,7 +87,7 @@ def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
         (("--epsilon", ".1", "--scale", "1-3"), "off the scale (row "),
         (("--epsilon", ".1", "--where", "worker"), "--where takes COLUMN=VALUE; got 'worker'"),
         (("--epsilon", ".1", "--criterion", "star"), "column 'star' is not in"),
-        (("--epsilon", ".1", "--similarity", "sound"), "similarity 'sound' is not in assay; it has characters, words"),
+        (("--epsilon", ".1", "--similarity", "sound"), "similarity 'sound' is not in assay; it has words, characters"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(run: Run, table: str, arguments: tuple[str, ...], message: str) -> None:

@@ -52,7 +52,7 @@ def test_every_item_by_the_slow_road(name):
 
     frame = generations(6, 3)
     found = assay.separability(outputs(frame), similarity=name, method="none")
-    wanted = slowly(frame, OVERLAPS.get(name, word_similarity))
+    wanted = slowly(frame, OVERLAPS.get(name, word_similarity))  # one pair of texts at a time
     assert found.items.height == len(wanted) == 18
     for row in found.items.iter_rows(named=True):
         assert row["separability"] == pytest.approx(wanted[row["item"], row["first"], row["second"]], abs=1e-12)

@@ -197,6 +197,6 @@ def similarity(name: str) -> Any:
         from assay.data.formats.tables import numbers_where_all_are, read_table
 
         return numbers_where_all_are(read_table(path).labels.drop("_row", strict=False), leave=())
-    from assay.similarity.lexical import similarity_named
+    from assay.similarity.registry import similarity_named
 
     return similarity_named(name)

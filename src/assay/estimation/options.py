@@ -388,7 +388,7 @@ def _essence(value: Any, depth: int = 0) -> Any:
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return [(str(c), _essence(list(value[c]), depth + 1)) for c in value.columns]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.compare}
         return (type(value).__qualname__, _essence(fields, depth + 1))
     return (
         getattr(value, "__qualname__", type(value).__qualname__),

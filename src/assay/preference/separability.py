@@ -13,8 +13,8 @@ prefer one system consistently.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
@@ -33,13 +33,11 @@ from assay.estimation.statistic import Floats, Ints, Mean, add_rows
 from assay.preference.settings import SeparabilitySettings, Span
 from assay.reporting import pictures
 from assay.reporting.words import interval, said
-from assay.similarity.lexical import similarity_named
-from assay.similarity.overlap import OVERLAPS, all_pairs
+from assay.similarity.protocol import Similarity
+from assay.similarity.registry import as_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Similarity = Callable[[str, str], float]
 
 
 class SeparabilityOptions(Intervals, total=False):
@@ -48,8 +46,9 @@ class SeparabilityOptions(Intervals, total=False):
     Attributes
     ----------
     similarity : str or callable
-        ``rouge-1`` (the default), ``rouge-2``, ``rouge-l``, ``bleu``, ``chrf``, ``words``, ``characters``; or a
-        function of two texts, which may have a method ``matrix`` that scores all pairs of a list at once.
+        A name, such as ``rouge-1`` (the default), ``bertscore-length:MODEL`` (the paper's) or ``embeddings:MODEL``; a
+        function of two texts, which may have a method ``matrix`` that scores all pairs of a list at once; or a
+        `assay.similarity.protocol.Similarity`. Each output is encoded once, whatever the number of systems.
     systems : tuple of str
         These systems alone; every two of them are compared.
     by : str
@@ -202,7 +201,9 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     settings = SeparabilitySettings.of(given, "separability")
     labels = in_memory(labels, "separability")
-    similarity = _similarity(settings.similarity)
+    similarity = as_similarity(settings.similarity)
+    if similarity.about:
+        settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
     table, gone = _outputs(labels, settings)
     alike = _Alike.of(table, similarity, settings.span)
     items = alike.frame()
@@ -212,20 +213,9 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
     rows, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
-    run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), _uneven(items))
+    notes = (similarity.about,) if similarity.about else ()
+    run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
     return Separability(items, rows, run, alike)
-
-
-def _similarity(given: Any) -> Similarity:
-    if callable(given):
-        return given  # type: ignore[no-any-return]
-    if given in OVERLAPS:
-        return OVERLAPS[given]
-    if given in ("words", "characters"):
-        return similarity_named(given)
-    raise DesignError(
-        unknown("similarity", given, [*OVERLAPS, "words", "characters"], "assay") + ", or give a function of two texts"
-    )
 
 
 def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.DataFrame, tuple[Exclusion, ...]]:
@@ -272,25 +262,20 @@ class _Alike:
 
     @classmethod
     def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _Alike:
-        """Every two outputs of an item are scored once."""
+        """Every two outputs of an item are scored once, those of all items in one call."""
         systems = tuple(natural(table["annotator"].unique().to_list()))
         place = {s: i for i, s in enumerate(systems)}
-        names, scores, owner = [], [], []
+        names, texts, owner = [], [], []
         alone: list[str] = []
         for part in table.partition_by("item", maintain_order=True):
             who = part["annotator"].replace_strict(place).to_numpy().astype(np.int64)
             if len(set(who.tolist())) < 2:
                 alone.append(part["item"][0])
                 continue
-            found = all_pairs(similarity, part["label"].to_list())
-            if not np.isfinite(found).all() or not np.allclose(found, found.T, atol=1e-9):
-                raise DesignError(
-                    f"the similarity of two outputs of item '{part['item'][0]}' is no number, or another one when they "
-                    "are swapped; a similarity must be symmetric"
-                )
             names.append(part["item"][0])
-            scores.append(found)
+            texts.append(part["label"].to_list())
             owner.append(who)
+        scores = similarity.matrices(texts)
         gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
         return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
 

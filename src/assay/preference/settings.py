@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.estimation.options import IntervalSettings, Method, option
+from assay.similarity.registry import FOR_HELP
 
 Who = Literal["humans", "judges", "annotators"]
 Bins = Literal["width", "count"]
@@ -74,6 +75,6 @@ class BradleyTerrySettings(RatingSettings):
 class SeparabilitySettings(VotesSettings):
     """Options of `assay.separability`."""
 
-    similarity: Any = option("rouge-1", "rouge-1, rouge-2, rouge-l, bleu, chrf, words or characters.")
+    similarity: Any = option("rouge-1", f"How alike texts are: {FOR_HELP}.")
     by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
     span: Span = option("study", "Put alignments on 0 to 1 by the least and largest of the study, or leave them.")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +26,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
 from assay.replacement.trivial import class_shares, constants_of, medoids
-from assay.similarity.lexical import LexicalSimilarity
+from assay.similarity.protocol import Similarity
 from assay.statistics.wins import count_wins
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
@@ -311,11 +312,10 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
         raise DesignError(f"score 'neg_rmse' needs numbers; the labels are {scale.describe()}: take 'accuracy'")
     if chosen == "similarity" and settings.similarity is None:
         raise DesignError(
-            "free text is compared by a similarity: give similarity=..., which is characters or words at the command "
-            "line, assay.similarity.lexical.character_similarity or a function of two labels in Python, and in both a "
-            "table of label pairs"
+            "free text is compared by a similarity: give similarity=..., a name such as words, rouge-l or "
+            "embeddings:MODEL, or a table of label pairs; in Python also a function of two labels"
         )
-    if chosen == "similarity" and isinstance(settings.similarity, LexicalSimilarity) and not _of_texts(scale):
+    if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _of_texts(scale):
         raise DesignError(
             f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
             "similarity=... out, or give a table of label pairs with a number each"
@@ -324,7 +324,14 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> Score:
         raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
         raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
-    return make_score(chosen, settings.similarity)
+    return make_score(chosen, _ready(settings.similarity, ratings))
+
+
+def _ready(similarity: Any, ratings: Ratings) -> Any:
+    """A similarity of texts, fitted to all texts of the table; anything else as it is."""
+    if not isinstance(similarity, Similarity):
+        return similarity
+    return similarity.fitted([str(label) for label in ratings.source.categories or ()])
 
 
 def _of_texts(scale: Scale) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 from assay.data.annotations import Repeats
 from assay.errors import DesignError
 from assay.estimation.options import LEAST_RESAMPLES, Intervals, Method, Settings, option, short
+from assay.similarity.registry import FOR_HELP, similarity_named
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
@@ -59,7 +60,7 @@ class AltTestSettings(Settings):
     )
     annotators: Expertise | None = option(None, "Who the annotators are: sets epsilon to .2, .15 or .1.")
     score: ScoreName | Callable[..., float] | None = option(None, "How close two labels are.", key="")
-    similarity: Any = option(None, "For text: characters, words, or a table of label pairs with a number each.")
+    similarity: Any = option(None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.")
     fdr: float = option(0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True)
     alpha: float = option(0.05, "Level of the verdict.", above=0, below=1)
     threshold: float = option(0.5, "Share of annotators that the judge must be as good as.", above=0, high=1)
@@ -84,6 +85,8 @@ class AltTestSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.similarity, str):
+            object.__setattr__(self, "similarity", similarity_named(self.similarity))
         if self.expert is not None and self.gold is not None:
             raise DesignError("expert=... and gold=... both name what everybody is compared with; give one")
         if self.epsilon is not None and self.annotators is not None:

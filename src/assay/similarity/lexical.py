@@ -9,34 +9,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.errors import DataError, unknown
+from assay.similarity.protocol import Floats, Ints, Similarity
 
 
 @dataclass(frozen=True)
-class LexicalSimilarity:
-    """Cosine of the counts of what ``parts`` finds in each text; 0 nothing shared, 1 the same counts.
-
-    Call it with two texts, or `pairs` with two equally long lists.
-    """
+class LexicalSimilarity(Similarity):
+    """Cosine of the counts of what ``parts`` finds in each text; 0 nothing shared, 1 the same counts."""
 
     name: str
     parts: Callable[[str], list[str]]
 
-    def __call__(self, first: str, second: str) -> float:
-        """The similarity of two texts, 0 to 1."""
-        return float(self.pairs([first], [second])[0])
-
-    def pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """The similarity of each pair, each text taken apart once: (pairs,)."""
-        counts = {text: Counter(self.parts(text)) for text in {*first, *second}}
-        norm = {text: math.sqrt(sum(n * n for n in c.values())) for text, c in counts.items()}
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """Each text is taken apart once."""
+        counts = [Counter(self.parts(text)) for text in texts]
+        norm = [math.sqrt(sum(n * n for n in c.values())) for c in counts]
         found = np.zeros(len(first))
-        for i, (a, b) in enumerate(zip(first, second, strict=True)):
-            small, large = sorted((counts[a], counts[b]), key=len)
+        for k, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            small, large = sorted((counts[i], counts[j]), key=len)
             shared = sum(n * large[part] for part, n in small.items() if part in large)
-            found[i] = min(shared / (norm[a] * norm[b]), 1.0) if shared else float(a == b)
+            found[k] = min(shared / (norm[i] * norm[j]), 1.0) if shared else 0.0
         return found
 
 
@@ -54,11 +46,3 @@ character_similarity = LexicalSimilarity("characters", _trigrams)
 
 word_similarity = LexicalSimilarity("words", _words)
 """Cosine of word counts: shared words, whatever their order."""
-
-
-def similarity_named(name: str) -> LexicalSimilarity:
-    """The similarity of that name: ``characters`` or ``words``."""
-    known = {s.name: s for s in (character_similarity, word_similarity)}
-    if name not in known:
-        raise DataError(unknown("similarity", name, known, "assay"))
-    return known[name]

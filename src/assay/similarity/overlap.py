@@ -1,37 +1,39 @@
 """Overlap of two texts as summaries and translations are scored: ROUGE-1, ROUGE-2, ROUGE-L, BLEU and chrF.
 
 Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
-(Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do. All pairs of
-a list of texts are scored at once; ROUGE takes each text apart once.
+(Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do; ``bleu-mean``
+is the mean of BLEU both ways round. Each text is taken apart once, and its n-grams are counted once.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.errors import require
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity
 
-Floats = NDArray[np.float64]
+Scores = Callable[[Sequence[str], Ints, Ints], Floats]
+
+MAX_BLEU, MAX_CHRF, BETA = 4, 6, 2
+"""The longest n-grams of BLEU and chrF, and how much more recall weighs than precision in chrF."""
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """A similarity from 0 to 1. Call it with two texts, or `matrix` with a list of them."""
+class Overlap(Similarity):
+    """A similarity from 0 to 1."""
 
     name: str
-    matrix: Callable[[Sequence[str]], Floats]
-    """All pairs of some texts, (texts, texts): symmetric."""
+    scores: Scores
+    """Distinct texts and the pairs that are wanted -> (pairs,)."""
 
-    def __call__(self, first: str, second: str) -> float:
-        """The similarity of two texts."""
-        return float(self.matrix([first, second])[0, 1])
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """As the function says."""
+        return self.scores(texts, first, second)
 
 
 def _tokens(text: str) -> list[str]:
@@ -39,73 +41,119 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower())
 
 
-def _rouge(n: int) -> Callable[[Sequence[str]], Floats]:
-    def matrix(texts: Sequence[str]) -> Floats:
-        grams = [Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(_tokens, texts)]
-        place: dict[object, int] = {}
-        for one in grams:
-            for gram in one:
-                place.setdefault(gram, len(place))
-        counts = np.zeros((len(texts), max(len(place), 1)))
-        for row, one in zip(counts, grams, strict=True):
-            for gram, many in one.items():
-                row[place[gram]] = many
-        shared = np.stack([np.minimum(counts, row).sum(axis=1) for row in counts])
-        return _f1(shared, counts.sum(axis=1))
-
-    return matrix
+def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
+    return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def _rouge_l(texts: Sequence[str]) -> Floats:
+def _shared(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints) -> Floats:
+    """How many n-grams two texts share, each as often as the text that has it less often: (pairs,)."""
+    sparse = require("scipy.sparse", "similarity", "counting what texts share")
+    place: dict[Hashable, int] = {}
+    at = [place.setdefault(gram, len(place)) for one in counted for gram in one]
+    many = [number for one in counted for number in one.values()]
+    start = np.cumsum([0, *map(len, counted)])
+    table = sparse.csr_matrix((np.array(many, dtype=float), at, start), shape=(len(counted), max(len(place), 1)))
+    table.sort_indices()
+    step = max(BLOCK // 8 // max(len(at) // max(len(counted), 1), 1), 1)
+    found = np.zeros(len(first))
+    for k in range(0, len(first), step):
+        both = table[first[k : k + step]].minimum(table[second[k : k + step]])
+        found[k : k + step] = np.asarray(both.sum(axis=1)).ravel()
+    return found
+
+
+def _rouge(n: int) -> Scores:
+    def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        words = [_tokens(text) for text in texts]
+        counted = [Counter(_grams(one, n)) for one in words]
+        return _f1(_shared(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
+
+    return scores
+
+
+def _rouge_l(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
     longest = require("rapidfuzz.distance", "similarity", "ROUGE-L").LCSseq
     words = [_tokens(text) for text in texts]
-    shared = np.diag([float(len(one)) for one in words])
-    for i, j in itertools.combinations(range(len(texts)), 2):
-        shared[i, j] = shared[j, i] = longest.similarity(words[i], words[j])
-    return _f1(shared, shared.diagonal().copy())
+    place: dict[str, int] = {}
+    codes = [[place.setdefault(word, len(place)) for word in one] for one in words]
+    shared = [longest.similarity(codes[i], codes[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    return _f1(np.array(shared, dtype=float), [len(one) for one in words], words, first, second)
 
 
-def _f1(shared: Floats, length: Floats) -> Floats:
-    """2 · shared / (length + length): F1 of precision and recall; two empty texts are the same."""
-    both = length[:, None] + length[None, :]
-    return np.where(both > 0, 2 * shared / np.maximum(both, 1), 1.0)
+def _f1(shared: Floats, length: list[int], words: list[list[str]], first: Ints, second: Ints) -> Floats:
+    """2 · shared / (length + length): F1 of precision and recall; two texts that are too short are alike if equal."""
+    size = np.array(length, dtype=float)
+    both = size[first] + size[second]
+    found = 2 * shared / np.maximum(both, 1)
+    for k in np.flatnonzero(both == 0):
+        found[k] = float(words[first[k]] == words[second[k]])
+    return np.asarray(found)
 
 
-def _sacre(name: str) -> Callable[[Sequence[str]], Floats]:
-    """A sentence score of sacrebleu, over 100, with the longer text as the reference."""
+def _longer_second(texts: Sequence[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Hypothesis and reference: the longer text, and of equally long ones that which sorts last, is the reference."""
+    order = np.empty(len(texts), dtype=np.int64)
+    order[sorted(range(len(texts)), key=lambda i: (len(_tokens(texts[i])), texts[i]))] = np.arange(len(texts))
+    swap = order[first] > order[second]
+    return np.where(swap, second, first), np.where(swap, first, second)
 
-    def matrix(texts: Sequence[str]) -> Floats:
-        metrics = require("sacrebleu.metrics", "similarity", name)
-        metric = metrics.BLEU(effective_order=True) if name == "BLEU" else metrics.CHRF()
-        length = [len(_tokens(text)) for text in texts]
-        found = np.ones((len(texts), len(texts)))
-        for i, j in itertools.combinations(range(len(texts)), 2):
-            # Of equally long texts the one that sorts last, so that the score is the same either way.
-            reference, hypothesis = (i, j) if (length[i], texts[i]) > (length[j], texts[j]) else (j, i)
-            same = texts[i] == texts[j]
-            score = 1.0 if same else metric.sentence_score(texts[hypothesis], [texts[reference]]).score / 100
-            found[i, j] = found[j, i] = min(score, 1.0)
-        return found
 
-    return matrix
+def _bleu(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    return _bleu_of(texts, *_longer_second(texts, first, second))
+
+
+def _bleu_mean(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    n = len(first)
+    both = _bleu_of(texts, np.concatenate([first, second]), np.concatenate([second, first]))
+    return (both[:n] + both[n:]) / 2
+
+
+def _bleu_of(texts: Sequence[str], hypothesis: Ints, reference: Ints) -> Floats:
+    """Sentence BLEU of sacrebleu, over 100: up to 4-grams, exponential smoothing, effective order."""
+    bleu = require("sacrebleu.metrics", "similarity", "BLEU").BLEU
+    metric = bleu(effective_order=True)
+    words = [metric.tokenizer(text.rstrip()).split() for text in texts]
+    length = np.array([len(one) for one in words])
+    orders = range(1, MAX_BLEU + 1)
+    correct = np.stack(
+        [_shared([Counter(_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
+    )
+    total = np.stack([np.maximum(length[hypothesis] - n + 1, 0) for n in orders], axis=1)
+    scores = [
+        metric.compute_bleu(c, t, sys_len=h, ref_len=r, smooth_method="exp", effective_order=True).score / 100
+        for c, t, h, r in zip(correct.tolist(), total.tolist(), length[hypothesis].tolist(), length[reference].tolist(),
+                              strict=True)
+    ]  # fmt: skip
+    same = [words[i] == words[j] for i, j in zip(hypothesis.tolist(), reference.tolist(), strict=True)]
+    return np.where(same, 1.0, np.clip(scores, 0.0, 1.0))
+
+
+def _chrf(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    """chrF2: mean precision and recall of n-grams of up to 6 characters, white space left out."""
+    hypothesis, reference = _longer_second(texts, first, second)
+    letters = ["".join(text.split()) for text in texts]
+    length = np.array([len(one) for one in letters], dtype=float)
+    precision, recall, orders = (np.zeros(len(first)) for _ in "123")
+    for n in range(1, MAX_CHRF + 1):
+        counted = [Counter[Hashable](one[i : i + n] for i in range(len(one) - n + 1)) for one in letters]
+        match = _shared(counted, hypothesis, reference)
+        made, wanted = (np.maximum(length[which] - n + 1, 0) for which in (hypothesis, reference))
+        both = (made > 0) & (wanted > 0)
+        precision += np.where(both, match / np.maximum(made, 1), 0.0)
+        recall += np.where(both, match / np.maximum(wanted, 1), 0.0)
+        orders += both
+    precision, recall = precision / np.maximum(orders, 1), recall / np.maximum(orders, 1)
+    below = BETA**2 * precision + recall
+    found = (1 + BETA**2) * precision * recall / np.where(below > 0, below, 1.0)
+    same = [letters[i] == letters[j] for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    return np.where(same, 1.0, np.minimum(found, 1.0))
 
 
 OVERLAPS: dict[str, Overlap] = {
     one.name: one
     for one in (
         Overlap("rouge-1", _rouge(1)), Overlap("rouge-2", _rouge(2)), Overlap("rouge-l", _rouge_l),
-        Overlap("bleu", _sacre("BLEU")), Overlap("chrf", _sacre("chrF")),
+        Overlap("bleu", _bleu), Overlap("bleu-mean", _bleu_mean), Overlap("chrf", _chrf),
     )
 }  # fmt: skip
-"""By name. ROUGE-L, BLEU and chrF need the extra ``similarity``."""
-
-
-def all_pairs(similarity: Callable[[str, str], float], texts: Sequence[str]) -> Floats:
-    """The similarity of every two texts, (texts, texts); a function of two texts is asked both ways round."""
-    matrix = getattr(similarity, "matrix", None)
-    if matrix is not None:
-        return np.asarray(matrix(texts), dtype=float)
-    found = np.empty((len(texts), len(texts)))
-    for i, j in itertools.product(range(len(texts)), repeat=2):
-        found[i, j] = similarity(texts[i], texts[j])
-    return found
+"""By name. ROUGE-L and BLEU need the extra ``similarity``."""

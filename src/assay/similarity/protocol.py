@@ -1,0 +1,258 @@
+"""What every similarity can do: all pairs of a list of texts at once, each text taken apart or encoded once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, DesignError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BLOCK = 1 << 24
+"""Numbers that are held at once while pairs are compared."""
+
+
+class Similarity(ABC):
+    """How alike two texts are; a subclass has a ``name`` and says how listed pairs are compared.
+
+    The base class finds the distinct texts and the distinct pairs, so that each text is taken apart once and each pair
+    is compared once, whichever way it was asked.
+    """
+
+    name: str
+
+    equal_is_one: ClassVar[bool] = True
+    """Whether a text is as like itself as can be, which is 1; it is then not asked."""
+
+    @abstractmethod
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """The similarity of ``texts[first[k]]`` and ``texts[second[k]]`` for every k: (pairs,).
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Distinct texts.
+        first, second : (pairs,) int
+            Positions in ``texts``; no pair comes twice, either way round.
+        """
+
+    @property
+    def about(self) -> str:
+        """Which model and settings were used, in words; empty where the name says it all."""
+        return ""
+
+    def fitted(self, texts: Sequence[str]) -> Similarity:
+        """The similarity of these texts, ready to compare any of them: what is learned, is learned from all of them."""
+        return self
+
+    def __call__(self, first: str, second: str) -> float:
+        """The similarity of two texts."""
+        return float(self.pairs([first], [second])[0])
+
+    def pairs(self, first: Sequence[str], second: Sequence[str]) -> Floats:
+        """The similarity of each pair of two equally long lists: (pairs,)."""
+        if len(first) != len(second):
+            raise DataError(f"pairs of texts need two equally long lists; they have {len(first)} and {len(second)}")
+        texts, codes = _distinct([*first, *second])
+        a, b = np.split(codes, 2)
+        return self._of_pairs(texts, a, b)
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """The similarity of every two texts: (texts, texts), symmetric."""
+        return self.matrices([texts])[0]
+
+    def matrices(self, groups: Sequence[Sequence[str]]) -> list[Floats]:
+        """The similarity of every two texts of each group, (texts, texts) each; a text is encoded once over all."""
+        texts, codes = _distinct([text for group in groups for text in group])
+        parts = np.split(codes, np.cumsum([len(group) for group in groups])[:-1]) if groups else []
+        halves = [np.triu_indices(len(part)) for part in parts]
+        a = np.concatenate([part[i] for part, (i, _) in zip(parts, halves, strict=True)]) if parts else codes
+        b = np.concatenate([part[j] for part, (_, j) in zip(parts, halves, strict=True)]) if parts else codes
+        values = self._of_pairs(texts, a, b)
+        found, start = [], 0
+        for part, (i, j) in zip(parts, halves, strict=True):
+            one = np.empty((len(part), len(part)))
+            one[i, j] = one[j, i] = values[start : start + len(i)]
+            found.append(one)
+            start += len(i)
+        return found
+
+    def _of_pairs(self, texts: list[str], first: Ints, second: Ints) -> Floats:
+        """Pairs by position, each distinct one compared once."""
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        keys, where = np.unique(low * max(len(texts), 1) + high, return_inverse=True)
+        low, high = np.divmod(keys, max(len(texts), 1))
+        values = np.ones(len(keys))
+        asked = low != high if self.equal_is_one else np.ones(len(keys), dtype=bool)
+        if asked.any():
+            got = np.asarray(self.compare(texts, low[asked], high[asked]), dtype=float)
+            if got.shape != (int(asked.sum()),):
+                raise DataError(f"the similarity '{self.name}' gave {got.shape} numbers for {int(asked.sum())} pairs")
+            values[asked] = got
+        if not np.isfinite(values).all():
+            k = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DesignError(f"the similarity '{self.name}' of {_quoted(texts, low[k], high[k])} is no number")
+        return np.asarray(values[where.reshape(first.shape)])
+
+
+class Vectors(Similarity):
+    """A similarity of texts that are rows of numbers: their inner product, put on the scale of the similarity.
+
+    A row of zeros is a text without content: 1 beside another such, 0 beside any other.
+    """
+
+    @abstractmethod
+    def rows(self, texts: Sequence[str]) -> Floats:
+        """A row for each of some distinct texts, of length 1 or 0: (texts, dimensions)."""
+
+    def of_products(self, product: Floats) -> Floats:
+        """The similarity of two rows from their inner product."""
+        return product
+
+    def fitted(self, texts: Sequence[str]) -> Similarity:
+        """The rows of these texts, made once."""
+        known = list(dict.fromkeys(texts))
+        rows = self.rows(known)
+        return Rows(self.name, dict(zip(known, range(len(known)), strict=True)), rows, self.of_products, self.about)
+
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """Inner products of the rows, some at a time."""
+        rows = self.rows(texts)
+        empty = np.asarray(~rows.any(axis=1))
+        found = np.empty(len(first))
+        step = max(BLOCK // max(rows.shape[1], 1), 1)
+        for k in range(0, len(first), step):
+            i, j = first[k : k + step], second[k : k + step]
+            found[k : k + step] = self.of_products(np.einsum("kd,kd->k", rows[i], rows[j]))
+        found[empty[first] | empty[second]] = 0.0
+        found[empty[first] & empty[second]] = 1.0
+        return found
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """One product of all rows, rather than pair by pair."""
+        distinct, codes = _distinct(texts)
+        rows = self.rows(distinct)
+        empty = np.asarray(~rows.any(axis=1))
+        found = np.asarray(self.of_products(rows @ rows.T))
+        found[empty] = found[:, empty] = 0.0
+        found[np.ix_(empty, empty)] = 1.0
+        np.fill_diagonal(found, 1.0)
+        found = (found + found.T) / 2
+        if not np.isfinite(found).all():
+            i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(found)))
+            raise DesignError(f"the similarity '{self.name}' of {_quoted(distinct, i, j)} is no number")
+        return np.asarray(found if len(distinct) == len(codes) else found[np.ix_(codes, codes)])
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Vectors):
+    """Rows that were made before, for the texts they were made from."""
+
+    name: str
+    place: dict[str, int] = field(repr=False)
+    table: Floats = field(repr=False)
+    scale: Callable[[Floats], Floats] = field(repr=False)
+    words: str = ""
+
+    @property
+    def about(self) -> str:
+        """As of the similarity that the rows are of."""
+        return self.words
+
+    def rows(self, texts: Sequence[str]) -> Floats:
+        """Looked up; a text that is not there is refused."""
+        strange = next((text for text in texts if text not in self.place), None)
+        if strange is not None:
+            raise DataError(f"the similarity '{self.name}' was not fitted to {_clipped(strange)}; fit it to all texts")
+        return np.asarray(self.table[[self.place[text] for text in texts]])
+
+    def of_products(self, product: Floats) -> Floats:
+        """As of the similarity that the rows are of."""
+        return self.scale(product)
+
+    def fitted(self, texts: Sequence[str]) -> Similarity:
+        """Itself: what was learned stays."""
+        return self
+
+
+@dataclass(frozen=True)
+class OfFunction(Similarity):
+    """A function of two texts, asked both ways round."""
+
+    equal_is_one: ClassVar[bool] = False
+
+    function: Callable[[str, str], float]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The function's own."""
+        return str(getattr(self.function, "name", None) or getattr(self.function, "__name__", "similarity"))
+
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """Every pair in both orders; a function that depends on the order is refused."""
+        ways = [(float(self.function(texts[i], texts[j])), float(self.function(texts[j], texts[i])))
+                for i, j in zip(first.tolist(), second.tolist(), strict=True)]  # fmt: skip
+        found = np.array(ways).reshape(-1, 2)
+        _refuse_asymmetric(self.name, texts, first, second, found[:, 0], found[:, 1])
+        return found[:, 0]
+
+
+@dataclass(frozen=True)
+class OfMatrix(Similarity):
+    """What scores all pairs of a list by a method ``matrix`` of its own."""
+
+    equal_is_one: ClassVar[bool] = False
+
+    given: Any
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The given one's own."""
+        return str(getattr(self.given, "name", None) or type(self.given).__name__)
+
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """All pairs of the texts, and those that are wanted."""
+        found = np.asarray(self.given.matrix(list(texts)), dtype=float)
+        if found.shape != (len(texts), len(texts)):
+            raise DataError(f"the similarity '{self.name}' gave {found.shape} numbers for pairs of {len(texts)} texts")
+        _refuse_asymmetric(self.name, texts, first, second, found[first, second], found[second, first])
+        return np.asarray(found[first, second])
+
+    def matrices(self, groups: Sequence[Sequence[str]]) -> list[Floats]:
+        """Each group on its own: all pairs of all texts would be too many."""
+        return [super(OfMatrix, self).matrices([group])[0] for group in groups]
+
+
+def _refuse_asymmetric(name: str, texts: Sequence[str], first: Ints, second: Ints, there: Floats, back: Floats) -> None:
+    wrong = np.flatnonzero(~np.isclose(there, back, rtol=1e-6, atol=1e-6) & np.isfinite(there) & np.isfinite(back))
+    if len(wrong):
+        k = int(wrong[0])
+        raise DesignError(
+            f"the similarity '{name}' of {_quoted(texts, first[k], second[k])} is {there[k]:.6g}, and another one when "
+            f"they are swapped ({back[k]:.6g}); a similarity must be symmetric"
+        )
+
+
+def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
+    """The distinct texts in the order in which they come, and each text's position among them."""
+    place: dict[str, int] = {}
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(f"a similarity of texts compares texts; got {text!r}, which is {type(text).__name__}")
+        place.setdefault(text, len(place))
+    return list(place), np.fromiter((place[text] for text in texts), dtype=np.int64, count=len(texts))
+
+
+def _quoted(texts: Sequence[str], i: int, j: int) -> str:
+    return f"{_clipped(texts[i])} and {_clipped(texts[j])}"
+
+
+def _clipped(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,187 @@
+"""Similarities by their names.
+
+A name is one word, and for what needs a model or has options more than that::
+
+    rouge-1
+    embeddings:all-MiniLM-L6-v2
+    embeddings:/path/to/a/folder,split=whole,device=cpu
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.similarity import bertscore
+from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
+from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, SentenceEncoder, Split
+from assay.similarity.lexical import character_similarity, word_similarity
+from assay.similarity.overlap import OVERLAPS
+from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
+
+
+def _embeddings(
+    model: str = DEFAULT_MODEL, split: Split = "auto", device: str | None = None, batch: int = 64
+) -> Similarity:
+    return Embeddings(SentenceEncoder(model, device, batch), split)
+
+
+def _bertscore(
+    model: str = bertscore.DEFAULT_MODEL, layer: int = 0, long: Long = "refuse", device: str | None = None
+) -> Similarity:
+    return BERTScore(LayerEncoder(model, layer, long, device))
+
+
+def _bertscore_length(
+    model: str = bertscore.DEFAULT_MODEL, layer: int = 0, long: Long = "refuse", device: str | None = None
+) -> Similarity:
+    return BERTScore(LayerEncoder(model, layer, long, device), by_length=True)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name stands for: a similarity, made from a model and options where it takes some."""
+
+    make: Callable[..., Similarity]
+    what: str
+    """One line for people."""
+
+
+NAMED: Mapping[str, Named] = {
+    "words": Named(lambda: word_similarity, "cosine of word counts"),
+    "characters": Named(lambda: character_similarity, "cosine of counts of three letters in a row"),
+    "rouge-1": Named(lambda: OVERLAPS["rouge-1"], "F1 of shared words"),
+    "rouge-2": Named(lambda: OVERLAPS["rouge-2"], "F1 of shared pairs of words"),
+    "rouge-l": Named(lambda: OVERLAPS["rouge-l"], "F1 of the longest common sequence of words"),
+    "bleu": Named(lambda: OVERLAPS["bleu"], "BLEU, the longer text as the reference"),
+    "bleu-mean": Named(lambda: OVERLAPS["bleu-mean"], "BLEU both ways round, averaged"),
+    "chrf": Named(lambda: OVERLAPS["chrf"], "chrF, the longer text as the reference"),
+    "bertscore": Named(_bertscore, "F1 of BERTScore: tokens matched by their vectors in context, by a model"),
+    "bertscore-length": Named(_bertscore_length, "BERTScore with a penalty on texts of unequal length"),
+    "embeddings": Named(_embeddings, "cosine of sentence embeddings by a model"),
+}
+"""By name; ``similarity_named`` reads what may follow it."""
+
+FOR_HELP = "words, rouge-1, rouge-l, bleu, chrf, embeddings:MODEL and others"
+"""What the help of an option says: some names of many."""
+
+
+def similarity_named(name: str) -> Similarity:
+    """The similarity of that name, such as ``rouge-1`` or ``embeddings:MODEL,split=whole``.
+
+    Raises
+    ------
+    DesignError
+        For a name, a model or an option that it does not know or take, with the nearest.
+    """
+    word, model, options = _taken_apart(name)
+    if word not in NAMED:
+        raise DesignError(_unknown(word))
+    make = NAMED[word].make
+    known = _parameters(make)
+    if model is not None and "model" not in known:
+        raise DesignError(f"the similarity '{word}' takes no model; got '{model}'")
+    given: dict[str, Any] = {} if model is None else {"model": model}
+    for option, text in options.items():
+        if option not in known or option == "model":
+            takes = [o for o in known if o != "model"]
+            raise DesignError(unknown("option", option, takes, f"the similarity '{word}'"))
+        given[option] = _read(word, option, text, known[option])
+    return make(**given)
+
+
+def as_similarity(given: Any) -> Similarity:
+    """A similarity from its name, a function of two texts, or what has a method ``matrix`` for a list of texts."""
+    if isinstance(given, Similarity):
+        return given
+    if isinstance(given, str):
+        return similarity_named(given)
+    if hasattr(given, "matrix"):
+        return OfMatrix(given)
+    if callable(given):
+        return OfFunction(given)
+    raise DesignError(f"a similarity is a name ({listing(list(NAMED), 99)}) or a function of two texts; got {given!r}")
+
+
+def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floats:
+    """How alike is every two of these texts? Each is taken apart or encoded once.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Texts; some may be the same.
+    similarity : str, Similarity or callable
+        A name, such as ``rouge-1`` (the default) or ``embeddings:MODEL``; a function of two texts; or what
+        `assay.similarity` gives.
+
+    Returns
+    -------
+    (texts, texts) array of float
+        Symmetric; 1 on the diagonal, except for a function, which is asked.
+
+    Raises
+    ------
+    DesignError
+        For an unknown name, or a function that gives no number or another one when its texts are swapped.
+    DataError
+        For what is no text, or a model that is not here and cannot be fetched.
+
+    Examples
+    --------
+    >>> import assay
+    >>> assay.similarity_matrix(["a red car", "a red bus", "no"]).round(2).tolist()
+    [[1.0, 0.67, 0.0], [0.67, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+    Two of three words are shared by the first two; the third shares none.
+    """
+    if isinstance(texts, str):
+        raise DataError("similarities are asked for a list of texts; got one text")
+    return as_similarity(similarity).matrix(list(texts))
+
+
+# -- private ----------------------------------------------------------------------------------------
+
+
+def _taken_apart(name: str) -> tuple[str, str | None, dict[str, str]]:
+    """``word:model,option=value,…``."""
+    head, *rest = re.split(r",(?=[a-z_]+=)", name.strip())
+    word, colon, model = head.partition(":")
+    options = dict(one.split("=", 1) for one in rest)
+    if colon and not model.strip():
+        raise DesignError(f"after '{word}:' comes a model: a folder, or a name on the Hugging Face Hub")
+    return word.strip(), model.strip() if colon else None, options
+
+
+def _unknown(word: str) -> str:
+    """Words for a name that is not there: the nearest, or all of them."""
+    message = f"similarity '{word}' is not in assay"
+    near = difflib.get_close_matches(word.lower(), list(NAMED), n=1)
+    if near:
+        return f"{message}; did you mean '{near[0]}'?"
+    return f"{message}; it has {', '.join(NAMED)}; or give a function of two texts"
+
+
+def _parameters(make: Callable[..., Similarity]) -> dict[str, Any]:
+    """The options of a similarity, with their types."""
+    hints = get_type_hints(make)
+    return {name: hints.get(name, str) for name in inspect.signature(make).parameters}
+
+
+def _read(word: str, option: str, text: str, hint: Any) -> Any:
+    """An option's value from its text."""
+    words = get_args(hint) if get_origin(hint) is Literal else ()
+    kinds = [k for k in get_args(hint) or (hint,) if k is not type(None)]
+    if words and text not in words:
+        raise DesignError(f"{word}: {option} must be {' or '.join(words)}; got '{text}'")
+    if not words and kinds[0] in (int, float):
+        try:
+            return kinds[0](text)
+        except ValueError:
+            kind = "a whole number" if kinds[0] is int else "a number"
+            raise DesignError(f"{word}: {option} must be {kind}; got '{text}'") from None
+    return text

@@ -1,0 +1,20 @@
+"""Nothing that a test encodes stays on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.similarity import cache
+
+
+@pytest.fixture(autouse=True)
+def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of the test's own, and no network."""
+    folder = tmp_path / "kept"
+    monkeypatch.setenv("ASSAY_CACHE", str(folder))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    yield folder
+    cache._READ.clear()

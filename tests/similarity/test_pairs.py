@@ -1,0 +1,175 @@
+"""All pairs of texts at once: what every similarity does, by name or by function, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import assay
+from assay.similarity.overlap import OVERLAPS, _tokens
+from assay.similarity.protocol import OfFunction, Similarity
+from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
+
+TEXTS = [
+    "The cat sat on the mat, purring.", "A cat sat on a mat", "no", "The dog ran away from the cat, and the cat sat.",
+    "Stocks fell 3.5% today", "the the the cat", "é à la carte!", "ab", "A cat sat on a mat",
+]  # fmt: skip
+BY_WORDS = ["words", "characters", "rouge-1", "rouge-2", "rouge-l", "bleu", "bleu-mean", "chrf"]
+
+
+def named(name: str) -> Similarity:
+    if name in ("rouge-l", "bleu", "bleu-mean"):
+        pytest.importorskip("rapidfuzz")
+        pytest.importorskip("sacrebleu")
+    return similarity_named(name)
+
+
+@pytest.mark.parametrize("name", BY_WORDS)
+def test_a_matrix_is_every_pair_asked_alone(name):
+    similarity = named(name)
+    matrix = similarity.matrix(TEXTS)
+    for i, j in itertools.product(range(len(TEXTS)), repeat=2):
+        assert matrix[i, j] == similarity(TEXTS[i], TEXTS[j])
+    assert (matrix == matrix.T).all()
+    assert (matrix.diagonal() == 1).all()
+    assert matrix[1, 8] == 1
+    assert 0 <= matrix.min() < 0.2
+    groups = [TEXTS[:3], [], TEXTS[2:], ["no"]]
+    for group, found in zip(groups, similarity.matrices(groups), strict=True):
+        assert found.tolist() == similarity.matrix(group).tolist()
+    assert similarity.pairs(TEXTS, TEXTS[::-1]).tolist() == np.fliplr(matrix).diagonal().tolist()
+
+
+def test_bleu_and_chrf_are_those_of_sacrebleu():
+    metrics = pytest.importorskip("sacrebleu").metrics
+    bleu, chrf = metrics.BLEU(effective_order=True), metrics.CHRF()
+    found = {name: named(name).matrix(TEXTS) for name in ("bleu", "bleu-mean", "chrf")}
+    for i, j in itertools.combinations(range(len(TEXTS) - 1), 2):
+        by_length = sorted((i, j), key=lambda k: (len(_tokens(TEXTS[k])), TEXTS[k]))
+        shorter, longer = (TEXTS[k] for k in by_length)
+        there, back = (bleu.sentence_score(a, [b]).score / 100 for a, b in ((shorter, longer), (longer, shorter)))
+        assert found["bleu"][i, j] == pytest.approx(there, abs=1e-12)
+        assert found["bleu-mean"][i, j] == pytest.approx((there + back) / 2, abs=1e-12)
+        assert found["chrf"][i, j] == pytest.approx(chrf.sentence_score(shorter, [longer]).score / 100, abs=1e-12)
+
+
+def test_rouge_is_that_of_rouge_score():
+    scorer = pytest.importorskip("rouge_score.rouge_scorer")
+    wanted = scorer.RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=False)
+    texts = [text for text in TEXTS if text.isascii()]
+    for name in ("rouge-1", "rouge-2", "rouge-l"):
+        matrix = named(name).matrix(texts)
+        for i, j in itertools.combinations(range(len(texts)), 2):
+            if texts[i] != texts[j]:
+                score = wanted.score(texts[i], texts[j])[name.replace("-", "").replace("l", "L")].fmeasure
+                assert matrix[i, j] == pytest.approx(score, abs=1e-12)
+
+
+def test_texts_too_short_for_pairs_of_words_are_not_alike_for_that():
+    assert named("rouge-2")("yes", "no") == 0
+    assert named("rouge-2")("Yes!", "yes") == 1
+    assert named("chrf")("a b", "ab") == 1
+
+
+@pytest.mark.parametrize("name", BY_WORDS)
+def test_empty_texts_are_alike_and_unlike_others(name):
+    similarity = named(name)
+    assert similarity("", "") == 1
+    assert similarity("", "two words") == similarity("two words", "") == 0
+
+
+def test_each_text_is_taken_apart_once_and_each_pair_asked_once():
+    seen: Counter[str] = Counter()
+    asked = []
+
+    class Counting(Similarity):
+        name = "counting"
+
+        def compare(self, texts, first, second):
+            seen.update(texts)
+            asked.extend(zip(first.tolist(), second.tolist(), strict=True))
+            return np.full(len(first), 0.5)
+
+    groups = [["a", "b", "a"], ["b", "c"], ["c", "b", "a"]]
+    found = Counting().matrices(groups)
+    assert seen == {"a": 1, "b": 1, "c": 1}
+    assert sorted(asked) == [(0, 1), (0, 2), (1, 2)]
+    assert found[0].tolist() == [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
+
+
+def test_a_function_is_asked_both_ways_and_about_equal_texts():
+    asked = []
+
+    def common(a: str, b: str) -> float:
+        asked.append((a, b))
+        return len({*a} & {*b}) / 10
+
+    matrix = similarity_matrix(["ab", "bc", "ab"], common)
+    assert sorted(set(asked)) == [("ab", "ab"), ("ab", "bc"), ("bc", "ab"), ("bc", "bc")]
+    assert matrix.tolist() == [[0.2, 0.1, 0.2], [0.1, 0.2, 0.1], [0.2, 0.1, 0.2]]
+    assert as_similarity(common).name == "common"
+
+
+def test_what_has_a_matrix_is_asked_once_for_each_list():
+    class Own:
+        name = "own"
+        calls = 0
+
+        def matrix(self, texts):
+            Own.calls += 1
+            return np.array([[float(a[0] == b[0]) for b in texts] for a in texts])
+
+    groups = [["ab", "ac"], ["bx", "cx", "bx"]]
+    assert [m.tolist() for m in as_similarity(Own()).matrices(groups)] == [
+        [[1, 1], [1, 1]], [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
+    ]  # fmt: skip
+    assert Own.calls == 2
+
+
+class Wrong:
+    def __init__(self, found: object) -> None:
+        self.found = found
+
+    def matrix(self, texts: list[str]) -> np.ndarray:
+        return np.array(self.found, dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "words"),
+    [
+        ("rogue-1", "similarity 'rogue-1' is not in assay; did you mean 'rouge-1'"),
+        ("Bleu", "did you mean 'bleu'"),
+        ("zzz", "it has words, characters, rouge-1.*or give a function of two texts"),
+        ("rouge-1:roberta", "'rouge-1' takes no model; got 'roberta'"),
+        ("embeddings:", "after 'embeddings:' comes a model"),
+        ("embeddings,splt=whole", "option 'splt' is not in the similarity 'embeddings'; did you mean 'split'"),
+        ("embeddings,split=half", "split must be auto or sentences or whole; got 'half'"),
+        ("embeddings,batch=ten", "batch must be a whole number; got 'ten'"),
+        (7, "a similarity is a name .words.* or a function of two texts; got 7"),
+        (lambda a, b: float("nan"), "of 'a' and 'a' is no number"),
+        (lambda a, b: float(a < b), "'a' and 'b' is 1, and another one when they are swapped .0.; .* symmetric"),
+        (Wrong([[1, 0], [1, 1]]), "another one when they are swapped"),
+        (Wrong([[1, 0]]), "gave .1, 2. numbers for pairs of 2 texts"),
+    ],
+)  # fmt: skip
+def test_words_of_each_error(similarity, words):
+    with pytest.raises(assay.AssayError, match=words):
+        similarity_matrix(["a", "b"], similarity)
+
+
+def test_what_are_no_texts_is_refused():
+    with pytest.raises(assay.DataError, match="compares texts; got 3, which is int"):
+        similarity_matrix(["a", 3])
+    with pytest.raises(assay.DataError, match="a list of texts; got one text"):
+        similarity_matrix("a b")
+    with pytest.raises(assay.DataError, match="they have 1 and 2"):
+        named("words").pairs(["a"], ["a", "b"])
+
+
+def test_every_name_says_what_it_is():
+    assert all(one.what and not one.what.endswith(".") for one in NAMED.values())
+    assert OfFunction(len).name == "len"
+    assert set(OVERLAPS) <= set(NAMED)
