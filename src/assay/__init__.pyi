@@ -38,6 +38,8 @@ from assay.errors import DataError as DataError
 from assay.errors import DesignError as DesignError
 from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
+from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
+from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
 from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
 from assay.ideas.sampling import TripletSample as TripletSample

@@ -11,17 +11,15 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.options import digest
 from assay.estimation.statistic import Floats
 from assay.ideas.choices import is_there
-from assay.similarity.lexical import similarity_named
-from assay.similarity.overlap import OVERLAPS, all_pairs
+from assay.similarity.protocol import Similarity
+from assay.similarity.registry import as_similarity
 
 PAIR_NAMES = (("first_item", "second_item"), ("id_a", "id_b"), ("first", "second"), ("a", "b"))
 """Columns that name the two texts of a pair, the first of these that are there."""
-
-LEXICAL = ("words", "characters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +41,6 @@ class Measure:
     kind: str
     values: Floats
     family: str | None = None
-
-
-def measure_named(name: str) -> Any:
-    """The similarity of that name."""
-    if name in OVERLAPS:
-        return OVERLAPS[name]
-    if name in LEXICAL:
-        return similarity_named(name)
-    raise DesignError(unknown("measure", name, [*OVERLAPS, *LEXICAL], "assay") + ", or give a function of two texts")
 
 
 def listed_measures(given: Any) -> dict[str, Any]:
@@ -103,31 +92,29 @@ class PairsOfTexts:
             return [Measure(who, "judge", values, family) for who, values in judged_pairs(given, self).items()]
         if isinstance(given, Mapping | pl.DataFrame):
             return [Measure(name, "pairs", self._given(name, given), family)]
-        similarity = measure_named(given) if isinstance(given, str) else given
-        if not callable(similarity):
+        if not (isinstance(given, str | Similarity) or callable(given) or hasattr(given, "matrix")):
             raise DesignError(
                 f"measure '{name}' is {type(given).__name__}; give a name, a function of two texts, a table of pairs "
                 "(first, second, value), a judge's labels of pairs, or a mapping of settings to these"
             )
-        return [Measure(name, "similarity", self._scored(name, similarity), family)]
+        return [Measure(name, "similarity", self._scored(name, as_similarity(given)), family)]
 
-    def _scored(self, name: str, similarity: Any) -> Floats:
-        """A similarity of the texts, document by document; all texts at once where it learns from them."""
+    def _scored(self, name: str, similarity: Similarity) -> Floats:
+        """A similarity of the texts, document by document, learned from all of them where it learns."""
         if self.contents is None:
             raise DesignError(
-                f"measure '{name}' reads the texts; name the three columns that hold them with contents=[...]"
+                f"measure '{name}' reads the texts; name the three columns that hold them with contents=['a', 'b', 'c']"
             )
-        fitted = similarity.fit(list(self.contents)) if hasattr(similarity, "fit") else similarity
-        found = np.full(len(self.first), np.nan)
         documents = self.texts["document"].fill_null("").to_numpy()
-        of_pair = documents[self.first]
-        for document in dict.fromkeys(of_pair.tolist()):
-            rows = np.flatnonzero(documents == document)
-            alike = all_pairs(fitted, [self.contents[i] for i in rows])
-            mine = np.flatnonzero(of_pair == document)
-            place = np.full(len(documents), -1)
-            place[rows] = np.arange(len(rows))
-            found[mine] = alike[place[self.first[mine]], place[self.second[mine]]]
+        rows = [np.flatnonzero(documents == d) for d in dict.fromkeys(documents[self.first].tolist())]
+        alike = similarity.fitted(list(self.contents)).matrices([[self.contents[i] for i in some] for some in rows])
+        found = np.full(len(self.first), np.nan)
+        place = np.full(len(documents), -1)
+        for some, values in zip(rows, alike, strict=True):
+            place[:] = -1
+            place[some] = np.arange(len(some))
+            mine = np.flatnonzero(place[self.first] >= 0)
+            found[mine] = values[place[self.first[mine]], place[self.second[mine]]]
         return found
 
     def _given(self, name: str, given: Any) -> Floats:
@@ -221,7 +208,10 @@ def identity(given: Any) -> str:
         return digest(given.rows())
     if isinstance(given, Mapping):
         return digest({str(k): identity(v) for k, v in given.items()})
-    return given if isinstance(given, str) else digest(given)
+    if isinstance(given, str):
+        about = as_similarity(given).about
+        return f"{given}, {about}" if about else given
+    return digest(given)
 
 
 def is_place(name: Any) -> bool:

@@ -78,7 +78,7 @@ class ValidateSettings(ChoiceSettings):
     contents: tuple[str, ...] | None = option(
         None, "The three columns that hold the texts; those that name them when not given.", hidden=False
     )
-    judges: bool = option(True, "Judges of the table who chose odd ones out are measures too.")
+    with_judges: bool = option(True, "Judges of the table who chose odd ones out are measures too.")
     floor: int = option(1, "Pairs that were compared less often are left out.", low=1)
     n_resamples: int = option(1000, "Draws of the experts' judgments.", low=LEAST_RESAMPLES, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")

@@ -63,7 +63,7 @@ class ValidateOptions(TypedDict, total=False):
     contents : sequence of str
         The three columns that hold the texts, where those that name them hold names. ``first``, ``second``, ``third``
         of a study whose columns ``first_item`` … name them.
-    judges : bool
+    with_judges : bool
         Whether the judges of the table, who chose odd ones out too, are measures: each by its own equation 1,
         under each
         condition apart.
@@ -79,7 +79,7 @@ class ValidateOptions(TypedDict, total=False):
     document: str | None
     annotators: Chosen | Sequence[str]
     contents: Sequence[str] | None
-    judges: bool
+    with_judges: bool
     floor: int
     n_resamples: int
     confidence: float
@@ -270,7 +270,7 @@ def validate_similarity(
     experts = everyone.of_annotators(settings.annotators)
     pairs, above = _pairs(table, experts, settings)
     found = [m for name, one in named.items() for m in pairs.of(name, one)]
-    if settings.judges:
+    if settings.with_judges:
         found += _judges(table, everyone, settings, pairs)
     if not found:
         raise DesignError(
@@ -389,7 +389,9 @@ class _Comparison:
         under = len(experts.pairs) - len(above)
         if under:
             gone.append(Exclusion("pair", under, f"compared fewer than {settings.floor} times"))
-        judged = Judged.of(experts.pairs, experts.member, experts.odd, experts.texts.height)
+        # In one order whatever the order of the rows, so that a seed draws alike.
+        order = np.lexsort((experts.odd, experts.item))
+        judged = Judged.of(experts.pairs, experts.member[order], experts.odd[order], experts.texts.height)
         document = experts.document[pairs.first[known]]
         return cls(
             experts, pairs, tuple(measures), settings, judged, above[known], values[:, known], document, tuple(gone)
@@ -557,7 +559,7 @@ class _Comparison:
         """How well the experts' own judgments rank the pairs."""
         s, rng = self.settings, np.random.default_rng((self.settings.seed, 2))
         again = _split_ceiling(self.judged, rng, s.confidence)
-        root = {k: np.sqrt(v) if np.isfinite(v) and v >= 0 else np.nan for k, v in again.items() if k != "reason"}
+        root = {k: np.sqrt(max(v, 0.0)) if np.isfinite(v) else np.nan for k, v in again.items() if k != "reason"}
         found = {"again": again, "mind": {**root, "reason": again["reason"]}, "published": self._published(rng)}
         empty = dict.fromkeys(
             ("within", "within_low", "within_high", "difference", "difference_low", "difference_high")
