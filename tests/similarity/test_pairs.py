@@ -173,3 +173,14 @@ def test_every_name_says_what_it_is():
     assert all(one.what and not one.what.endswith(".") for one in NAMED.values())
     assert OfFunction(len).name == "len"
     assert set(OVERLAPS) <= set(NAMED)
+
+
+@pytest.mark.parametrize("name", BY_WORDS)
+def test_many_pairs_are_counted_as_few_are(name, monkeypatch):
+    from assay.similarity import protocol
+
+    similarity = named(name)
+    few = similarity.matrix(TEXTS)
+    monkeypatch.setattr(protocol, "FEW", 0)
+    monkeypatch.setattr(protocol, "BLOCK", 64)
+    assert np.allclose(similarity.matrix(TEXTS), few, atol=1e-12)

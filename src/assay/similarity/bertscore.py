@@ -210,7 +210,8 @@ class BERTScore(Similarity):
     def about(self) -> str:
         """The model, its digest and layer."""
         penalty = " times exp(1 - longer / shorter), lengths in tokens" if self.by_length else ""
-        return f"BERTScore F1 by {self.encoder.name} (weights {self.encoder.key.split()[0]}){penalty}"
+        weights = f" (weights {self.encoder.key.split()[0]})" if self.encoder.key else ""
+        return f"BERTScore F1 by {self.encoder.name}{weights}{penalty}"
 
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         """Scores of pairs, kept by their texts."""
@@ -282,7 +283,7 @@ def _padded(tokens: Tokens, texts: Ints) -> tuple[Ints, Floats, NDArray[np.float
     along = np.arange(size.max())
     beyond = along[None, :] >= size[:, None]
     at = np.where(beyond, len(tokens.weight) - 1, tokens.start[texts][:, None] + along[None, :])
-    return at, tokens.weight[at], np.where(beyond, np.float32(-4), np.float32(0))
+    return at, np.where(beyond, 0.0, tokens.weight[at]), np.where(beyond, np.float32(-4), np.float32(0))
 
 
 def _best(rows: Any, a: Ints, b: Ints, beyond_a: Any, beyond_b: Any) -> tuple[Floats, Floats]:

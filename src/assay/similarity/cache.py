@@ -115,7 +115,7 @@ class _Kept:
         for path in new:
             self.seen.add(path.name)
             try:
-                with np.load(path, allow_pickle=False) as found:
+                with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                     keys, rows = found["keys"].tobytes(), found["rows"]
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
                 continue  # another process has joined it to others, or it was cut off: its rows are made again

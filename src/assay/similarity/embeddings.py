@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, require
 from assay.similarity.cache import kept, key_of
 from assay.similarity.models import EMBED, digest_of, folder_of, pick_device, quietly, setting, short_name
+from assay.similarity.postprocessing import Post, processed
 from assay.similarity.protocol import Floats, Vectors
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -140,22 +141,27 @@ class Embeddings(Vectors):
         `SentenceEncoder`, `OwnEncoder`, or anything alike.
     split : {"auto", "sentences", "whole"}
         What is encoded: each sentence (a text is their mean), or the whole text.
+    post : {"none", "all-but-the-top", "top-third", "top-two-thirds"}
+        What is done to all embeddings before they are compared; see `assay.similarity.postprocessing`.
     """
 
     encoder: Encoder = field(default_factory=SentenceEncoder)
     split: Split = "auto"
+    post: Post = "none"
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """``embeddings`` with the model, and how texts are split where that was asked for."""
-        return f"embeddings:{self.encoder.name}" + (f",split={self.split}" if self.split != "auto" else "")
+        """``embeddings`` with the model and the options that are not at their default."""
+        said = {"split": (self.split, "auto"), "post": (self.post, "none")}
+        return f"embeddings:{self.encoder.name}" + "".join(f",{k}={v}" for k, (v, usual) in said.items() if v != usual)
 
     @property
     def about(self) -> str:
         """The model, its digest, and what of a text was encoded."""
         weights = f" (weights {self.encoder.key})" if self.encoder.key else ""
         whole = "the mean of a text's sentences" if self.by_sentence else "whole texts"
-        return f"embeddings by {self.encoder.name}{weights} of {whole}, cosine"
+        after = "" if self.post == "none" else f" after {self.post}"
+        return f"embeddings by {self.encoder.name}{weights} of {whole}{after}, cosine"
 
     @property
     def by_sentence(self) -> bool:
@@ -164,8 +170,8 @@ class Embeddings(Vectors):
         return self.split == "sentences" or (self.split == "auto" and few)
 
     def rows(self, texts: Sequence[str]) -> Floats:
-        """Embeddings of length 1."""
-        return unit_rows(self.embeddings(texts))
+        """Embeddings of length 1, after what is done to a collection."""
+        return unit_rows(processed(self.embeddings(texts), self.post))
 
     def embeddings(self, texts: Sequence[str]) -> Floats:
         """As the encoder gives them, the mean of sentences or pieces: (texts, dimensions); 0 for no words."""

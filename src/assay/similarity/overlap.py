@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.errors import require
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity
+from assay.similarity.protocol import Floats, Ints, Similarity, shared_counts
 
 Scores = Callable[[Sequence[str], Ints, Ints], Floats]
 
@@ -45,28 +45,11 @@ def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def _shared(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints) -> Floats:
-    """How many n-grams two texts share, each as often as the text that has it less often: (pairs,)."""
-    sparse = require("scipy.sparse", "similarity", "counting what texts share")
-    place: dict[Hashable, int] = {}
-    at = [place.setdefault(gram, len(place)) for one in counted for gram in one]
-    many = [number for one in counted for number in one.values()]
-    start = np.cumsum([0, *map(len, counted)])
-    table = sparse.csr_matrix((np.array(many, dtype=float), at, start), shape=(len(counted), max(len(place), 1)))
-    table.sort_indices()
-    step = max(BLOCK // 8 // max(len(at) // max(len(counted), 1), 1), 1)
-    found = np.zeros(len(first))
-    for k in range(0, len(first), step):
-        both = table[first[k : k + step]].minimum(table[second[k : k + step]])
-        found[k : k + step] = np.asarray(both.sum(axis=1)).ravel()
-    return found
-
-
 def _rouge(n: int) -> Scores:
     def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         words = [_tokens(text) for text in texts]
         counted = [Counter(_grams(one, n)) for one in words]
-        return _f1(_shared(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
+        return _f1(shared_counts(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
 
     return scores
 
@@ -116,7 +99,7 @@ def _bleu_of(texts: Sequence[str], hypothesis: Ints, reference: Ints) -> Floats:
     length = np.array([len(one) for one in words])
     orders = range(1, MAX_BLEU + 1)
     correct = np.stack(
-        [_shared([Counter(_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
+        [shared_counts([Counter(_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
     )
     total = np.stack([np.maximum(length[hypothesis] - n + 1, 0) for n in orders], axis=1)
     scores = [
@@ -136,7 +119,7 @@ def _chrf(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
     precision, recall, orders = (np.zeros(len(first)) for _ in "123")
     for n in range(1, MAX_CHRF + 1):
         counted = [Counter[Hashable](one[i : i + n] for i in range(len(one) - n + 1)) for one in letters]
-        match = _shared(counted, hypothesis, reference)
+        match = shared_counts(counted, hypothesis, reference)
         made, wanted = (np.maximum(length[which] - n + 1, 0) for which in (hypothesis, reference))
         both = (made > 0) & (wanted > 0)
         precision += np.where(both, match / np.maximum(made, 1), 0.0)

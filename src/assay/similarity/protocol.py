@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import DataError, DesignError
+from assay.errors import DataError, DesignError, require
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FEW = 100
+"""Pairs below which n-grams are counted one pair after another."""
 BLOCK = 1 << 24
 """Numbers that are held at once while pairs are compared."""
 
@@ -228,6 +231,26 @@ class OfMatrix(Similarity):
     def matrices(self, groups: Sequence[Sequence[str]]) -> list[Floats]:
         """Each group on its own: all pairs of all texts would be too many."""
         return [super(OfMatrix, self).matrices([group])[0] for group in groups]
+
+
+def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints) -> Floats:
+    """How many n-grams two texts share, each as often as the text that has it less often: (pairs,)."""
+    if len(first) < FEW:
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
+        return np.array([(counted[i] & counted[j]).total() for i, j in pairs], dtype=float)
+    sparse = require("scipy.sparse", "similarity", "counting what texts share")
+    place: dict[Hashable, int] = {}
+    at = [place.setdefault(gram, len(place)) for one in counted for gram in one]
+    many = [number for one in counted for number in one.values()]
+    start = np.cumsum([0, *map(len, counted)])
+    table = sparse.csr_matrix((np.array(many, dtype=float), at, start), shape=(len(counted), max(len(place), 1)))
+    table.sort_indices()
+    step = max(BLOCK // 8 // max(len(at) // max(len(counted), 1), 1), 1)
+    found = np.zeros(len(first))
+    for k in range(0, len(first), step):
+        both = table[first[k : k + step]].minimum(table[second[k : k + step]])
+        found[k : k + step] = np.asarray(both.sum(axis=1)).ravel()
+    return found
 
 
 def _refuse_asymmetric(name: str, texts: Sequence[str], first: Ints, second: Ints, there: Floats, back: Floats) -> None:

@@ -20,15 +20,18 @@ from assay.errors import DataError, DesignError, listing, unknown
 from assay.similarity import bertscore
 from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
 from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, SentenceEncoder, Split
+from assay.similarity.entities import spacy_entities
 from assay.similarity.lexical import character_similarity, word_similarity
 from assay.similarity.overlap import OVERLAPS
+from assay.similarity.postprocessing import Post
 from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
+from assay.similarity.topics import ClusterTopics, LDATopics, Reducer, StopWords
 
 
 def _embeddings(
-    model: str = DEFAULT_MODEL, split: Split = "auto", device: str | None = None, batch: int = 64
+    model: str = DEFAULT_MODEL, split: Split = "auto", post: Post = "none", device: str | None = None, batch: int = 64
 ) -> Similarity:
-    return Embeddings(SentenceEncoder(model, device, batch), split)
+    return Embeddings(SentenceEncoder(model, device, batch), split, post)
 
 
 def _bertscore(
@@ -41,6 +44,19 @@ def _bertscore_length(
     model: str = bertscore.DEFAULT_MODEL, layer: int = 0, long: Long = "refuse", device: str | None = None
 ) -> Similarity:
     return BERTScore(LayerEncoder(model, layer, long, device), by_length=True)
+
+
+def _topics(
+    model: str = DEFAULT_MODEL, min_size: int = 10, min_samples: int = 0, reducer: Reducer = "umap",
+    dimensions: int = 5, neighbours: int = 15, stop_words: StopWords = "english", seed: int = 0,
+    device: str | None = None,
+) -> Similarity:  # fmt: skip
+    own = Embeddings(SentenceEncoder(model, device))
+    return ClusterTopics(seed, own, min_size, min_samples, reducer, dimensions, neighbours, stop_words)
+
+
+def _lda(topics: int = 50, iterations: int = 1000, stop_words: StopWords = "english", seed: int = 0) -> Similarity:
+    return LDATopics(seed, topics, iterations, stop_words)
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,9 @@ NAMED: Mapping[str, Named] = {
     "bertscore": Named(_bertscore, "F1 of BERTScore: tokens matched by their vectors in context, by a model"),
     "bertscore-length": Named(_bertscore_length, "BERTScore with a penalty on texts of unequal length"),
     "embeddings": Named(_embeddings, "cosine of sentence embeddings by a model"),
+    "entities": Named(spacy_entities, "Jaccard of the entities that a spaCy model finds"),
+    "topics": Named(_topics, "shares of topics that are clusters of embeddings"),
+    "lda": Named(_lda, "shares of topics by latent Dirichlet allocation"),
 }
 """By name; ``similarity_named`` reads what may follow it."""
 

@@ -1,0 +1,170 @@
+"""Topics: planted ones found, Hellinger's distance by hand, what depends on seeds and on how many texts there are."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import assay
+from assay.similarity.embeddings import Embeddings, OwnEncoder
+from assay.similarity.registry import similarity_named
+from assay.similarity.topics import ClusterTopics, LDATopics, Topical, TopicModel, stability
+
+THEMES = [
+    ["cat", "dog", "horse", "cow", "sheep", "graze", "bark"],
+    ["stock", "bond", "market", "bank", "price", "trade", "yield"],
+    ["river", "lake", "ocean", "rain", "flood", "freeze", "wave"],
+]
+
+
+def planted(n: int = 60, seed: int = 0) -> tuple[list[str], np.ndarray]:
+    """Texts of three themes in turn, half of whose words are of their theme, the others the same everywhere."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(f"the {word} and" for word in rng.choice(THEMES[i % 3], 5)) + f" {i % 10}" for i in range(n)]
+    return list(dict.fromkeys(texts)), np.array([i % 3 for i, text in enumerate(texts) if text not in texts[:i]])
+
+
+def by_theme(texts: list[str]) -> np.ndarray:
+    """An embedding that is made: how many words of each theme, and a little of each text's own."""
+    rows = [[sum(word in theme for word in text.split()) for theme in THEMES] for text in texts]
+    own = [np.random.default_rng(len(text) * 7 + ord(text[4])).normal(size=3) * 0.05 for text in texts]
+    return np.array(rows) + np.array(own)
+
+
+def clusters(**options: object) -> ClusterTopics:
+    pytest.importorskip("sklearn", reason='needs the extra "topics"')
+    given = {"min_size": 5, "reducer": "pca", "dimensions": 2, **options}
+    return ClusterTopics(embeddings=Embeddings(OwnEncoder(by_theme)), **given)
+
+
+def lda(**options: object) -> LDATopics:
+    pytest.importorskip("tomotopy", reason='needs the extra "topics"')
+    pytest.importorskip("sklearn", reason='needs the extra "topics"')
+    return LDATopics(**{"topics": 3, "iterations": 300, **options})
+
+
+class Given(Topical):
+    """Shares that are given by name."""
+
+    name = "given"
+
+    def model(self, texts):
+        shares = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0.5, 0.5, 0], "d": [0.25, 0.25, 0.5]}
+        rows = np.array([shares.get(text[0], [0, 0, 1]) for text in texts], dtype=float)
+        return TopicModel(rows, (), rows.argmax(axis=1))
+
+
+def test_hellinger_by_hand():
+    texts = [f"{first}{letter}" for first in "abcd" for letter in "xyz"]
+    matrix = Given().matrix(texts)
+    at = {first: texts.index(f"{first}x") for first in "abcd"}
+    assert matrix[at["a"], at["a"] + 1] == pytest.approx(1, abs=1e-7)
+    assert matrix[at["a"], at["b"]] == 0
+    # Σ √(p q) = √.5 between a and c, and 2 √(.5 · .25) between c and d.
+    assert matrix[at["a"], at["c"]] == pytest.approx(1 - np.sqrt(1 - np.sqrt(0.5)))
+    assert matrix[at["c"], at["d"]] == pytest.approx(1 - np.sqrt(1 - 2 * np.sqrt(0.125)))
+
+
+@pytest.mark.parametrize("make", [clusters, lda])
+def test_planted_topics_are_found(make):
+    similarity = make()
+    texts, theme = planted()
+    matrix = similarity.matrix(texts)
+    same = theme[:, None] == theme[None]
+    assert matrix[same].mean() > 0.8 > 0.3 > matrix[~same].mean()
+    model = similarity.model(texts)
+    assert model.shares.shape == (len(texts), 4)
+    assert np.allclose(model.shares.sum(axis=1), 1)
+    assert len(model.words) == 3
+    assert sorted(next(k for k, theme in enumerate(THEMES) if words[0] in theme) for words in model.words) == [0, 1, 2]
+    assert len({(int(t), int(k)) for t, k in zip(theme, model.topic, strict=True) if k >= 0}) == 3
+    assert "one minus Hellinger's distance" in similarity.about
+
+
+@pytest.mark.parametrize("make", [clusters, lda])
+def test_the_order_of_texts_changes_nothing_and_a_seed_gives_the_same_again(make):
+    texts, _ = planted(45)
+    first = make().matrix(texts)
+    assert np.allclose(make().matrix(texts[::-1])[::-1, ::-1], first, atol=1e-12)
+    assert np.allclose(make().fitted(texts).matrix(texts[:4]), first[:4, :4], atol=1e-12)
+    groups = make().matrices([texts[:20], texts[20:]])
+    assert np.allclose(groups[0], first[:20, :20], atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [clusters, lda])
+def test_texts_without_words_are_no_topic(make):
+    texts, _ = planted(45)
+    matrix = make().matrix([*texts, "", "123 ?"])
+    assert matrix[-2:, -2:].tolist() == [[1, 1], [1, 1]]
+    assert (matrix[-2:, :-2] == 0).all()
+
+
+def test_words_of_no_topic_have_a_share_of_none():
+    texts, _ = planted(45)
+    model = clusters().model(sorted([*texts, "zebra xylophone quux"]))
+    place = sorted([*texts, "zebra xylophone quux"]).index("zebra xylophone quux")
+    assert model.shares[place, -1] in (0, 1)
+    only_common = lda(stop_words="english").model(sorted([*texts, "the and of"]))
+    place = sorted([*texts, "the and of"]).index("the and of")
+    assert only_common.shares[place].tolist() == [0, 0, 0, 1]
+    assert only_common.topic[place] == -1
+
+
+def test_stability_is_low_where_topics_are_no_more_than_chance():
+    texts, _ = planted()
+    rng = np.random.default_rng(5)
+    noise = [" ".join(rng.choice([w for theme in THEMES for w in theme], 4)) for _ in range(60)]
+    assert stability(lda(), texts) > 0.95
+    assert stability(lda(topics=20), noise) < 0.8
+    with pytest.raises(assay.DesignError, match="two seeds at least"):
+        stability(lda(), texts, seeds=(1, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_planted_topics_are_found_after_umap():
+    pytest.importorskip("umap", reason='needs the extra "topics"')
+    texts, theme = planted()
+    matrix = clusters(reducer="umap").matrix(texts)
+    same = theme[:, None] == theme[None]
+    assert matrix[same].mean() > 0.8 > 0.3 > matrix[~same].mean()
+
+
+@pytest.mark.parametrize(
+    ("make", "n", "words"),
+    [
+        (lambda: clusters(), 6, "topics are learned from all texts that are given, and need 10 .* there are 6"),
+        (lambda: clusters(min_size=25), 30, "topics of at least 25 texts cannot be two among 30 texts"),
+        (lambda: clusters(min_size=10), 20, "were found among 20 texts, .* take a smaller min_size than 10"),
+        (lambda: lda(), 6, "need 10 different ones"),
+    ],
+)
+def test_words_of_each_error(make, n, words):
+    texts, _ = planted()
+    with pytest.raises(assay.DesignError, match=words):
+        make().matrix(texts[:n])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("lda,topic=5", "option 'topic' is not in the similarity 'lda'; did you mean 'topics'"),
+        ("lda,topics=many", "lda: topics must be a whole number; got 'many'"),
+        ("lda:model", "the similarity 'lda' takes no model"),
+        ("topics:nowhere/at/all", "there is no folder nowhere/at/all"),
+        ("lda,stop_words=german", "stop_words must be english or none; got 'german'"),
+    ],
+)
+def test_words_of_each_bad_name(name, words):
+    with pytest.raises(assay.AssayError, match=words):
+        similarity_named(name)
+
+
+@pytest.mark.parametrize(("module", "make"), [("tomotopy", lda), ("sklearn.cluster", clusters)])
+def test_a_missing_extra_is_named_with_its_command(module, make, monkeypatch):
+    similarity = make()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(assay.AssayError, match=r"needs more than the base install: .*\[topics\]"):
+        similarity.matrix(planted()[0])
