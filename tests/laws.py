@@ -6,6 +6,7 @@ does not vary fails a law, and so does a public name that stands in no list.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,13 @@ from assay.concordance import settings as concordance
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings, NestedSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
+from assay.ideas.settings import (
+    MapSettings,
+    ReliabilitySettings,
+    SampleSettings,
+    TripletSettings,
+    ValidateSettings,
+)
 from assay.planning import PlanSettings
 from assay.preference.settings import (
     BradleyTerrySettings,
@@ -194,6 +202,43 @@ def outputs() -> Annotations:
     )
 
 
+@cache
+def odd_ones() -> Annotations:
+    """Eight texts in each of two documents, by three people and two judges who choose the odd one of three."""
+    rng = np.random.default_rng(7)
+    place = {f"t{i}": rng.normal(size=2) for i in range(16)}
+    rows = []
+    for document, names in (("d0", list(place)[:8]), ("d1", list(place)[8:])):
+        for n, three in enumerate(itertools.combinations(names, 3)):
+            if n % 3:
+                continue
+            far = [sum(np.hypot(*(place[a] - place[b])) for b in three) for a in three]
+            for who, noise in (("ann", 0.5), ("bob", 1.0), ("cho", 1.5), ("gpt", 0.5), ("llama", 3.0)):
+                odd = int(np.argmax(far + rng.normal(0, noise, 3)))
+                rows.append((f"{document} {n:03d}", document, *three, who, "ABC"[odd], "ABC"[(odd + 1) % 3]))
+    names = ["item", "document", "first_item", "second_item", "third_item", "annotator", "label", "other"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").drop("other")
+    frame = frame.with_columns(
+        first=pl.col("first_item") + " one", second=pl.col("second_item") + " one", third=pl.col("third_item") + " one",
+        essay=pl.lit("e"), one="second_item", two="first_item",
+    )  # fmt: skip
+    return assay.read(frame, judges=list(JUDGES), scale="odd-one-out")
+
+
+@cache
+def written() -> Annotations:
+    """Texts of three words by four people and two judges on 24 items of 6 documents."""
+    rng = np.random.default_rng(6)
+    words = ["red", "green", "blue", "old", "new", "small", "large", "thin"]
+    rows = []
+    for i in range(24):
+        liked = rng.permutation(words)
+        for who in ("ann", "bob", "cho", "dan", "gpt", "llama"):
+            text = " ".join(liked[np.sort(rng.choice(5 if who != "llama" else 8, 3, replace=False))])
+            rows.append({"item": f"i{i:02d}", "annotator": who, "label": text, "document": f"d{i // 4}"})
+    return assay.read(pl.DataFrame(rows), judges=list(JUDGES), scale="text")
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -347,6 +392,11 @@ def _of_study(what: str, **options: Any) -> Callable[..., Any]:
     return ask
 
 
+CHOICES: dict[str, Sequence[Any]] = {
+    "texts": [("one", "two", "third_item")], "document": ["essay"],
+    "annotators": ["judges", ("ann", "gpt")],
+}  # fmt: skip
+
 QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
@@ -450,6 +500,31 @@ QUESTIONS = (
         QUICK, outputs,
     ),
     Question(
+        "triplet_similarity", lambda labels, **options: assay.triplet_similarity(labels, **options), TripletSettings,
+        {**CHOICES, "floor": [6], "confidence": [0.8]}, {}, odd_ones,
+    ),
+    Question(
+        "odd_one_out_agreement", lambda labels, **options: assay.odd_one_out_agreement(labels, **options),
+        ReliabilitySettings, {**INTERVALS, "who": [("pairs",)], "by": ["document"], "clusters": ["document"]},
+        QUICK, odd_ones,
+    ),
+    Question(
+        "validate_similarity", lambda labels, **options: assay.validate_similarity(labels, **options), ValidateSettings,
+        {**CHOICES, "measures": ["words", {"measures": {"mine": {1: sharing, 2: "characters"}}}],
+         "contents": [("first_item", "second_item", "third_item")], "with_judges": [False], "floor": [5],
+         "n_resamples": [40], "confidence": [0.8], "seed": [3]},
+        {"n_resamples": 30, "measures": "characters"}, odd_ones,
+    ),
+    Question(
+        "annotator_similarity", lambda labels, **options: assay.annotator_similarity(labels, **options), MapSettings,
+        {**INTERVALS, "similarity": ["rouge-2", "characters", sharing], "min_items": [20], "clusters": ["document"]},
+        QUICK, written,
+    ),
+    Question(
+        "sample_triplets", lambda labels, **options: assay.sample_triplets("abcdefgh", **options), SampleSettings,
+        {"floor": [4], "n": [7], "seed": [2]}, {}, takes_labels=False,
+    ),
+    Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,
         {**DESIGN, "fixed": [("r",)], "by": ["kind"], "method": ["profile", "delta", "parametric", "objects"],
          "n_resamples": [{"method": "parametric", "n_resamples": 30}],
@@ -527,7 +602,8 @@ def _with_units(labels: Annotations) -> Annotations:
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "RaterModel", "AltTestPlan",
+    "Disattenuation", "RaterModel", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement", "SimilarityValidation",
+    "AnnotatorSimilarity", "TripletSample",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

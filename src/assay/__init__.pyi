@@ -38,6 +38,16 @@ from assay.errors import DataError as DataError
 from assay.errors import DesignError as DesignError
 from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
+from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
+from assay.ideas.annotators import annotator_similarity as annotator_similarity
+from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
+from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
+from assay.ideas.sampling import TripletSample as TripletSample
+from assay.ideas.sampling import sample_triplets as sample_triplets
+from assay.ideas.triplets import TripletSimilarity as TripletSimilarity
+from assay.ideas.triplets import triplet_similarity as triplet_similarity
+from assay.ideas.validate import SimilarityValidation as SimilarityValidation
+from assay.ideas.validate import validate_similarity as validate_similarity
 from assay.planning import AltTestPlan as AltTestPlan
 from assay.planning import plan_alt_test as plan_alt_test
 from assay.preference.consistency import RatingSets as RatingSets

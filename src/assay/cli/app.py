@@ -70,6 +70,11 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay consistency votes.csv --scale preference --repeat repeat --by separability",
         ),
         Command(
+            "ideas",
+            "assay.cli.questions:ideas",
+            "assay ideas my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
+        ),
+        Command(
             "plan",
             "assay.cli.questions:plan",
             "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",

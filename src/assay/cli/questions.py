@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,8 @@ from assay.cli.options import NOTHING, Given, Names, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
-from assay.estimation.options import number_in
+from assay.estimation.options import Settings, number_in
+from assay.ideas.settings import MapSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
 from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
@@ -35,6 +37,7 @@ _REPLACEMENT = Group("The alternative annotator test", sort_key=2)
 _AGREEMENT = Group("Agreement", sort_key=2)
 _SCALES = Group("Grading scales", sort_key=2)
 _VOTES = Group("Votes", sort_key=2)
+_IDEAS = Group("Ideas", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
 _G_STUDY = Group("Generalizability", sort_key=2)
 _D_STUDY = Group("Decisions", sort_key=0)
@@ -421,6 +424,95 @@ def plan(
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     output.show(found)
+
+
+def _several_measures(text: str) -> list[str]:
+    """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
+    return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
+
+
+@takes(ValidateSettings, MapSettings, group=_IDEAS, read={"measures": _several_measures})
+def ideas(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
+
+    Parameters
+    ----------
+    source
+        Odd ones out of three texts: how well measures and judges rank pairs as experts do. Or texts by people and
+        judges
+        (--scale text): how close each annotator is to the people.
+    """
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
+        _of_choices(table, given, labels, out, output)
+        return
+    _only_known(given, MapSettings, "texts", "odd ones out of three texts")
+    from assay.ideas.annotators import annotator_similarity
+    from assay.ideas.parts import annotator_parts
+
+    with progress_bar("Comparing"):
+        found = annotator_similarity(table, **given)
+    shown = found.rows.select(c for c in found.rows.columns if found.rows[c].null_count() < found.rows.height)
+    output.show(found, rows=shown)
+    write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
+
+
+def _of_choices(
+    table: Annotations, given: dict[str, Any], labels: LabelOptions, out: Path | None, output: Output
+) -> None:  # fmt: skip
+    """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
+    from assay.ideas.parts import reliability_parts, triplet_parts, validation_parts
+    from assay.ideas.reliability import odd_one_out_agreement
+    from assay.ideas.triplets import triplet_similarity
+    from assay.ideas.validate import validate_similarity
+
+    _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
+    measures = {name: _measure(name, labels) for name in given.pop("measures", [])}
+    basic = {k: given[k] for k in ("texts", "document", "annotators", "floor", "confidence") if k in given}
+    with progress_bar("Comparing"):
+        pairs = triplet_similarity(table, **basic)
+        judged = given.get("with_judges", True) and bool(table.judges)
+        found = validate_similarity(table, measures, **given) if measures or judged else None
+        try:
+            agreed = odd_one_out_agreement(table, confidence=pairs.settings.confidence)  # type: ignore[attr-defined]
+        except DesignError:
+            agreed = None
+    main = pairs if found is None else found
+    empty = [c for c in main.table.columns if main.table[c].null_count() == main.table.height]
+    if output.for_people and agreed is not None:
+        output.show(main, agreed, drop=empty)
+    else:
+        output.show(main, drop=empty)
+
+    def parts(_: Any) -> Any:
+        first = () if found is None else validation_parts(found)
+        return (*first, *(() if agreed is None else reliability_parts(agreed)), *triplet_parts(pairs))
+
+    write_page(out, "Do two texts carry the same ideas?", main, parts)
+
+
+def _measure(name: str, labels: LabelOptions) -> Any:
+    """A measure by its name; the labels of a file or a study's folder, where there is one."""
+    if not Path(name).exists():
+        return name
+    return replace(labels, scale=None, where=None, judges=None, humans=None).read(name)
+
+
+def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
+    """Options of the other kind of labels are refused."""
+    known = {f.name for f in fields(settings)}
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
 
 
 @takes(GStudySettings, group=_G_STUDY)

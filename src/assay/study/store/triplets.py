@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from assay.errors import StudyError
+from assay.statistics.triplets import Sampler, Triplet, name_of
 from assay.study.digests import chance
 from assay.study.items import Item
 from assay.study.schema import TRIPLET, TRIPLET_ITEMS
@@ -15,7 +16,6 @@ from assay.study.store.connection import Store, chunked, put_setting
 from assay.study.store.items import DRAWN, NewItem, items, items_by_name, put_items
 from assay.study.store.people import invited_names
 from assay.study.store.tasks import triplets_drawn
-from assay.study.triplets import Sampler, Triplet, name_of
 
 MOST_AT_ONCE = 6000
 """More triplets are not drawn for judges alone: drawing takes longer for each, and every one is asked."""
