@@ -119,4 +119,5 @@ def _tidy(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Columns that say something, in the order of a reader."""
     place = [c for c in ("criterion", "group") if rows[c].null_count() < rows.height]
     rest = [c for c in ("estimate", "low", "high", "n", "p_adjusted", "closer") if c in rows.columns]
+    rest += [c for c in ("than_humans",) if c in rows.columns and rows[c].null_count() < rows.height]
     return rows.select(*place, *names, *rest)
