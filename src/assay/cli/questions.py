@@ -209,10 +209,9 @@ def _between(rows: DataFrame) -> DataFrame:
     """Who with whom in one column."""
     import polars as pl
 
-    panel = pl.col("second").is_null()
-    named = pl.when(pl.col("who") == "pairs").then(pl.format("{} & {}", "first", "second"))
-    named = named.otherwise(pl.format("{} & {}", "second", "first"))
-    between = pl.when(panel).then("first").otherwise(named)
+    backwards = pl.format("{} & {}", "second", "first")
+    named = pl.when(pl.col("who") == "pairs").then(pl.format("{} & {}", "first", "second")).otherwise(backwards)
+    between = pl.when(pl.col("second").is_null()).then("first").otherwise(named)
     rest = [c for c in rows.columns if c not in ("criterion", "group", "who", "first", "second")]
     return rows.select("criterion", "group", between.alias("between"), *rest)
 

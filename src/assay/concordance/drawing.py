@@ -139,8 +139,9 @@ def _named_apart(
         ax.figure.draw_without_rendering()  # where the layout puts the frame
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in ax.transData.transform(np.array(points).reshape(-1, 2))]
     for line in ax.get_lines():
-        if len(line.get_xydata()) == 2 and line.get_linestyle() == "-":
-            (x0, y0), (x1, y1) = line.get_transform().transform(line.get_xydata())
+        ends = np.asarray(line.get_xydata())
+        if len(ends) == 2 and line.get_linestyle() == "-":
+            (x0, y0), (x1, y1) = line.get_transform().transform(ends)
             taken.append((x0 - 1, y0 - 1, x1 + 1, y1 + 1))
     unit = ax.figure.dpi / 72
     for name, x, y in named:
@@ -171,7 +172,7 @@ def _meet(one: Box, two: Box) -> bool:
 
 def _inside(ax: Axes, box: Box) -> bool:
     frame = ax.bbox
-    return frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1
+    return bool(frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1)
 
 
 def consensus_points(
