@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.text import Text
 from studies import from_grid, scale_study
 
 from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study
@@ -157,12 +158,26 @@ def test_one_seed_one_number_and_bootstraps_too(labels):
 
 def test_pictures_and_storage(study):
     assert study.plot().get_ylabel() == "ICC(A,1), people and judges"
-    assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2
+    assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2 + 2 * 4  # points, threshold, intervals of both
     assert "essay, 0-5" in study.plot_consensus(benchmark="essay").get_title(loc="left")
     with pytest.raises(DesignError, match="did you mean '0-10'"):
         study.plot_consensus(scale="0-11")
     stored = json.loads(json.dumps(study.to_dict()))
     assert stored["best"] == "0-5"
+
+
+def test_names_in_a_picture_do_not_overlap(study):
+    """Neither each other nor a point, also where benchmarks lie close together."""
+    ax = study.plot_icc_nmae()
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]  # of an annotation it has its line, too
+    assert {text.get_text() for text in ax.texts} == {"all", "essay", "sts", "toxic"}
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[i + 1 :])
+    points = [p for line in ax.get_lines() if line.get_linestyle() == "None" for p in line.get_xydata()]
+    places = ax.transData.transform(np.array(points))
+    assert len(places) == 12
+    assert not any(box.contains(*place) for box in boxes for place in places)
+    assert all(ax.get_window_extent().contains(*box.min) and box.width for box in boxes)
 
 
 def test_errors_name_what_is_wrong(labels):

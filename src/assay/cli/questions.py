@@ -81,6 +81,9 @@ _DOMAINS = {"by": "the criterion, where the table has several"}
 _HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
 
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
+TERMINAL = 80
+"""Columns that a table of agreement and of scales takes at most."""
+
 _ONE_BY_ONE = ("pairs", "random human")
 
 DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
@@ -221,8 +224,22 @@ def agreement(
         found = agree(table, **given)
     shown = _to_be_read(found.rows, found.headline, given)
     empty = [c for c in shown.columns if shown[c].null_count() == shown.height]
-    output.show(found, drop=("coefficient", "interval", "p", *empty), rows=shown)
+    titles = shown["title"].unique().to_list()
+    symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
+    drop = ("coefficient", "interval", "p", *title, *empty)
+    output.show(found, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
     write_page(out, "Do the annotators agree?", found, agreement_parts)
+
+
+def _between(rows: DataFrame) -> DataFrame:
+    """Who with whom in one column."""
+    import polars as pl
+
+    backwards = pl.format("{} & {}", "second", "first")
+    named = pl.when(pl.col("who") == "pairs").then(pl.format("{} & {}", "first", "second")).otherwise(backwards)
+    between = pl.when(pl.col("second").is_null()).then("first").otherwise(named)
+    rest = [c for c in rows.columns if c not in ("criterion", "group", "who", "first", "second")]
+    return rows.select("criterion", "group", between.alias("between"), *rest)
 
 
 def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
@@ -262,7 +279,7 @@ def scales(
         given["baseline"] = known.get(given["baseline"], given["baseline"])
     with progress_bar("Comparing"):
         found = grading_scale_study(table, **given)
-    output.show(found)
+    output.show(found, width=TERMINAL)
     write_page(out, "On which scale to ask?", found, grading_scale_parts)
 
 

@@ -89,11 +89,11 @@ class Tailed:
             means.append(d * scale * nu / (nu - 2))
         short = np.stack(found) - (np.max(found) - t**2 / 2)  # below 0 where a scale is not compatible
         last = (short >= 0) & np.concatenate([short[:, 1:] < 0, np.ones_like(short[:, :1], dtype=bool)], axis=1)
-        d, i, v = np.nonzero(last)
+        k, i, v = np.nonzero(last)
         after = np.minimum(i + 1, len(scale) - 1)
-        share = np.where(after > i, short[d, i, v] / np.where(after > i, short[d, i, v] - short[d, after, v], 1.0), 0.0)
+        share = np.where(after > i, short[k, i, v] / np.where(after > i, short[k, i, v] - short[k, after, v], 1.0), 0.0)
         mean = np.stack(means)
-        return float((mean[d, i, v] * (mean[d, after, v] / mean[d, i, v]) ** share).max())
+        return float((mean[k, i, v] * (mean[k, after, v] / mean[k, i, v]) ** share).max())
 
 
 def _grouped(squares: Floats) -> tuple[Floats, Floats]:
