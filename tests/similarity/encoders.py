@@ -13,35 +13,8 @@ import pytest
 from assay.similarity.bertscore import Tokens
 
 SAID = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "and",
-    "dogs",
-    "ran",
-    "quickly",
-    ",",
-    "stocks",
-    "fell",
-    "today",
-    ";",
-    "nobody",
-    "came",
-    "!",
-    "purring",
-    "(",
-    "well",
-    ")",
-    "because",
-    "unbelievably",
-    "a",
-    "red",
-    "bus",
-    "stopped",
-    ".",
+    *("the", "cat", "sat", "on", "a", "mat", "and", "dogs", "ran", "quickly", ",", "stocks", "fell", "today", ";"),
+    *("nobody", "came", "!", "purring", "(", "well", ")", "because", "unbelievably", "a", "red", "bus", "stopped", "."),
 ]
 
 

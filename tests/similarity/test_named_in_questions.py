@@ -99,6 +99,7 @@ def test_the_command_line_with_a_real_encoder(name, table, capsys):
     found = json.loads(printed.out)
     assert f"{name}:model" in found["signature"]
     assert str(folder) not in printed.out
+    assert "(weights " in found["notes"][0]
 
 
 @pytest.mark.parametrize(

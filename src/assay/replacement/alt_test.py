@@ -33,6 +33,7 @@ from assay.replacement.tally import Tally, tally
 from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
 from assay.reporting.words import interval, number, p_value, said
+from assay.similarity.protocol import Similarity
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -407,8 +408,9 @@ def alt_test(
         How close a label is to others (section 3.1). Without it: ``accuracy`` for categories without order and
         preferences, ``neg_rmse`` for numbers and ordered words, ``similarity`` for text. A callable takes a
         label and the list of the others' labels.
-    similarity : callable, mapping or frame
-        For text: a function of two labels, or a table of label pairs.
+    similarity : str, callable, mapping or frame
+        For text: a name, such as ``rouge-l`` or ``embeddings:MODEL`` (see `assay.similarity_matrix`); a function of
+        two labels; or a table of label pairs.
     fdr : float
         q of the Benjamini-Yekutieli correction; the paper's .05.
     alpha : float
@@ -523,6 +525,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
         },
         interval="" if estimate is None else estimate.describe_intervals()[0],
         exclusions=found.exclusions(),
+        notes=(s.similarity.about,) if isinstance(s.similarity, Similarity) and s.similarity.about else (),
         cautions=_cautions(found, s),
     )  # fmt: skip
     return AltTest(

@@ -36,8 +36,8 @@ LAYERS = {
 
 AT_ONCE = 400_000
 """Characters of the texts whose token vectors are held at once."""
-TOKENS = 8192
-"""Tokens that a model reads in one batch."""
+TOKENS, ON_GPU = 2048, 32768
+"""Tokens that a model reads in one batch on a processor, whose caches are small, and on a GPU."""
 
 Long = Literal["refuse", "cut"]
 
@@ -142,7 +142,8 @@ class LayerEncoder:
         weight = np.array([w for one in read for _, w in one] + [0.0])
         rows: Any = None
         order = sorted(range(len(texts)), key=lambda i: len(read[i]))
-        for some in _batches(order, [len(one) for one in read]):
+        most = TOKENS if pick_device(self.device) == "cpu" else ON_GPU
+        for some in _batches(order, [len(one) for one in read], most):
             found = self._vectors([[token for token, _ in read[i]] for i in some])
             if rows is None:
                 rows = torch.zeros(
@@ -316,11 +317,11 @@ def _together(texts: Sequence[str], first: Ints, second: Ints) -> Iterator[tuple
         yield members, np.flatnonzero(of_text[first] == number)
 
 
-def _batches(order: list[int], size: list[int]) -> Iterator[list[int]]:
+def _batches(order: list[int], size: list[int], most: int) -> Iterator[list[int]]:
     """Texts in order of length, so many that a padded batch stays small."""
     some: list[int] = []
     for i in order:
-        if some and (len(some) + 1) * size[i] > TOKENS:
+        if some and (len(some) + 1) * size[i] > most:
             yield some
             some = []
         some.append(i)
