@@ -36,7 +36,10 @@ def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
             "Can raters tell the systems apart?",
             tuple(found.summary().splitlines()[:-1]),
             ((f"Mean {found.measure} of rating sets, and shares of their kinds.", shown),),
-            ((f"Mean {found.measure} of rating sets", found.plot),),
+            (
+                (f"Mean {found.measure} of rating sets", found.plot),
+                (f"How many rating sets have which {found.measure}", found.plot_values),
+            ),
             tuple(map(str, found.exclusions)),
         ),
     )
