@@ -480,7 +480,8 @@ QUESTIONS = (
             name, lambda labels, name=name, **options: getattr(assay, name)(labels, **options), SetSettings,
             {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["separability", "language"],
              "bins": [{"by": "separability", "bins": 2}], "binning": [{"by": "separability", "binning": "count"}],
-             "who": [("annotators",), ("judges",)]},
+             "who": [("annotators",), ("judges",)], "choose": [{"by": "separability", "choose": "top"}],
+             "share": [{"by": "separability", "choose": "weighted", "share": 0.3}]},
             QUICK, votes,
         )
         for name in ("consistency", "preference_strength")

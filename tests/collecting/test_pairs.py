@@ -83,6 +83,18 @@ def test_from_items_to_ratings(tmp_path, capsys):
         assert found["table"] == json.loads(json.dumps(assay.bradley_terry(votes).to_dict()["table"]))
 
 
+def test_all_pairs_of_an_item_on_one_page(tmp_path):
+    folder = systems_study(tmp_path / "study", people={"together": True})
+    judged(folder)
+    with Served(folder) as served:
+        person = served.annotator()
+        tasks = [task for task in person.work() if task.page == 1]
+        page = person.send("GET", "/work").text
+        assert len(tasks) == 5
+        assert len({tuple(task.text.split()) for task in tasks}) == 5
+        assert page.count("What was said in") == len({task.page for task in person.work()})
+
+
 def test_a_second_run_asks_nothing_and_keeps_the_pairs(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)

@@ -88,13 +88,13 @@ class Votes:
         if whole:
             table, cluster_of = _by_pair(table, cluster_of, settings.clusters)
         table = table.with_columns(pl.col(c).cast(pl.String) for c in PAIR)
-        known = natural(set(table["first"].to_list()) | set(table["second"].to_list()))
+        known = natural(set(table["first"].unique()) | set(table["second"].unique()))
         systems: tuple[str, ...] = known
         exclusions: tuple[Exclusion, ...] = ()
         if settings.systems is not None:
             table, systems, exclusions = _of_systems(table, known, settings.systems)
         table = table.sort("item", "annotator", *repeat, *conditions, *PAIR, "label")
-        items = table["item"].unique().sort()
+        items = table["item"].unique(maintain_order=True)  # sorted, as the table is
         place = {s: i for i, s in enumerate(systems)}
         clusters = None
         if cluster_of is not None:

@@ -331,7 +331,7 @@ def _of_people(config: StudyFile) -> Iterator[Problem]:
     drawn = [q.name for q in config.questions if q.drawn_from]
     if drawn and people.together:
         yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
-    if people.together and config.items.document is None:
+    if people.together and config.items.document is None and not config.systems:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
     if drawn and len(config.questions) > 1:
         yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
