@@ -35,7 +35,7 @@ from assay.preference.settings import (
     SeparabilitySettings,
     SetSettings,
 )
-from assay.psychometrics.raters.settings import RaterSettings
+from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
 from assay.psychometrics.settings import (
     DisattenuationSettings,
     DStudySettings,
@@ -568,6 +568,12 @@ QUESTIONS = (
         {"quick": True, "starts": 1, "draws": 100},
     ),
     Question(
+        "many_facet_rasch", lambda labels, **options: assay.many_facet_rasch(labels, **options), RaschSettings,
+        {"annotators": [("ann_1", "ann_2", "gpt")], "repeats": ["first", "last", "majority", "each"], "reverse": [],
+         "object": ["document"], "confidence": [0.8], "seed": [3], "nodes": [7]},
+        {},
+    ),
+    Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
@@ -603,8 +609,8 @@ def _with_units(labels: Annotations) -> Annotations:
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "RaterModel", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement", "SimilarityValidation",
-    "AnnotatorSimilarity", "TripletSample",
+    "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
+    "SimilarityValidation", "AnnotatorSimilarity", "TripletSample",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -67,6 +67,8 @@ from assay.psychometrics.generalizability import GStudy as GStudy
 from assay.psychometrics.generalizability import g_study as g_study
 from assay.psychometrics.raters.model import RaterModel as RaterModel
 from assay.psychometrics.raters.model import rater_model as rater_model
+from assay.psychometrics.raters.rasch import FacetRasch as FacetRasch
+from assay.psychometrics.raters.rasch import many_facet_rasch as many_facet_rasch
 from assay.reading import read as read
 from assay.replacement.alt_test import AltTest as AltTest
 from assay.replacement.alt_test import alt_test as alt_test

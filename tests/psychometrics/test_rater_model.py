@@ -50,7 +50,8 @@ def test_the_gradient_is_that_of_the_value(name):
     np.testing.assert_allclose(slope, numeric, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", ["by group", pytest.param("two traits", marks=pytest.mark.slow)])
+@pytest.mark.slow  # half a minute of compiling
+@pytest.mark.parametrize("name", ["by group", "two traits"])
 def test_numpy_and_jax_have_one_likelihood(name):
     jax = pytest.importorskip("jax")
     from assay.psychometrics.raters.sampling import jax_value
@@ -307,6 +308,7 @@ def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
 
     monkeypatch.setattr(modes, "MOST_STEPS", 1)
     monkeypatch.setattr(modes, "MOST_NEWTON", 0)
+    monkeypatch.setattr(modes, "MOST_POLISHED", 0)
     found = assay.rater_model(rated(40, seed=2).labels, quick=True, starts=1)
     assert found.summary().startswith("NOT CONVERGED: the fit stopped before a maximum")
 
@@ -387,3 +389,43 @@ def test_a_rater_of_one_group_has_no_difference_and_a_reason():
     assert np.isnan(row["estimate"])
     assert row["reason"] == "no labels in both north and south"
     assert found["estimate"].drop_nans().sum() == pytest.approx(0, abs=1e-9)
+
+
+# -- where people meet it -------------------------------------------------------------------------------
+
+
+def test_the_report_says_who_is_severe():
+    labels = rated(60, (-0.8, 0.0, 0.3, 0.5), (0.5,) * 4, seed=14).labels
+    page = assay.report(labels, annotators="skilled", n_resamples=60)
+    titles = [s.title for s in page.page.sections]
+    assert "Who is severe, who is erratic?" in titles
+    words = next(s for s in page.page.sections if s.title == "Who is severe, who is erratic?").words
+    assert any("Severer than the raters' mean" in w and "ann_1" in w for w in words)
+
+
+def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
+    from assay.cli.app import main
+
+    truth = rated(160, criteria=1, bias={2: -0.9}, seed=9)
+    truth.labels.labels.write_csv(tmp_path / "labels.csv")
+    truth.labels.items.write_csv(tmp_path / "items.csv")
+    words = ["raters", str(tmp_path / "labels.csv"), "--judges", "gpt", "--items", str(tmp_path / "items.csv")]
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--scale", "1-5", "--group", "dialect", "--quick", "--starts", "1", "-o", str(page)])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "Δφ" in said
+    assert re.search(r"ann_3 is severer with south than with north", said)
+    assert "Who is unfair? By dialect" in page.read_text()
+
+
+@pytest.mark.slow
+def test_under_no_bias_nobody_is_accused_in_95_studies_of_100():
+    """A real gap between groups, six raters alike: family-wise error at 5%, with the error of 60 studies."""
+    accused = 0
+    for seed in range(60):
+        labels = rated(100, (0.0,) * 6, (0.6,) * 6, gap=1.0, seed=500 + seed).labels
+        rows = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness.rows
+        accused += rows["verdict"].is_in(["severer", "more lenient"]).any()
+    assert accused <= 8  # P(more | .05) = .4%

@@ -95,6 +95,7 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay.cli.questions:raters",
             "assay raters labels.csv --judges gpt-4o,llama --group dialect --quick",
         ),
+        Command("rasch", "assay.cli.questions:rasch", "assay rasch labels.csv --judges gpt-4o,llama --scale 1-5"),
     ),
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),

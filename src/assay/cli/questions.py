@@ -20,7 +20,7 @@ from assay.ideas.settings import MapSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
 from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
-from assay.psychometrics.raters.settings import RaterSettings
+from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
 from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
 from assay.verdict.settings import ReportSettings
@@ -624,6 +624,34 @@ def raters(
         print(tables.to_text(tables.shown(found.fairness.rows, drop=_empty(found.fairness.rows), symbol="Δφ")) + "\n")
     output.show(found, drop=_empty(found.table))
     write_page(out, "Who is severe, who is erratic, who is unfair?", found, rater_parts)
+
+
+@takes(RaschSettings, group=_RATERS)
+def rasch(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels in ordered categories.
+    """
+    from assay.psychometrics.raters.parts import rasch_parts
+    from assay.psychometrics.raters.rasch import many_facet_rasch
+
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    with progress_bar("Fitting"):
+        found = many_facet_rasch(table, **given)
+    output.show(found, drop=_empty(found.table))
+    write_page(out, "How severe is each rater?", found, rasch_parts)
 
 
 def _empty(frame: DataFrame) -> tuple[str, ...]:

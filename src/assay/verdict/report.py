@@ -27,6 +27,9 @@ from assay.preference.votes import has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.generalizability import g_study
 from assay.psychometrics.parts import disattenuation_parts, g_study_parts
+from assay.psychometrics.raters.model import rater_model
+from assay.psychometrics.raters.parts import rater_parts
+from assay.psychometrics.raters.settings import Kept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.citing import methods, results, works
@@ -46,6 +49,13 @@ Progress = Callable[[str, int, int], None]
 
 MOST_REFITS = 200
 """Resamples for which variances are estimated anew."""
+
+LEAST_RATERS = 3
+"""Raters that a report compares by the rater model."""
+
+REPORTED_STARTS = 2
+MOST_RATED = 20_000
+"""Labels of a table for which a report fits the rater model."""
 
 MOST_FORESTS = 12
 """Forest plots on one page; beyond that the table has to do."""
@@ -441,6 +451,31 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     return (*board, *consistency_parts(consistency(labels, clusters=settings.clusters, **shared)))
 
 
-FURTHER = (_agreement, _position, _votes, _generalizability)
+def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
+    if (
+        any(scale.kind != "ordinal" for scale in labels.scales.values())
+        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
+    ):
+        return ()
+    if len(labels) > MOST_RATED:
+        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
+        return (Part("Who is severe, who is erratic?", lines=(f"Not asked here: {why}.",)),)
+    repeats: Kept = "each" if settings.repeats == "mean" else settings.repeats
+    try:
+        found = rater_model(
+            labels,
+            quick=True,
+            starts=REPORTED_STARTS,
+            repeats=repeats,
+            confidence=settings.confidence,
+            seed=settings.seed,
+        )
+    except DesignError as reason:
+        return (Part("Who is severe, who is erratic?", lines=(f"Not known: {reason}.",)),)
+    return rater_parts(found)
+
+
+FURTHER = (_agreement, _position, _raters, _votes, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""

@@ -19,7 +19,7 @@ LEAST_OF_CHAIN = 100
 MOST_DIVERGENCES = 0.001
 """Share of draws."""
 
-SIMULATED = 4_000_000
+SIMULATED = 2_000_000
 """Labels drawn for the predictive check, about."""
 
 UNLIKELY, FAR = 0.01, 0.05
@@ -128,7 +128,7 @@ def predictive(found: Fit) -> pl.DataFrame:
         1996) and ``misfit``, the share of labels that would have to be others for counts as expected.
     """
     table = found.table
-    n = int(np.clip(SIMULATED // max(len(table), 1), 40, 400))
+    n = int(np.clip(SIMULATED // max(len(table), 1), 40, 200))
     rng = np.random.default_rng(np.random.SeedSequence(found.settings.seed, spawn_key=(10,)))
     observed = _tally(table.rater, table.value, len(table.raters), table.n_categories)
     beyond, expected = np.zeros(len(table.raters)), np.zeros(observed.shape)

@@ -25,6 +25,11 @@ from assay.psychometrics.raters.table import RaterTable
 IMPOSSIBLE = -1e30
 """The logarithm of the probability of a category that a criterion does not have."""
 
+FARTHEST = 4.0
+"""ln ψ and ln α beyond this, either way, make no difference: a search may try them, and no label tells them apart."""
+
+TINY = 1e-290
+
 
 @dataclass(frozen=True, eq=False)
 class Stages:
@@ -125,7 +130,7 @@ class Density:
             Rows by cell of a grid, summed over the cells of each unit.
         """
         table, k = self.table, np.arange(self.table.n_categories)
-        phi, log_psi = xp.asarray(self.layout.phi) @ x, xp.asarray(self.layout.psi) @ x
+        phi, log_psi = xp.asarray(self.layout.phi) @ x, self.log_psi(x, xp)
         distance = (k[:, None] - k[None, :])[None] - phi[:, None, None]
         spread = xp.exp(-2 * log_psi)
         there = np.repeat(self.valid, len(table.raters), axis=0)[:, :, None]
@@ -140,7 +145,7 @@ class Density:
         ideal, mixed, unit = [], [], []
         for grid, sums in zip(self.grids, by_unit, strict=True):
             ideal.append(self._ideal(x, xp, grid))
-            mixed.append(self._mixed(likelihood, ideal[-1], grid, xp))
+            mixed.append(self._mixed(likelihood, ideal[-1], grid, xp) + TINY)
             unit.append(sums(xp.log(mixed[-1])) + xp.asarray(grid.traits.log_weights))
             value = value + (_log_sum(unit[-1], xp, 1)[:, 0] * grid.count).sum()
         return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
@@ -160,7 +165,7 @@ class Density:
     def slopes(self, x: Any, xp: Any, grid: Grid) -> Any:
         """α of each block on each trait: (blocks, traits)."""
         loads = self.loads(grid)
-        return xp.where(loads >= 0, xp.exp(x[loads]), 0.0)
+        return xp.where(loads >= 0, xp.exp(xp.clip(x[loads], -FARTHEST, FARTHEST)), 0.0)
 
     def loads(self, grid: Grid) -> Ints:
         """The parameter ln α of each block on each trait: (blocks, traits), −1 for none."""
@@ -178,6 +183,10 @@ class Density:
         for b, rows in _slices(grid):
             found[rows] = mine[rows] @ ideal[b].T
         return found
+
+    def log_psi(self, x: Any, xp: Any) -> Any:
+        """ln ψ of each block and rater."""
+        return xp.clip(xp.asarray(self.layout.psi) @ x, -FARTHEST, FARTHEST)
 
     def log_prior(self, x: Any) -> Any:
         """The log prior, but for a constant."""
@@ -240,6 +249,7 @@ class Density:
         lean = per_detection - p * per_detection.sum(axis=1, keepdims=True)
         per_phi = (lean * s.distance).sum(axis=(1, 2)) * s.spread
         per_psi = (lean * s.distance**2).sum(axis=(1, 2)) * s.spread
+        per_psi[np.abs(self.layout.psi @ x) >= FARTHEST] = 0.0
         slope += per_phi @ self.layout.phi + per_psi @ self.layout.psi
         return float(s.value + self.log_prior(x)), slope
 
@@ -254,6 +264,7 @@ class Density:
             loads = self.loads(grid)
             per_tilt = (per_logit * np.arange(ideal.shape[2])).sum(axis=2)
             per_slope = (per_tilt @ grid.traits.points) * self.slopes(x, np, grid)
+            per_slope[np.abs(x[loads]) >= FARTHEST] = 0.0
             np.add.at(slope, loads[loads >= 0], per_slope[loads >= 0])
 
 

@@ -244,11 +244,15 @@ def _together(loading: Sequence[tuple[str, ...]]) -> list[tuple[list[str], list[
 
 def _grid(nodes: int, n: int) -> tuple[Floats, Floats]:
     """Gauss–Hermite points and logarithms of weights of n independent standard normals."""
+    x, weights = points(nodes if n == 1 else max(7, (2 * nodes + 2) // 3))
+    together = np.stack([g.ravel() for g in np.meshgrid(*[x] * n, indexing="ij")], axis=1)
+    total = np.sum([g.ravel() for g in np.meshgrid(*[weights] * n, indexing="ij")], axis=0)
+    return together, total
+
+
+def points(nodes: int) -> tuple[Floats, Floats]:
+    """Gauss–Hermite points of a standard normal and the logarithms of their weights."""
     from numpy.polynomial.hermite_e import hermegauss
 
-    each = nodes if n == 1 else max(7, (2 * nodes + 2) // 3)
-    x, w = hermegauss(each)
-    weights = np.log(w / w.sum())
-    points = np.stack([g.ravel() for g in np.meshgrid(*[x] * n, indexing="ij")], axis=1)
-    total = np.sum([g.ravel() for g in np.meshgrid(*[weights] * n, indexing="ij")], axis=0)
-    return points, total
+    x, w = hermegauss(nodes)
+    return x, np.log(w / w.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.raters.rasch import FacetRasch
 from assay.reporting.page import Part
 
 
@@ -44,3 +45,17 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
             frames.append(("The ten largest R-hat.", worst))
         parts.append(Part("Can the fit be trusted?", (), tuple(frames)))
     return tuple(parts)
+
+
+def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
+    """Severity, fair averages and fit of every rater."""
+    rows = found.rows.drop([c for c in found.rows.columns if found.rows[c].null_count() == found.rows.height])
+    return (
+        Part(
+            "How severe is each rater? The many-facet Rasch model",
+            (*found.sentences(), *found.cautions),
+            (("λ in logits, above 0 severe; infit and outfit are 1 as expected.", rows), ("Criteria.", found.items)),
+            (("Severity of every rater.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )

@@ -98,7 +98,7 @@ class RaterTable:
         """The different cells."""
         _, cell = np.unique(self.item * len(self.criteria) + self.criterion, return_inverse=True)
         first = np.unique(cell, return_index=True)[1]
-        kind, pattern, count = _alike(cell, self.column, len(first))
+        kind, pattern, count = alike(cell, self.column, len(first))
         block = np.empty(len(pattern), dtype=np.int64)
         block[kind] = self.block[first]
         order = np.argsort(block, kind="stable")
@@ -115,6 +115,12 @@ class RaterTable:
         n = len(self.raters)
         found = np.bincount(self.group * n + self.rater, minlength=len(self.groups) * n)
         return found.reshape(len(self.groups), n)
+
+    def every(self, often: int) -> RaterTable:
+        """The labels of one subject of so many."""
+        rows = self.subject % often == 0
+        codes = ("item", "criterion", "rater", "value", "group", "subject")
+        return replace(self, **{name: getattr(self, name)[rows] for name in codes})
 
     @cached_property
     def parties(self) -> tuple[tuple[str, ...], ...]:
@@ -173,13 +179,13 @@ class Cells:
         """
         mine = np.isin(self.criterion, among)
         present, subject = np.unique(self.subject[mine], return_inverse=True)
-        kind, patterns, count = _alike(subject, self.kind[mine], len(present))
+        kind, patterns, count = alike(subject, self.kind[mine], len(present))
         of = np.full(int(self.subject.max()) + 1, -1)
         of[present] = kind
         return of, patterns, count
 
 
-def _alike(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
+def alike(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
     """Holders with the same contents: which kind each is, the contents of each kind, how many are of it."""
     tokens = np.random.default_rng(20_022).integers(0, 2**63, int(content.max()) + 1, dtype=np.uint64)
     total = np.zeros(n, dtype=np.uint64)
