@@ -21,9 +21,12 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings, 
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.settings import (
+    EnoughSettings,
     MapSettings,
+    PlanTripletsSettings,
     ReliabilitySettings,
     SampleSettings,
+    StyleSettings,
     TripletSettings,
     ValidateSettings,
 )
@@ -237,6 +240,17 @@ def written() -> Annotations:
             text = " ".join(liked[np.sort(rng.choice(5 if who != "llama" else 8, 3, replace=False))])
             rows.append({"item": f"i{i:02d}", "annotator": who, "label": text, "document": f"d{i // 4}"})
     return assay.read(pl.DataFrame(rows), judges=list(JUDGES), scale="text")
+
+
+@cache
+def rewritten() -> pl.DataFrame:
+    """Ten pairs of texts before and after a rewrite."""
+    rng, words = np.random.default_rng(2), ["red", "green", "blue", "old", "new", "small", "large", "thin"]
+    columns = ("first", "second", "first_after", "second_after")
+    more = ("", "", " it is", " it is")
+    return pl.DataFrame(
+        [{c: " ".join(rng.choice(words, 3)) + m for c, m in zip(columns, more, strict=True)} for _ in range(10)]
+    )
 
 
 # -- questions --------------------------------------------------------------------------------------
@@ -522,6 +536,23 @@ QUESTIONS = (
         QUICK, written,
     ),
     Question(
+        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), EnoughSettings,
+        {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
+        {"n_splits": 20, "sizes": (30,)}, odd_ones,
+    ),
+    Question(
+        "plan_triplets", lambda labels, **options: assay.plan_triplets(**options), PlanTripletsSettings,
+        {"n_texts": [6], "n_documents": [2], "agreement": [0.5], "floors": [(1, 2)], "target": [0.5], "power": [0.5],
+         "dimensions": [2], "n_studies": [25], "pilot": [{"pilot": odd_ones, "agreement": None}], "seed": [3]},
+        {"n_texts": 7, "floors": (2, 9), "n_studies": 20, "agreement": 0.7}, takes_labels=False,
+    ),
+    Question(
+        "style_effect", lambda labels, measures="words", **given: assay.style_effect(rewritten(), measures, **given),
+        StyleSettings,
+        {"measures": ["characters", (sharing,)], "n_resamples": [30], "confidence": [0.8], "seed": [3]},
+        {"n_resamples": 40}, takes_labels=False,
+    ),
+    Question(
         "sample_triplets", lambda labels, **options: assay.sample_triplets("abcdefgh", **options), SampleSettings,
         {"floor": [4], "n": [7], "seed": [2]}, {}, takes_labels=False,
     ),
@@ -610,7 +641,7 @@ RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
     "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
-    "SimilarityValidation", "AnnotatorSimilarity", "TripletSample",
+    "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

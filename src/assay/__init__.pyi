@@ -40,10 +40,16 @@ from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
+from assay.ideas.enough import Judgments as Judgments
+from assay.ideas.enough import TripletPlan as TripletPlan
+from assay.ideas.enough import judgments_needed as judgments_needed
+from assay.ideas.enough import plan_triplets as plan_triplets
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
 from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
 from assay.ideas.sampling import TripletSample as TripletSample
 from assay.ideas.sampling import sample_triplets as sample_triplets
+from assay.ideas.style import StyleEffect as StyleEffect
+from assay.ideas.style import style_effect as style_effect
 from assay.ideas.triplets import TripletSimilarity as TripletSimilarity
 from assay.ideas.triplets import triplet_similarity as triplet_similarity
 from assay.ideas.validate import SimilarityValidation as SimilarityValidation

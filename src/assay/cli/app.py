@@ -80,6 +80,11 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",
         ),
         Command(
+            "triplets",
+            "assay.cli.questions:triplets",
+            "assay triplets notes.csv --document lesson --name note --floor 5 -o triplets.csv",
+        ),
+        Command(
             "g-study",
             "assay.cli.questions:g_study",
             "assay g-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
@@ -162,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
-    if given[:2] == ["plan", "d-study"]:
+    if given[:2] in (["plan", "d-study"], ["plan", "triplets"]):
         given = given[1:]
     try:
         _any_letters()

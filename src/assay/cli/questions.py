@@ -16,7 +16,7 @@ from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progr
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
 from assay.estimation.options import Settings, number_in
-from assay.ideas.settings import MapSettings, ValidateSettings
+from assay.ideas.settings import MapSettings, PlanTripletsSettings, SampleSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
 from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
@@ -441,6 +441,87 @@ def plan(
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     output.show(found)
+
+
+@takes(PlanTripletsSettings, SampleSettings, group=_PLAN, named={"n": "--n-triplets"})
+def triplets(
+    source: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group=_PLAN)] = None,
+    pilot: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    document: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    name: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    text: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
+
+    Parameters
+    ----------
+    source
+        A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
+        Without
+        it, a plan: how many comparisons of each pair rank the pairs as experts see them.
+    out
+        A .csv file for the triplets.
+    pilot
+        A file or folder of odd ones out at hand: experts agree as far as there.
+    document
+        Column of the texts that names their document; triplets stay within it.
+    name
+        Column that names the texts.
+    text
+        Column that holds the texts.
+    """
+    given = options.options()
+    own = {k: given.pop(k) for k in ("floor", "n") if k in given}
+    if source is None:
+        typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
+        for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
+            raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
+        _planned_triplets(pilot, given, labels, output)
+        return
+    if set(given) - {"seed"} or pilot is not None:
+        strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
+        raise AssayError(
+            f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
+            f"leave one out"
+        )
+    from assay.data.formats.tables import read_table
+    from assay.ideas.sampling import sample_triplets
+
+    target(out)
+    if not Path(source).is_file():
+        raise AssayError(f"there is no file '{source}'")
+    texts = read_table(Path(source)).labels.drop("_row", strict=False)
+    with progress_bar("Drawing"):
+        found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
+    output.words(found)
+    if out is not None:
+        found.triplets.write_csv(out)
+        note(f"written to {out}")
+
+
+def _planned_triplets(pilot: str | None, given: dict[str, Any], labels: LabelOptions, output: Output) -> None:
+    from assay.ideas.enough import judgments_needed, plan_triplets
+
+    if pilot is None:
+        with progress_bar("Planning"):
+            output.show(plan_triplets(**given))
+        return
+    table = (
+        replace(labels, scale=labels.scale or ["odd-one-out"]).read(pilot)
+        if Path(pilot).is_file()
+        else labels.read(pilot)
+    )
+    with progress_bar("Planning"):
+        found = plan_triplets(pilot=table, **given)
+        needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
+    output.show(found)
+    if output.for_people:
+        print(needed.summary())
 
 
 def _several_measures(text: str) -> list[str]:

@@ -80,6 +80,11 @@ class Design:
         """Names the questions in their present versions; a task keeps the ones it was given with."""
         self.scales = tuple(study.config.conditions.scale)
         self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
+        if any(q.definition.draws_pairs for q in self.questions):
+            raise StudyError(
+                "pairs of items are asked of judges alone; people find the odd one out of three: give a study of its "
+                "own to a question with scale: odd-one-out"
+            )
         self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
         self._check()
         self.form = self._keep_form()

@@ -21,7 +21,7 @@ from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import wilson
 from assay.estimation.result import Result, Run
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices
 from assay.ideas.settings import Chosen, TripletSettings
 from assay.reporting import pictures
@@ -221,12 +221,22 @@ def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.Da
         kept[np.arange(len(choices)), KEPT[choices.odd]] = 1.0
         position = pairs.position(choices.member, choices.texts.height)
         alike, n = alike_within(position, kept, len(pairs), choices.item)
-    low, high = wilson(pairs.share, n, confidence)
+    low, high = _ends(pairs.kept, pairs.n, confidence) if np.isnan(alike) else wilson(pairs.share, n, confidence)
     found = choices.named_pairs(pairs.first, pairs.second).with_columns(
         estimate=pl.Series(pairs.share), low=pl.Series(low), high=pl.Series(high), n=pl.Series(pairs.n),
         kept=pl.Series(pairs.kept), enough=pl.Series(pairs.n >= floor),
     )  # fmt: skip
     return found, alike
+
+
+def _ends(kept: Ints, n: Ints, confidence: float) -> tuple[Floats, Floats]:
+    """Wilson's interval of each pair, computed once for each count of which there are several."""
+    most = int(n.max())
+    if (most + 1) ** 2 > len(n):
+        return wilson(kept / n, n.astype(float), confidence)
+    share = np.arange(most + 1) / np.maximum(np.arange(most + 1), 1)[:, None]
+    low, high = wilson(share, np.maximum(np.arange(most + 1.0), 1.0)[:, None], confidence)
+    return low[n, kept], high[n, kept]
 
 
 def unseen_pairs(choices: Choices) -> int:

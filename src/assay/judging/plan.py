@@ -117,7 +117,9 @@ class Plan:
         """
         if self._column is not None and self.study.judges:
             people = self.study.config.people
-            TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
+            pairs = any(q.definition.draws_pairs for q in self.questions.values())
+            drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
+            drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]

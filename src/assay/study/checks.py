@@ -322,13 +322,24 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
     return wrong
 
 
+def _of_pairs(config: StudyFile) -> Iterator[Problem]:
+    """Questions about pairs of items stand alone: their items are the pairs."""
+    pairs = [q for q in config.questions if q.draws_pairs]
+    if pairs and any(q.drawn_from != pairs[0].drawn_from or not q.draws_pairs for q in config.questions):
+        yield (
+            ("questions",),
+            f"'{pairs[0].name}' is about pairs of '{pairs[0].drawn_from}', so every question of its study must be",
+        )
+
+
 def _of_people(config: StudyFile) -> Iterator[Problem]:
     people = config.people
     if isinstance(people.overlap, dict) and people.group is None:
         yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
     if people.pass_warm_up is not None and people.warm_up is None:
         yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
-    drawn = [q.name for q in config.questions if q.drawn_from]
+    drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
+    yield from _of_pairs(config)
     if drawn and people.together:
         yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
     if people.together and config.items.document is None and not config.systems:

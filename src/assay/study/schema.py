@@ -87,7 +87,8 @@ class Question(Part):
     options: tuple[str, ...] = Field(
         (),
         description="the two or three columns to choose between; for odd-one-out, one column of which three items "
-        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared",
+        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on a "
+        "scale of numbers, one column of which judges compare every two items",
     )
     order: Orders | None = Field(
         None,
@@ -138,9 +139,15 @@ class Question(Part):
         return default if self.order is None else self.order
 
     @property
+    def draws_pairs(self) -> bool:
+        """Whether it is asked of two items at a time, of one column: how alike they are, on a scale of numbers."""
+        return len(self.options) == 1 and not self.kind.places and scale_of(self.scale).numeric
+
+    @property
     def drawn_from(self) -> str | None:
-        """The column of which three items at a time are drawn; None where items bring their own options."""
-        return self.options[0] if self.kind.drawn and len(self.options) == 1 else None
+        """The column of which three items (or two) at a time are drawn; None where items bring their own options."""
+        drawn = len(self.options) == 1 and (self.kind.drawn or self.draws_pairs)
+        return self.options[0] if drawn else None
 
     @property
     def outputs_of(self) -> str | None:
@@ -150,7 +157,14 @@ class Question(Part):
     @property
     def choices(self) -> tuple[str, ...]:
         """The columns to choose between: those of the items, or those of a triplet or pair that was drawn."""
+        if self.draws_pairs:
+            return TRIPLET[:2]
         return TRIPLET if self.drawn_from else PAIR if self.outputs_of else self.options
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What models are told the options are called, in the order shown."""
+        return ("A", "B") if self.draws_pairs else self.kind.titles
 
     def of_scale(self, scale: Scale) -> OnScale | None:
         """What `by_scale` has for a scale, however it is written there."""

@@ -19,6 +19,12 @@ from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
 from assay.estimation.options import Intervals
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.ideas.annotators import annotator_similarity
+from assay.ideas.choices import has_choices
+from assay.ideas.parts import annotator_parts, reliability_parts, triplet_parts, validation_parts
+from assay.ideas.reliability import odd_one_out_agreement
+from assay.ideas.triplets import triplet_similarity
+from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
 from assay.preference.parts import consistency_parts, leaderboard_parts
 from assay.preference.position import position_bias, position_parts
@@ -476,6 +482,35 @@ def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shar
     return rater_parts(found)
 
 
-FURTHER = (_agreement, _position, _raters, _votes, _generalizability)
+def _ideas(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Do judges see what experts see, where labels are odd ones out; where does each sit, where they are texts?"""
+    if has_choices(labels):
+        return _odd_ones(labels, settings, shared)
+    if len(labels.criteria) > 1 or labels.scale.kind != "text":
+        return ()
+    # The similarity of the test, where it compares any two texts.
+    named = settings.similarity if isinstance(settings.similarity, str) or callable(settings.similarity) else "words"
+    try:
+        return annotator_parts(annotator_similarity(labels, similarity=named, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        return (Part("Where does each judge sit among the people?", lines=(f"Not known: {reason}.",)),)
+
+
+def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    found: tuple[Part, ...] = ()
+    level = settings.confidence
+    try:
+        draws = min(settings.n_resamples, 1000)
+        found += validation_parts(validate_similarity(labels, n_resamples=draws, seed=settings.seed, confidence=level))
+        found += reliability_parts(odd_one_out_agreement(labels, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        found += (Part("Do automatic measures see what experts see?", lines=(f"Not known: {reason}.",)),)
+    try:
+        return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
+    except DesignError:
+        return found
+
+
+FURTHER = (_agreement, _position, _raters, _votes, _ideas, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""
