@@ -87,8 +87,8 @@ class Question(Part):
     options: tuple[str, ...] = Field(
         (),
         description="the two or three columns to choose between; for odd-one-out, one column of which three items "
-        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on a "
-        "scale of numbers, one column of which judges compare every two items",
+        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on "
+        "a scale of numbers, one column of which judges compare every two items",
     )
     order: Orders | None = Field(
         None,
