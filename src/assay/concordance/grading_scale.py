@@ -828,12 +828,12 @@ def _less(found: Estimates, weights: Floats) -> Estimates:
     if len(found.replicates) or len(found.leave_one_out):
         return found.contrast(weights)
     nothing, none = np.full(len(weights), np.nan), np.empty((0, len(weights)))
-    plain: tuple[Transform, ...] = ("none",) * len(weights)
+    plain: Transform = "none"
     value = np.array([found.value[row != 0] @ row[row != 0] for row in weights])
     return replace(
         found, value=value, standard_error=nothing, low=nothing, high=nothing, replicates=none, leave_one_out=none,
         reasons=(found.reasons[0],) * len(weights), n_undefined=np.zeros(len(weights), dtype=np.int64),
-        transform=plain, support=np.empty((2, 0), dtype=np.int64), without_annotator=(),
+        transform=(plain,) * len(weights), support=np.empty((2, 0), dtype=np.int64), without_annotator=(),
     )  # fmt: skip
 
 
