@@ -1,14 +1,18 @@
-"""How often 95% intervals of agreement hold: few items, rare labels, missing labels, clusters.
+"""How often 95% intervals of agreement hold: few items, rare labels, missing labels, clusters, heavy tails.
 
     python benchmarks/agreement_intervals.py                  # every cell, 1,000 studies each
     python benchmarks/agreement_intervals.py --items 15 30    # some of them
     python benchmarks/agreement_intervals.py --missing        # three labels in ten missing
     python benchmarks/agreement_intervals.py --clusters       # items in clusters of five
+    python benchmarks/agreement_intervals.py --tails          # the root mean squared error of labels without ends
 
 Each item has a true label, the rarer of two with the share that is named; an annotator gives it, or, with the
 probability that is the annotators' noise, a draw from the same shares. The truth is the coefficient of all items there
 could be. Studies with the same counts have the same interval, which is computed once. Each cell is the share of
 intervals that contain the truth and, where it is not 1, the share of studies that have one.
+
+With --tails an annotator's error is normal, or t with few degrees of freedom; beside the share stands that of the
+jackknife on the log scale, and the median of the upper end over the value.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import argparse
 import functools
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +30,7 @@ from assay.concordance.measures import all_measures
 from assay.concordance.settings import CoefficientSettings
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
-from assay.data.scales import Ordinal
+from assay.data.scales import Interval, Ordinal
 from assay.errors import DesignError
 
 NAMES = ("exact-agreement", "krippendorff-alpha-nominal", "cohen-kappa", "gwet-ac1")
@@ -110,6 +115,28 @@ def cover(name: str, n: int, m: int, share: float, noise: float, how: argparse.N
     return held / max(given, 1), given / how.studies
 
 
+def tails(how: argparse.Namespace) -> None:
+    """The root mean squared error: held, held by the jackknife alone, and how far up the interval reaches."""
+    measure, rng = all_measures()["rmse"], np.random.default_rng(how.seed)
+    print("| errors | people | " + " | ".join(f"n = {n}" for n in how.items) + " |")
+    print("|---" * (2 + len(how.items)) + "|")
+    for degrees, m in itertools.product(how.degrees, how.people):
+        truth, cells = math.sqrt(2 * (1 if math.isinf(degrees) else degrees / (degrees - 2))), []
+        for n in how.items:
+            size, held, plain, reach = (how.studies, n, m), 0, 0, []
+            error = rng.normal(size=size) if math.isinf(degrees) else rng.standard_t(degrees, size=size)
+            for labels in rng.normal(0, 3, (how.studies, n, 1)) + error:
+                ratings = replace(ratings_of(labels), scale=Interval())
+                found = of_ratings(measure, ratings, CoefficientSettings())
+                jackknife = replace(found.found, score=None).at_level(0.9501)
+                held += found.low <= truth <= found.high
+                plain += float(jackknife.low[0]) <= truth <= float(jackknife.high[0])
+                reach.append(found.high / found.estimate)
+            cells.append(f"{held / how.studies:.3f} ({plain / how.studies:.3f}), {np.median(reach):.2f}")
+        name = "normal" if math.isinf(degrees) else f"t({degrees:g})"
+        print(f"| {name} | {m} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, nargs="+", default=[15, 30, 60, 200])
@@ -119,7 +146,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--clusters", action="store_true")
+    parser.add_argument("--tails", action="store_true")
+    parser.add_argument("--degrees", type=float, nargs="+", default=[math.inf, 10.0, 5.0, 4.0, 3.0])
     how = parser.parse_args()
+    if how.tails:
+        tails(how)
+        return
     print("| coefficient | people | rare label | agreement | " + " | ".join(f"n = {n}" for n in how.items) + " |")
     print("|---" * (4 + len(how.items)) + "|")
     for name, m, share, (words, noise) in itertools.product(how.coefficients, how.people, SHARES, NOISE.items()):

@@ -23,6 +23,8 @@ SECTIONS = {
     "May the judge stand in for a person?": ("assay.replacement",),
     "Do annotators agree, and on which scale best?": ("assay.concordance",),
     "Which is better, and can anyone tell?": ("assay.preference",),
+    "Who is severe, who is erratic, who is unfair?": ("assay.psychometrics.raters",),
+    "Do two texts carry the same ideas?": ("assay.ideas",),
     "How far do scores carry?": ("assay.psychometrics",),
     "How many are enough?": ("assay.planning", "assay.simulation"),
     "Similarities of texts": ("assay.similarity",),

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for the slow run:
-# pytest -m "slow or hypothesis" --hypothesis-profile thorough
+# Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for a day without hurry:
+# pytest -m hypothesis --hypothesis-profile thorough
 settings.register_profile(
     "steady",
     deadline=None,
@@ -21,7 +21,7 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100)
+settings.register_profile("thorough", settings.get_profile("steady"), max_examples=200)
 settings.load_profile("steady")
 
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -6,6 +6,7 @@ does not vary fails a law, and so does a public name that stands in no list.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,16 @@ from assay.concordance import settings as concordance
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings, NestedSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
+from assay.ideas.settings import (
+    EnoughSettings,
+    MapSettings,
+    PlanTripletsSettings,
+    ReliabilitySettings,
+    SampleSettings,
+    StyleSettings,
+    TripletSettings,
+    ValidateSettings,
+)
 from assay.planning import PlanSettings
 from assay.preference.settings import (
     BradleyTerrySettings,
@@ -27,6 +38,7 @@ from assay.preference.settings import (
     SeparabilitySettings,
     SetSettings,
 )
+from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
 from assay.psychometrics.settings import (
     DisattenuationSettings,
     DStudySettings,
@@ -35,7 +47,7 @@ from assay.psychometrics.settings import (
 )
 from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
-from assay.verdict.report import ReportSettings
+from assay.verdict.settings import ReportSettings
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}
@@ -193,6 +205,54 @@ def outputs() -> Annotations:
     )
 
 
+@cache
+def odd_ones() -> Annotations:
+    """Eight texts in each of two documents, by three people and two judges who choose the odd one of three."""
+    rng = np.random.default_rng(7)
+    place = {f"t{i}": rng.normal(size=2) for i in range(16)}
+    rows = []
+    for document, names in (("d0", list(place)[:8]), ("d1", list(place)[8:])):
+        for n, three in enumerate(itertools.combinations(names, 3)):
+            if n % 3:
+                continue
+            far = [sum(np.hypot(*(place[a] - place[b])) for b in three) for a in three]
+            for who, noise in (("ann", 0.5), ("bob", 1.0), ("cho", 1.5), ("gpt", 0.5), ("llama", 3.0)):
+                odd = int(np.argmax(far + rng.normal(0, noise, 3)))
+                rows.append((f"{document} {n:03d}", document, *three, who, "ABC"[odd], "ABC"[(odd + 1) % 3]))
+    names = ["item", "document", "first_item", "second_item", "third_item", "annotator", "label", "other"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").drop("other")
+    frame = frame.with_columns(
+        first=pl.col("first_item") + " one", second=pl.col("second_item") + " one", third=pl.col("third_item") + " one",
+        essay=pl.lit("e"), one="second_item", two="first_item",
+    )  # fmt: skip
+    return assay.read(frame, judges=list(JUDGES), scale="odd-one-out")
+
+
+@cache
+def written() -> Annotations:
+    """Texts of three words by four people and two judges on 24 items of 6 documents."""
+    rng = np.random.default_rng(6)
+    words = ["red", "green", "blue", "old", "new", "small", "large", "thin"]
+    rows = []
+    for i in range(24):
+        liked = rng.permutation(words)
+        for who in ("ann", "bob", "cho", "dan", "gpt", "llama"):
+            text = " ".join(liked[np.sort(rng.choice(5 if who != "llama" else 8, 3, replace=False))])
+            rows.append({"item": f"i{i:02d}", "annotator": who, "label": text, "document": f"d{i // 4}"})
+    return assay.read(pl.DataFrame(rows), judges=list(JUDGES), scale="text")
+
+
+@cache
+def rewritten() -> pl.DataFrame:
+    """Ten pairs of texts before and after a rewrite."""
+    rng, words = np.random.default_rng(2), ["red", "green", "blue", "old", "new", "small", "large", "thin"]
+    columns = ("first", "second", "first_after", "second_after")
+    more = ("", "", " it is", " it is")
+    return pl.DataFrame(
+        [{c: " ".join(rng.choice(words, 3)) + m for c, m in zip(columns, more, strict=True)} for _ in range(10)]
+    )
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -346,6 +406,11 @@ def _of_study(what: str, **options: Any) -> Callable[..., Any]:
     return ask
 
 
+CHOICES: dict[str, Sequence[Any]] = {
+    "texts": [("one", "two", "third_item")], "document": ["essay"],
+    "annotators": ["judges", ("ann", "gpt")],
+}  # fmt: skip
+
 QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
@@ -429,7 +494,8 @@ QUESTIONS = (
             name, lambda labels, name=name, **options: getattr(assay, name)(labels, **options), SetSettings,
             {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["separability", "language"],
              "bins": [{"by": "separability", "bins": 2}], "binning": [{"by": "separability", "binning": "count"}],
-             "who": [("annotators",), ("judges",)]},
+             "who": [("annotators",), ("judges",)], "choose": [{"by": "separability", "choose": "top"}],
+             "share": [{"by": "separability", "choose": "weighted", "share": 0.3}]},
             QUICK, votes,
         )
         for name in ("consistency", "preference_strength")
@@ -447,6 +513,48 @@ QUESTIONS = (
         {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["language"],
          "similarity": ["rouge-2", "words", "characters", sharing], "span": ["none"]},
         QUICK, outputs,
+    ),
+    Question(
+        "triplet_similarity", lambda labels, **options: assay.triplet_similarity(labels, **options), TripletSettings,
+        {**CHOICES, "floor": [6], "confidence": [0.8]}, {}, odd_ones,
+    ),
+    Question(
+        "odd_one_out_agreement", lambda labels, **options: assay.odd_one_out_agreement(labels, **options),
+        ReliabilitySettings, {**INTERVALS, "who": [("pairs",)], "by": ["document"], "clusters": ["document"]},
+        QUICK, odd_ones,
+    ),
+    Question(
+        "validate_similarity", lambda labels, **options: assay.validate_similarity(labels, **options), ValidateSettings,
+        {**CHOICES, "measures": ["words", {"measures": {"mine": {1: sharing, 2: "characters"}}}],
+         "contents": [("first_item", "second_item", "third_item")], "with_judges": [False], "floor": [5],
+         "n_resamples": [40], "confidence": [0.8], "seed": [3]},
+        {"n_resamples": 30, "measures": "characters"}, odd_ones,
+    ),
+    Question(
+        "annotator_similarity", lambda labels, **options: assay.annotator_similarity(labels, **options), MapSettings,
+        {**INTERVALS, "similarity": ["rouge-2", "characters", sharing], "min_items": [20], "clusters": ["document"]},
+        QUICK, written,
+    ),
+    Question(
+        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), EnoughSettings,
+        {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
+        {"n_splits": 20, "sizes": (30,)}, odd_ones,
+    ),
+    Question(
+        "plan_triplets", lambda labels, **options: assay.plan_triplets(**options), PlanTripletsSettings,
+        {"n_texts": [6], "n_documents": [2], "agreement": [0.5], "floors": [(1, 2)], "target": [0.5], "power": [0.5],
+         "dimensions": [2], "n_studies": [25], "pilot": [{"pilot": odd_ones, "agreement": None}], "seed": [3]},
+        {"n_texts": 7, "floors": (2, 9), "n_studies": 20, "agreement": 0.7}, takes_labels=False,
+    ),
+    Question(
+        "style_effect", lambda labels, measures="words", **given: assay.style_effect(rewritten(), measures, **given),
+        StyleSettings,
+        {"measures": ["characters", (sharing,)], "n_resamples": [30], "confidence": [0.8], "seed": [3]},
+        {"n_resamples": 40}, takes_labels=False,
+    ),
+    Question(
+        "sample_triplets", lambda labels, **options: assay.sample_triplets("abcdefgh", **options), SampleSettings,
+        {"floor": [4], "n": [7], "seed": [2]}, {}, takes_labels=False,
     ),
     Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,
@@ -479,6 +587,22 @@ QUESTIONS = (
          "weights": ["objects"], "n_resamples": [25], "confidence": [0.8], "seed": [3], "n_pairs": [200],
          "observed_high": [0.9], "implied_low": [0.9]},
         {**CARRIED, "n_resamples": 20, "n_pairs": 60, "different": "o"}, taught,
+    ),
+    Question(
+        "rater_model", lambda labels, **options: assay.rater_model(labels, **options), RaterSettings,
+        {"annotators": [("ann_1", "ann_2", "gpt")], "repeats": ["first", "last", "majority", "each"], "reverse": [],
+         "object": ["document"], "confidence": [0.8], "seed": [3], "group": ["language"],
+         "baseline": [{"group": "language", "baseline": "en"}],
+         "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
+         "rope": [{"group": "language", "rope": 0.3}], "dimensions": [], "quick": [], "starts": [2],
+         "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200]},
+        {"quick": True, "starts": 1, "draws": 100},
+    ),
+    Question(
+        "many_facet_rasch", lambda labels, **options: assay.many_facet_rasch(labels, **options), RaschSettings,
+        {"annotators": [("ann_1", "ann_2", "gpt")], "repeats": ["first", "last", "majority", "each"], "reverse": [],
+         "object": ["document"], "confidence": [0.8], "seed": [3], "nodes": [7]},
+        {},
     ),
     Question(
         "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
@@ -516,7 +640,8 @@ def _with_units(labels: Annotations) -> Annotations:
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "AltTestPlan",
+    "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
+    "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -255,6 +255,9 @@ def test_types_and_run_time_know_the_same_options():
     """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
     from assay.concordance import settings as concordance
     from assay.estimation.options import Intervals, IntervalSettings
+    from assay.ideas.annotators import MapOptions
+    from assay.ideas.reliability import ReliabilityOptions
+    from assay.ideas.settings import MapSettings, ReliabilitySettings
     from assay.preference.consistency import SetOptions
     from assay.preference.ratings import RatingOptions
     from assay.preference.separability import SeparabilityOptions
@@ -267,6 +270,7 @@ def test_types_and_run_time_know_the_same_options():
         (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
         (DesignOptions, DesignSettings),
         (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
+        (MapOptions, MapSettings), (ReliabilityOptions, ReliabilitySettings),
     ):  # fmt: skip
         hints = typing.get_type_hints(typed)
         known = {name: hint for name, (hint, _) in hints_of(settings).items()}

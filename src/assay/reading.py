@@ -20,11 +20,12 @@ from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
 from assay.data.names import Spelling
 from assay.data.numerals import Decimal
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import ChangedStudyError, DesignError, unknown
+from assay.errors import ChangedStudyError, DesignError, StudyError, unknown
 from assay.estimation.options import one_of
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
+    from assay.study.store.pairs import Output
 
 
 def read(
@@ -187,6 +188,49 @@ def study_labels(study: Study, store: str | None = None, *, excluded_people: boo
                 "assay serve and assay invite ask what the change means)"
             )
         return stored_annotations(opened, notes, study.folder, excluded_people=excluded_people)
+
+
+def study_outputs(study: Study, store: str | None = None) -> Annotations:
+    """Everything that the systems of a study have written: an annotator is a system, a repeat one of its outputs.
+
+    Raises
+    ------
+    StudyError
+        While there is no output, and for a study without systems.
+    """
+    if not study.systems:
+        raise StudyError(
+            f"{study.folder}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
+        )
+    from assay.study.store.opening import open_to_read
+    from assay.study.store.pairs import written
+    from assay.study.store.table import sources_frame
+
+    with open_to_read(study, store) as opened:
+        with opened.reading() as db:
+            found = written(db)
+        if not found.outputs:
+            raise StudyError(f"{opened.where} holds no output yet; ask the systems with: assay judge {study.folder}")
+        gone = {
+            "the output is not there yet": found.lacking,
+            "the reply is empty or cut off": found.unreadable,
+        }
+        reading = Reading(source=opened.where, rows=len(found.outputs) + sum(gone.values()))
+        for why, number in gone.items():
+            reading = reading.without(why, number)
+        with opened.reading() as db:
+            items = sources_frame(db)
+        return outputs_of(found.outputs, reading, items)
+
+
+def outputs_of(outputs: Iterable[Output], reading: Reading | None = None, items: Any = None) -> Annotations:
+    """Outputs of systems as the one table, on the scale text."""
+    rows = [(one.item, one.system, one.number, one.text) for one in outputs]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+    return Annotations.from_frame(
+        frame, scale=parse_scale("text"), spelling="apart", judges=frame["annotator"].unique().to_list(), items=items,
+        reading=reading,
+    )  # fmt: skip
 
 
 def _paths(source: Any) -> list[Path]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import assay
+from assay.cli import app as cli
 
 COLUMNS = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama")
 
@@ -148,6 +150,15 @@ def test_help_names_every_command_and_option(run: Run) -> None:
     code, out, _ = run("alt-test", "--help")
     assert code == 0
     assert "Example: assay alt-test" in out
+
+
+def test_the_list_of_commands_imports_none_of_them_and_says_what_they_say(run: Run) -> None:
+    code = "import sys; from assay.cli.app import main\ntry: main(['--help'])\nfinally: print('polars' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False\n")
+    words = re.sub(r"[\s│]+", " ", run("--help")[1])
+    for name, app in cli.all_commands().items():
+        assert f" {name} {app.help.splitlines()[0]}" in words
 
 
 def test_import_is_quick_because_it_is_lazy() -> None:

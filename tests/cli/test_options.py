@@ -14,7 +14,7 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.estimation.options import Limits, Settings, hints_of
 from assay.planning import PlanSettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
-from assay.verdict.report import ReportSettings
+from assay.verdict.settings import ReportSettings
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -24,13 +24,13 @@ from assay.collecting.lookahead import Rest
 from assay.collecting.pages import pages_of
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
+from assay.statistics.triplets import PairCounts, Sampler
 from assay.study.definition import load_study
 from assay.study.store import people
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.opening import open_store
 from assay.study.store.table import stored_annotations
-from assay.study.triplets import PairCounts, Sampler
 
 DAY = 86400.0
 STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"

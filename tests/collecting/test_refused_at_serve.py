@@ -14,7 +14,10 @@ from assay.cli.app import main
 from assay.collecting.design import Design
 from assay.collecting.invitations import checked_address
 from assay.errors import StudyError
+from assay.study.definition import load_study
 from assay.study.store import people
+from assay.study.store.intake import sync_study
+from assay.study.store.opening import open_store
 
 PREFERENCE = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "show": []}
 
@@ -147,3 +150,14 @@ def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any
     with Served(folder, ()) as page:
         assert people.everybody(page.store) == [], "half of a list is worse than none of it"
         assert isinstance(page.design, Design)
+
+
+def test_pairs_of_items_are_for_judges_alone(tmp_path: Path) -> None:
+    question = {"name": "alike", "text": "Alike?", "scale": "0-1", "options": ["review"], "show": []}
+    folder = tmp_path / "study"
+    write_study(folder, items=[{"item": f"r{n}", "review": f"text {n}"} for n in range(3)], questions=[question])
+    study = load_study(folder)
+    with open_store(study) as store:
+        sync_study(store, study)
+        with pytest.raises(StudyError, match=r"judges alone; people find the odd one out .* scale: odd-one-out"):
+            Design(study, store)

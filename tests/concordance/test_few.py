@@ -11,11 +11,12 @@ from studies import from_grid
 import assay
 from assay.concordance.categorical import cohen_kappa, exact_agreement, gwet_ac, krippendorff_alpha
 from assay.concordance.few import LEAST
-from assay.concordance.numerical import correlation, nmae
+from assay.concordance.numerical import correlation, nmae, rmse
 from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.estimation.intervals import near_an_end
+from assay.estimation.tails import EXACTLY, GROUPS, _grouped
 
 
 def two(both: int, apart: int, neither: int) -> np.ndarray:
@@ -139,3 +140,57 @@ def test_intervals_of_few_items_hold(m, share):
     for name in ("krippendorff-alpha-nominal", "gwet-ac1"):
         held, given = script.cover(name, 60, m, share, 0.3, how)
         assert given == 0 or held >= 0.87, (name, held, given)
+
+
+def of_errors(errors: np.ndarray, **options) -> assay.Coefficient:
+    """The root mean squared error of two annotators, the second as far from the first as `errors` say."""
+    first = np.random.default_rng(0).normal(0, 3, len(errors))
+    return rmse(from_grid(np.stack([first, first + errors], axis=1), Interval()), **options)
+
+
+def test_a_root_mean_square_reaches_as_far_as_tails_of_t_3_may():
+    """The upper end by the likelihood of t with any degrees of freedom from 3 up, on a fine grid."""
+    errors = np.random.default_rng(4).normal(size=40)
+    found, x = of_errors(errors), errors**2
+    spread = np.linspace(0.3, 40, 4_000)  # standard deviations
+    best = np.full(len(spread), -np.inf)
+    for degrees in (3.0, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 1e4):
+        scale = spread * np.sqrt((degrees - 2) / degrees)
+        best = np.maximum(best, stats.t.logpdf(np.sqrt(x)[:, None] / scale, degrees).sum(axis=0) - 40 * np.log(scale))
+    inside = spread[best >= best.max() - stats.t.ppf(0.975, 39) ** 2 / 2]
+    by_log = found.estimate * np.exp(stats.t.ppf(0.975, 39) * found.standard_error / found.estimate)
+    assert inside[-1] > by_log
+    assert found.high == pytest.approx(inside[-1], rel=0.01)
+    assert found.low == pytest.approx(found.estimate**2 / by_log)
+    assert "interval for tails as heavy as t(3) over 40 items" in found.interval
+    narrow = found.found[0].interval(0.8)
+    assert found.low < narrow[0] < narrow[1] < found.high
+
+
+@pytest.mark.parametrize(("degrees", "least"), [(3, 0.9), pytest.param(1e6, 0.93, marks=pytest.mark.slow)])
+def test_root_mean_squares_hold_where_tails_are_heavy(degrees, least):
+    rng = np.random.default_rng(11)
+    truth = np.sqrt(degrees / (degrees - 2))
+    each = [of_errors(rng.standard_t(degrees, size=60)) for _ in range(80)]
+    assert np.mean([one.low <= truth <= one.high for one in each]) >= least
+
+
+def test_tails_end_where_the_scale_ends_and_where_labels_are_few():
+    errors = np.append(np.random.default_rng(1).normal(0, 1, 14), 60)
+    first = np.linspace(10, 40, 15)
+    ends = rmse(from_grid(np.stack([first, first + errors], axis=1), Interval(0, 100)))
+    assert ends.low < ends.estimate < ends.high == 100
+    few = np.random.default_rng(2).integers(1, 6, (30, 2)).astype(float)
+    assert "on the log scale" in rmse(from_grid(few, Ordinal(1, 5))).interval
+    assert "percentile" in of_errors(errors, method="percentile", n_resamples=50).interval
+
+
+def test_many_squares_are_taken_in_groups():
+    """The upper end of 6,000 squares does not depend on grouping those that are no part of the tail."""
+    errors = np.random.default_rng(8).standard_t(5, size=6_000)
+    squares, often = _grouped(errors**2)
+    assert len(squares) == EXACTLY + GROUPS
+    assert often.sum() == 6_000
+    assert often @ squares == pytest.approx((errors**2).sum())
+    found = of_errors(errors)
+    assert found.estimate < found.high < 1.1 * found.estimate

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.text import Text
 from studies import from_grid, scale_study
 
 from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study
@@ -157,12 +158,26 @@ def test_one_seed_one_number_and_bootstraps_too(labels):
 
 def test_pictures_and_storage(study):
     assert study.plot().get_ylabel() == "ICC(A,1), people and judges"
-    assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2
+    assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2 + 2 * 4  # points, threshold, intervals of both
     assert "essay, 0-5" in study.plot_consensus(benchmark="essay").get_title(loc="left")
     with pytest.raises(DesignError, match="did you mean '0-10'"):
         study.plot_consensus(scale="0-11")
     stored = json.loads(json.dumps(study.to_dict()))
     assert stored["best"] == "0-5"
+
+
+def test_names_in_a_picture_do_not_overlap(study):
+    """Neither each other nor a point, also where benchmarks lie close together."""
+    ax = study.plot_icc_nmae()
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]  # of an annotation it has its line, too
+    assert {text.get_text() for text in ax.texts} == {"all", "essay", "sts", "toxic"}
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[i + 1 :])
+    points = [p for line in ax.get_lines() if line.get_linestyle() == "None" for p in line.get_xydata()]
+    places = ax.transData.transform(np.array(points))
+    assert len(places) == 12
+    assert not any(box.contains(*place) for box in boxes for place in places)
+    assert all(ax.get_window_extent().contains(*box.min) and box.width for box in boxes)
 
 
 def test_errors_name_what_is_wrong(labels):
@@ -236,3 +251,61 @@ def test_judges_alone_have_table_1(labels, study):
         alone.plot_consensus()
     with pytest.raises(DesignError, match="only people"):
         grading_scale_study(labels.where(kind="human"))
+
+
+def test_repeats_have_a_reliability_of_their_own():
+    repeated = scale_study(repeats=3, per_benchmark=10)
+    study = grading_scale_study(repeated, repeats="first", by="benchmark")
+    part = repeated.labels.filter((pl.col("annotator") == "llama") & (pl.col("scale") == "0-10"))
+    cells = part.pivot("repeat", index="item", values="label").drop("item").to_numpy() / 10
+    found = row(study.repeats, annotator="llama", scale="0-10", benchmark=POOLED)
+    alone = icc(from_grid(cells, Interval(0, 1)), form="ICC(1)", annotators="these")
+    assert (found["estimate"], found["low"], found["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
+    assert (found["n"], found["repeats"]) == (30, 3)
+    assert set(study.repeats["annotator"]) == {"gpt", "llama", "qwen"}
+    assert "Repeated answers on 0-5 with each other, ICC(1): gpt 0." in study.summary()
+    assert grading_scale_study(scale_study(per_benchmark=5)).repeats is None
+    each = grading_scale_study(repeated, repeats="each")
+    assert "intervals for others like these are too narrow" in each.summary()
+    assert "with each other, ICC(1)" in grading_scale_study(repeated.where(kind="judge"), repeats="first").summary()
+
+
+def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(labels, study):
+    some = set(labels.items["item"].to_list()[::3])
+    fewer = labels.labels.filter(pl.col("annotator").str.starts_with("p") & pl.col("item").is_in(some)).height
+    kept = labels.labels.filter(~(pl.col("annotator").is_in(labels.humans) & pl.col("item").is_in(some)))
+    assert fewer
+    extra = Annotations.from_frame(kept, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"])
+    same = Annotations.from_frame(
+        kept.filter(~pl.col("item").is_in(some)), judges=labels.judges, scale=Interval(0, 100), conditions=["scale"]
+    )
+    one, two = (grading_scale_study(x, annotators="these") for x in (extra, same))
+    place = {"scale": "0-5", "form": "ICC(A,k)"}
+    assert row(one.reliability, **place, panel="judges")["n"] == 75
+    assert row(one.reliability, **place, panel="humans")["n"] == 50
+    assert row(one.reliability, **place, panel="humans - judges") == row(
+        two.reliability, **place, panel="humans - judges"
+    )
+    assert "25 items answered by judges alone: counted in the tables of reliability" in one.summary()
+    assert "alone:" not in two.summary()
+
+
+def test_no_interval_is_no_verdict(labels):
+    """Without intervals, and where a value of ``by`` is one cluster: the reason in place of a claim."""
+    none = grading_scale_study(labels, by="benchmark", method="none")
+    assert none.summary().startswith("ICC(A,1) of people and judges is highest on 0-5, 0.9")
+    assert "without intervals no scale is shown to be better" in none.summary()
+    assert "Whether pooling flatters cannot be said" in none.summary()
+    assert none.differences["estimate"].null_count() == 0
+    assert not none.differences["shown"].any()
+    alone = grading_scale_study(labels, by="benchmark", clusters="benchmark")
+    assert "No interval for essay, sts, toxic: one benchmark (the clusters) cannot show" in alone.summary()
+    assert alone.alignment.filter(pl.col("benchmark") == "sts")["low"].null_count() == 36
+    one = labels.items.with_columns(
+        benchmark=pl.when(pl.col("item") == "sts-000").then(pl.lit("single")).otherwise("benchmark")
+    )
+    tiny = Annotations.from_frame(
+        labels.labels, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"], items=one
+    )
+    found = grading_scale_study(tiny, by="benchmark", group=None)
+    assert "No interval for single: one item cannot show how much others would differ" in found.summary()

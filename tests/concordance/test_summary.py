@@ -18,6 +18,7 @@ from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, Ordinal
 from assay.errors import DataError, DesignError
+from assay.reporting import tables
 
 
 def panel(*, seed: int = 0, n: int = 120, judge_noise: float = 0.5) -> Annotations:
@@ -424,11 +425,55 @@ def test_a_random_judge_of_a_family_against_a_random_human_by_brute_force():
         np.corrcoef(cells[rows, rng.integers(0, 4, 30)], cells[rows, rng.integers(4, 6, 30)])[0, 1] for _ in range(3000)
     ]
     assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.02)
-    assert (row["first"], row["n"]) == ("a human", 30)
+    assert (row["first"], row["n"]) == ("a random human", 30)
     assert "a random judge" in agreement(labels, **ask).table["second"].to_list()
     # A random human against another: the mean over all pairs of people.
     pairs = [np.abs(cells[:, a] - cells[:, b]).mean() for a in range(4) for b in range(4) if a != b]
-    human = value(found, "random human", "mae", "another human", "a random human")
+    human = value(found, "random human", "mae", "another random human", "a random human")
     assert human["estimate"] == pytest.approx(np.mean(pairs), abs=0.02)
     with pytest.raises(DataError, match="did you mean 'maker'"):
         agreement(labels, family="makers", **ask)
+
+
+def test_a_judge_with_a_random_human_is_set_against_two_random_humans():
+    """Better, worse or not shown; of a family, too; higher is worse for an error."""
+    found = agreement(panel(n=240, judge_noise=0.0), who=["random human"], coefficients=["pearson", "mae"], draws=400)
+    rows = found.table.filter(pl.col("second").is_in(["good", "guess"]))
+    assert rows.select("second", "coefficient", "than_humans").rows() == [
+        ("good", "pearson", "better"), ("good", "mae", "better"),
+        ("guess", "pearson", "worse"), ("guess", "mae", "worse"),
+    ]  # fmt: skip
+    assert set(found.table["first"]) == {"a random human", "another random human"}
+    people = found.table.filter(pl.col("second").is_in(["ann", "a random human"]))
+    assert people["than_humans"].null_count() == people.height == 4
+    family = found.table.filter(pl.col("second") == "a random judge")
+    assert family["than_humans"].null_count() == 0
+    same = agreement(panel(n=60, judge_noise=0.7), who=["random human"], coefficients=["pearson"], draws=200)
+    assert value(same, "random human", "pearson", second="good")["than_humans"] == "not shown"
+    assert agreement(panel(n=60), who=["human pairs"]).table["than_humans"].null_count()
+
+
+def test_a_table_is_as_wide_as_a_terminal(tmp_path, capsys):
+    from assay.cli.app import main
+
+    path = tmp_path / "labels.csv"
+    labels = panel(n=30)
+    labels.labels.join(labels.items, on="item").write_csv(path)
+    asked = ["agreement", str(path), "--judges", "good,guess", "--scale", "1-5"]
+    names = "qwk,nmae,gwet-ac2-quadratic"
+    several = ["--by", "benchmark", "--coefficients", names, "--who", "rest,random human", "--draws", "20"]
+    for more in ([], several):
+        with pytest.raises(SystemExit):
+            main([*asked, *more])
+        table = capsys.readouterr().out.split("\n\n")[0].splitlines()
+        assert max(map(len, table)) <= 80
+        assert len(table) > 10
+        assert "between" in table[0]
+
+
+def test_wide_tables_are_broken_between_words():
+    table = tables.shown(pl.DataFrame({"who": ["the first of several", "b"], "p_adjusted": [0.5, 0.25]}))
+    whole, narrow = tables.to_text(table, 80), tables.to_text(table, 24)
+    assert len(whole.splitlines()) == 3
+    assert max(map(len, narrow.splitlines())) <= 24
+    assert " ".join(narrow.split()) == "who p (adjusted) the first of 0.50 several b 0.25"

@@ -11,6 +11,7 @@ from scipy import stats
 from studies import from_grid
 
 from assay.concordance.summary import SWAPPED, T_TEST, agreement
+from assay.concordance.swapping import Changes
 from assay.data.scales import Ordinal
 
 NAMES = ["a", "b", "c", "judge"]
@@ -110,3 +111,16 @@ def test_many_items_are_tested_by_t():
     rng = np.random.default_rng(7)
     found = found_of(labels_of(exchangeable(rng, 3_001, 0.5)), n_resamples=60)
     assert found.differences["test"].to_list() == [T_TEST]
+
+
+def test_items_that_change_alike_are_counted_together():
+    """Sums over kinds of items are those over items, one by one."""
+    rng = np.random.default_rng(9)
+    moments = [rng.integers(0, 2, (40, 3))[:, [0, 1, 1, 2]].astype(float) for _ in range(3)]
+    changes, drawn = Changes.of(moments), rng.integers(0, 3, (6, 40))
+    slow = [sum(moments[c][i] - moments[0][i] for i, c in enumerate(row)) for row in drawn]
+    assert np.array_equal(changes.sums(drawn), np.array(slow))
+    assert changes.added.shape[0] < 2 * 40
+    assert changes.added.shape[1] == 3
+    still = Changes.of([moments[0], moments[0]])
+    assert not still.sums(drawn[:, :40]).any()

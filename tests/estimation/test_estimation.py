@@ -24,7 +24,7 @@ from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import Units, estimate, estimate_sums, resample, resampling_counts, sum_pieces
 from assay.estimation.result import Exclusion, Result, Run, json_safe
-from assay.estimation.statistic import Mean, add_rows
+from assay.estimation.statistic import SPARSE, Mean, add_rows
 from assay.reporting.words import said
 
 MEAN = Mean()
@@ -839,3 +839,33 @@ def test_a_column_does_not_depend_on_its_neighbours(n, seed):
     data = some(seed, n, 3)
     joint, alone = estimate(MEAN, data, n_resamples=64), estimate(MEAN, data[:, [1]], n_resamples=64)
     np.testing.assert_allclose(joint.replicates[:, 1], alone.replicates[:, 0], rtol=1e-12)
+
+
+def test_many_rows_are_added_by_group_as_few_are():
+    """A sparse product adds the same numbers in the same order."""
+    rng = np.random.default_rng(3)
+    rows, group = rng.normal(size=(SPARSE + 1, 3)), rng.integers(0, 90, SPARSE + 1)
+    slow = [np.add.accumulate(rows[group == g], axis=0)[-1] for g in range(90)]
+    assert np.array_equal(add_rows(rows, group, 91)[:90], np.array(slow))
+    assert not add_rows(rows, group, 91)[90].any()
+    assert np.array_equal(add_rows(rows, group * 1000, 90_000)[::1000][:90], np.array(slow))
+
+
+def test_sums_that_are_the_same_are_multiplied_once():
+    sums = np.random.default_rng(4).normal(size=(30, 2))[:, [0, 1, 0, 0]]
+    found, which = resampling._different_columns(sums)
+    assert found.shape == (30, 2)
+    assert which is not None
+    assert np.array_equal(found[:, which], sums)
+    assert resampling._different_columns(sums[:, :2])[1] is None
+    values = resample(MEAN, sums, n_resamples=64, seed=1)
+    slow = np.stack([MEAN.value(counts @ sums) for counts in resampling_counts(30, 64, 1)])
+    assert values == pytest.approx(slow)
+
+
+def test_counts_in_a_byte_are_those_that_are_not_kept(monkeypatch):
+    sums = np.random.default_rng(5).normal(size=(3_000, 2))
+    kept = resample(MEAN, sums, n_resamples=1_400, seed=2)
+    assert resampling.MOST_KEPT < 3_000 * 1_400
+    monkeypatch.setattr(resampling, "MOST_KEPT_SMALL", 0)
+    assert np.array_equal(resample(MEAN, sums, n_resamples=1_400, seed=2), kept)

@@ -413,6 +413,61 @@ def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
     assert min(seen.values()) >= 2
 
 
+PAIRED = {"name": "alike", "text": "Are they alike?", "scale": "0-1", "options": ["text"], "show": []}
+
+
+def test_pairs_are_made_of_single_texts_and_asked_in_both_orders(make_study):
+    """Binary and continuous prompts of one study; ten repeats, the order drawn anew for each."""
+    continuous = {
+        "name": "how",
+        "text": "How alike are they?",
+        "scale": "interval:0-1",
+        "options": ["text"],
+        "show": [],
+    }
+    seen: list[str] = []
+
+    def script(n, body, server):
+        asked = body["messages"][1]["content"]
+        seen.append(asked)
+        binary = "Are they alike?" in body["messages"][0]["content"]
+        return Say('{"label": 1}' if binary else '{"label": 0.25}')
+
+    with ChatServer(script) as server:
+        study = make_study(6, server.url, judge={"repeats": 10}, questions=[PAIRED, continuous])  # documents of 4 and 2
+        done = judge_study(study)
+        assert done.answered == (6 + 1) * 2 * 10
+        assert judge_study(study).answered == 0
+    table = study_labels(study)
+    assert set(table.criteria) == {"alike", "how"}
+    labels = table.where(criterion="how").labels
+    assert set(labels["label"]) == {0.25}
+    assert set(labels["order"]) == {"first>second", "second>first"}
+    assert labels.group_by("item").len()["len"].to_list() == [10] * 7
+    assert all(text.index("A: ") < text.index("B: ") for text in seen)
+    assert not any("first" in text or "second" in text for text in seen), (
+        "the order shown says nothing of the item's own"
+    )
+
+
+def test_an_unreadable_reply_about_a_pair_is_missing_and_no_vote(make_study):
+    with ChatServer(lambda n, body, server: Say("They share some ideas.")) as server:
+        study = make_study(2, server.url, questions=[PAIRED])
+        judge_study(study)
+    with pytest.raises(StudyError, match="no label yet"):
+        study_labels(study)
+
+
+def test_pairs_and_what_is_no_pair_do_not_share_a_study(make_study):
+    with pytest.raises(StudyError, match="'alike' is about pairs of 'text', so every question of its study must be"):
+        make_study(4, questions=[PAIRED, {"name": "stars", "text": "How good?", "scale": "1-5"}])
+    with pytest.raises(StudyError, match="no pair can be drawn"):
+        judge_study(make_study(1, questions=[PAIRED]))
+    many = make_study(120, questions=[PAIRED], items={"file": "items.csv"})
+    with pytest.raises(StudyError, match=r"7,140 pairs would be asked, .* name items.document"):
+        judge_study(many)
+
+
 def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
     study = make_study(5, questions=[DRAWN], items={"file": "items.csv"})
     store, _ = planned(study)

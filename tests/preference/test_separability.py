@@ -187,6 +187,32 @@ def test_more_outputs_come_nearer_to_all_of_them():
         found.stability([1])
 
 
+def test_fewer_comparisons_and_other_temperatures():
+    found = assay.separability(outputs(generations(25, 5, systems=("m1", "m2"))), method="none")
+    other = assay.separability(outputs(generations(20, 5, seed=9, systems=("m1", "m2"))), method="none")
+    stable = found.stability([5], c=[2, 10, 25], others={"another": other, "itself": found})
+    assert stable["varied"].to_list() == ["k", "c", "c", "c", "others", "others"]
+    near = stable["mean_difference"].to_list()
+    assert near[1] > near[2] > near[3] == pytest.approx(0)
+    assert near[0] == near[5] == 0 < near[4]
+    assert stable["items"].to_list() == [25, 25, 25, 25, 20, 25]
+    assert stable["mean"][4] == pytest.approx(other.items["separability"].mean(), abs=1e-12)
+    with pytest.raises(assay.DesignError, match="c must be 1 or more"):
+        found.stability(c=[0])
+    elsewhere = assay.separability(outputs(generations(5, 3, systems=("a", "b"))), method="none")
+    with pytest.raises(assay.DataError, match="no item and pair of systems that stands here"):
+        found.stability(others={"x": elsewhere})
+
+
+def test_outputs_of_several_temperatures_are_not_one_system():
+    frames = [generations(4, 3, seed=s).with_columns(temperature=pl.lit(t)) for s, t in ((1, 0.2), (2, 1.0))]
+    labels = outputs(pl.concat(frames), conditions=["temperature"])
+    with pytest.raises(assay.DesignError, match=r"several values of 'temperature' .0.2, 1.0.*where.temperature=0.2"):
+        assay.separability(labels)
+    both = [assay.separability(labels.where(temperature=t), method="none") for t in (0.2, 1.0)]
+    assert both[0].stability(others={"1.0": both[1]})["items"].to_list() == [12]
+
+
 def test_separability_goes_beside_votes():
     found = assay.separability(outputs(generations(15, 3, systems=("m1", "m2"))), method="none")
     votes = pl.DataFrame({"item": [f"i{i:02d}" for i in range(15)], "annotator": "w", "first": "m1", "second": "m2",
@@ -203,9 +229,15 @@ def test_means_by_a_column_of_items():
     items = pl.DataFrame({"item": frame["item"].unique().sort(), "benchmark": ["x", "y"] * 10})
     found = assay.separability(outputs(frame, items=items), by="benchmark")
     assert found.rows["group"].to_list() == [None, "x", "y"]
+    assert found.items["group"].to_list() == items["benchmark"].to_list()
     mine = found.items.join(items, on="item").filter(pl.col("benchmark") == "y")["separability"]
     assert found.rows["estimate"][2] == pytest.approx(mine.mean())
     assert found.rows["low"][2] < mine.mean() < found.rows["high"][2]
+    assert found.groups == ("x", "y")
+    drawn = found.plot(group="y")
+    assert sum(patch.get_data().values.sum() for patch in drawn.patches) == 10
+    with pytest.raises(assay.DataError, match="group 'z' is not in the groups"):
+        found.plot(group="z")
 
 
 @pytest.mark.parametrize(

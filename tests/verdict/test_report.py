@@ -17,6 +17,8 @@ from assay.reporting import references, tables, words
 from assay.verdict import labels as plots
 from assay.verdict.report import Report, _agreement, report
 
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the page is made once
+
 
 @pytest.fixture(scope="module")
 def labels() -> assay.Annotations:

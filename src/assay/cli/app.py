@@ -8,9 +8,11 @@ A new command is one function, in `assay.cli.questions` or `assay.cli.studies`, 
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from cyclopts import App, CycloptsError, Parameter
@@ -68,9 +70,19 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay consistency votes.csv --scale preference --repeat repeat --by separability",
         ),
         Command(
+            "ideas",
+            "assay.cli.questions:ideas",
+            "assay ideas my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
+        ),
+        Command(
             "plan",
             "assay.cli.questions:plan",
             "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",
+        ),
+        Command(
+            "triplets",
+            "assay.cli.questions:triplets",
+            "assay triplets notes.csv --document lesson --name note --floor 5 -o triplets.csv",
         ),
         Command(
             "g-study",
@@ -83,6 +95,12 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
             "assay d-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher "
             "--levels r=1-3 --levels o=1-10",
         ),
+        Command(
+            "raters",
+            "assay.cli.questions:raters",
+            "assay raters labels.csv --judges gpt-4o,llama --group dialect --quick",
+        ),
+        Command("rasch", "assay.cli.questions:rasch", "assay rasch labels.csv --judges gpt-4o,llama --scale 1-5"),
     ),
     _STUDIES: (
         Command("init", "assay.cli.studies:init", "assay init my-study"),
@@ -115,7 +133,8 @@ COMMANDS: dict[Group, tuple[Command, ...]] = {
 """Every command, in the order of the help. The functions are imported when they are used."""
 
 
-def _app() -> App:
+def _app(said: Mapping[str, str] | None = None) -> App:
+    """All commands; ``said`` is what the list of them says of each function, where none is imported to be asked."""
     plainly = Parameter(negative=())
     made = App(
         name="assay",
@@ -131,6 +150,7 @@ def _app() -> App:
                 name=name,
                 group=group,
                 sort_key=place,
+                help=None if said is None else said[function],
                 help_epilogue=f"Example: {example}",
                 default_parameter=plainly,
             )
@@ -147,13 +167,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
-    if given[:2] == ["plan", "d-study"]:
+    if given[:2] in (["plan", "d-study"], ["plan", "triplets"]):
         given = given[1:]
     try:
         _any_letters()
-        if not given or given[0] in ("--help", "-h"):
-            all_commands()
-        status = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+        # The list of commands imports none of them: nobody waits a second to read it.
+        asked = _app(_first_lines()) if not given or given[0] in ("--help", "-h") else app
+        status = asked(given, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
@@ -175,6 +195,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "(ASSAY_TRACEBACK=1 shows where; please report it)"
         )
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _first_lines() -> dict[str, str]:
+    """What each command does, from the first line of its function, read as text."""
+    found = {}
+    for module in ("questions", "studies"):
+        tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        for node in functions:
+            found[f"assay.cli.{module}:{node.name}"] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return found
 
 
 def all_commands() -> dict[str, App]:

@@ -77,6 +77,17 @@ class LabelOptions:
         list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
     ] = None
 
+    def outputs(self, source: str) -> Annotations:
+        """What systems wrote: of a study's folder, its outputs; else the table."""
+        if not (Path(source) / "study.yaml").is_file():
+            return self.read(source)
+        from assay.reading import study_outputs
+        from assay.study.definition import load_study
+
+        labels = study_outputs(load_study(source))
+        tell(labels)
+        return labels
+
     def read(self, source: str) -> Annotations:
         """The table, with a note on standard error for all that reading left out or assumed."""
         try:

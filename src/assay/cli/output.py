@@ -55,8 +55,14 @@ class Output:
         """Whether a person reads it; otherwise standard output holds the one thing that was asked for."""
         return not (self.json or self.csv or self.latex)
 
-    def show(self, *results: Result, drop: Sequence[str] = (), rows: DataFrame | None = None) -> None:
-        """Print results in the form asked for; ``rows`` are those of a table too long to be read whole."""
+    def show(
+        self, *results: Result, drop: Sequence[str] = (), rows: DataFrame | None = None, width: int | None = None,
+        symbol: str | None = None,
+    ) -> None:  # fmt: skip
+        """Print results in the form asked for; ``rows`` are those of a table too long to be read whole.
+
+        A table is as wide as ``width`` at most; ``symbol`` is the name of its number, where it is not the result's.
+        """
         from assay.reporting import tables
 
         if self.json:
@@ -67,11 +73,11 @@ class Output:
             print(tables.to_csv(_whole(results)), end="")
             return
         for i, result in enumerate(results):
-            shown = tables.shown(result.table if rows is None else rows, drop=drop, symbol=result.symbol)
+            shown = tables.shown(result.table if rows is None else rows, drop=drop, symbol=symbol or result.symbol)
             if self.latex:
                 print(tables.to_latex(shown), end="")
             else:
-                print(("\n" if i else "") + tables.to_text(shown) + "\n\n" + result.summary())
+                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + result.summary())
 
     def rows(self, frame: DataFrame) -> None:
         """Print a table that is no result's."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,15 @@ from assay.cli.options import NOTHING, Given, Names, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError
-from assay.estimation.options import number_in
+from assay.estimation.options import Settings, number_in
+from assay.ideas.settings import MapSettings, PlanTripletsSettings, SampleSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
+from assay.preference.pairs import Choose
 from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
+from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
 from assay.psychometrics.settings import DStudySettings, GStudySettings
 from assay.replacement.settings import AltTestBySettings, AltTestSettings
-from assay.verdict.report import ReportSettings
+from assay.verdict.settings import ReportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +37,23 @@ _REPLACEMENT = Group("The alternative annotator test", sort_key=2)
 _AGREEMENT = Group("Agreement", sort_key=2)
 _SCALES = Group("Grading scales", sort_key=2)
 _VOTES = Group("Votes", sort_key=2)
+_IDEAS = Group("Ideas", sort_key=2)
 _PLAN = Group("The plan", sort_key=0)
 _G_STUDY = Group("Generalizability", sort_key=2)
 _D_STUDY = Group("Decisions", sort_key=0)
+_RATERS = Group("The rater model", sort_key=2)
+
+_PAIRS = Annotated[
+    Path | None,
+    Parameter(group=_VOTES, help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
+]
+_CHOOSE = Annotated[
+    Choose, Parameter(group=_VOTES, help="With --pairs: how items are chosen by separability, with --n-items.")
+]
+_N_ITEMS = Annotated[
+    int | None, Parameter(group=_VOTES, help="With --pairs: items for every two systems.", show_default="all")
+]
+_N_PAIRS = Annotated[int, Parameter(group=_VOTES, help="With --pairs: pairs for each item and two systems.")]
 
 Facets = Annotated[
     Names,
@@ -49,12 +67,23 @@ Levels = Annotated[
     list[str] | None,
     Parameter(group=_D_STUDY, help="How many levels of a facet: o=1-10 or r=1,2,3; once for each facet."),
 ]
+Traits = Annotated[
+    Names,
+    Parameter(
+        group=_RATERS,
+        help="The trait of each criterion: clarity=style,depth=content; style+content for two.",
+        show_default="one trait for all",
+    ),
+]
 Prices = Annotated[Names, Parameter(group=_D_STUDY, help="What one level of a facet costs: o=20.")]
 
 _DOMAINS = {"by": "the criterion, where the table has several"}
 _HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
 
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
+TERMINAL = 80
+"""Columns that a table of agreement and of scales takes at most."""
+
 _ONE_BY_ONE = ("pairs", "random human")
 
 DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
@@ -195,8 +224,22 @@ def agreement(
         found = agree(table, **given)
     shown = _to_be_read(found.rows, found.headline, given)
     empty = [c for c in shown.columns if shown[c].null_count() == shown.height]
-    output.show(found, drop=("coefficient", "interval", "p", *empty), rows=shown)
+    titles = shown["title"].unique().to_list()
+    symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
+    drop = ("coefficient", "interval", "p", *title, *empty)
+    output.show(found, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
     write_page(out, "Do the annotators agree?", found, agreement_parts)
+
+
+def _between(rows: DataFrame) -> DataFrame:
+    """Who with whom in one column."""
+    import polars as pl
+
+    backwards = pl.format("{} & {}", "second", "first")
+    named = pl.when(pl.col("who") == "pairs").then(pl.format("{} & {}", "first", "second")).otherwise(backwards)
+    between = pl.when(pl.col("second").is_null()).then("first").otherwise(named)
+    rest = [c for c in rows.columns if c not in ("criterion", "group", "who", "first", "second")]
+    return rows.select("criterion", "group", between.alias("between"), *rest)
 
 
 def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
@@ -236,7 +279,7 @@ def scales(
         given["baseline"] = known.get(given["baseline"], given["baseline"])
     with progress_bar("Comparing"):
         found = grading_scale_study(table, **given)
-    output.show(found)
+    output.show(found, width=TERMINAL)
     write_page(out, "On which scale to ask?", found, grading_scale_parts)
 
 
@@ -260,7 +303,7 @@ def ratings(
     from assay.preference.parts import leaderboard_parts
     from assay.preference.ratings import bradley_terry
 
-    _rated(bradley_terry, leaderboard_parts, source, out, labels, options, output)
+    _rated(bradley_terry, leaderboard_parts, source, out, labels.read, options, output)
 
 
 @takes(EloSettings, group=_VOTES, named={"scale": "--rating-scale"})
@@ -282,7 +325,7 @@ def elo(
     from assay.preference.parts import leaderboard_parts
     from assay.preference.ratings import elo as rate
 
-    _rated(rate, leaderboard_parts, source, out, labels, options, output)
+    _rated(rate, leaderboard_parts, source, out, labels.read, options, output)
 
 
 @takes(SetSettings, group=_VOTES)
@@ -304,13 +347,17 @@ def consistency(
     from assay.preference.consistency import consistency as ask
     from assay.preference.parts import consistency_parts
 
-    _rated(ask, consistency_parts, source, out, labels, options, output)
+    _rated(ask, consistency_parts, source, out, labels.read, options, output)
 
 
 @takes(SeparabilitySettings, group=_VOTES)
 def separability(
     source: str,
     *,
+    pairs: _PAIRS = None,
+    choose: _CHOOSE = "weighted",
+    n_items: _N_ITEMS = None,
+    n_pairs: _N_PAIRS = 5,
     out: Page = None,
     labels: LabelOptions = PLAIN,
     options: Given = NOTHING,
@@ -321,29 +368,40 @@ def separability(
     Parameters
     ----------
     source
-        Outputs: one row a text, with its item, its system (annotator) and its number (repeat).
+        Outputs: one row a text, with its item, its system (annotator) and its number (repeat); or a study's folder
+        with systems.
     """
+    from assay.data.formats.exports import write_frame
     from assay.preference.parts import separability_parts
     from assay.preference.separability import separability as ask
 
-    _rated(
-        ask, separability_parts, source, out, labels, options, output, "On which items can the systems be told apart?"
-    )
+    target(pairs)
+    if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
+        raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
+    number_in("--n-items", n_items or 1, low=1, whole=True)
+    number_in("--n-pairs", n_pairs, low=1, whole=True)
+    title = "On which items can the systems be told apart?"
+    found = _rated(ask, separability_parts, source, out, labels.outputs, options, output, title)
+    if pairs is not None:
+        drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
+        write_frame(drawn, pairs)
+        note(f"{drawn.height} pairs of outputs, of {drawn['pair_of'].n_unique()} items, written to {pairs}")
 
 
 def _rated(
-    ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None, labels: LabelOptions,
-    options: Given, output: Output, title: str = "Which system do raters prefer?",
-) -> None:  # fmt: skip
+    ask: Callable[..., Any], parts: Callable[[Any], Any], source: str, out: Path | None,
+    read: Callable[[str], Annotations], options: Given, output: Output, title: str = "Which system do raters prefer?",
+) -> Any:  # fmt: skip
     """A question about votes, or about what is voted on: read, asked, printed."""
     target(out)
     given = options.options()
-    table = labels.read(source)
+    table = read(source)
     with progress_bar("Rating"):
         found = ask(table, **given)
     empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
     output.show(found, drop=empty)
     write_page(out, title, found, parts)
+    return found
 
 
 @takes(
@@ -383,6 +441,176 @@ def plan(
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     output.show(found)
+
+
+@takes(PlanTripletsSettings, SampleSettings, group=_PLAN, named={"n": "--n-triplets"})
+def triplets(
+    source: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group=_PLAN)] = None,
+    pilot: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    document: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    name: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    text: Annotated[str | None, Parameter(group=_PLAN)] = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
+
+    Parameters
+    ----------
+    source
+        A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
+        Without
+        it, a plan: how many comparisons of each pair rank the pairs as experts see them.
+    out
+        A .csv file for the triplets.
+    pilot
+        A file or folder of odd ones out at hand: experts agree as far as there.
+    document
+        Column of the texts that names their document; triplets stay within it.
+    name
+        Column that names the texts.
+    text
+        Column that holds the texts.
+    """
+    given = options.options()
+    own = {k: given.pop(k) for k in ("floor", "n") if k in given}
+    if source is None:
+        typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
+        for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
+            raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
+        _planned_triplets(pilot, given, labels, output)
+        return
+    if set(given) - {"seed"} or pilot is not None:
+        strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
+        raise AssayError(
+            f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
+            f"leave one out"
+        )
+    from assay.data.formats.tables import read_table
+    from assay.ideas.sampling import sample_triplets
+
+    target(out)
+    if not Path(source).is_file():
+        raise AssayError(f"there is no file '{source}'")
+    texts = read_table(Path(source)).labels.drop("_row", strict=False)
+    with progress_bar("Drawing"):
+        found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
+    output.words(found)
+    if out is not None:
+        found.triplets.write_csv(out)
+        note(f"written to {out}")
+
+
+def _planned_triplets(pilot: str | None, given: dict[str, Any], labels: LabelOptions, output: Output) -> None:
+    from assay.ideas.enough import judgments_needed, plan_triplets
+
+    if pilot is None:
+        with progress_bar("Planning"):
+            output.show(plan_triplets(**given))
+        return
+    table = (
+        replace(labels, scale=labels.scale or ["odd-one-out"]).read(pilot)
+        if Path(pilot).is_file()
+        else labels.read(pilot)
+    )
+    with progress_bar("Planning"):
+        found = plan_triplets(pilot=table, **given)
+        needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
+    output.show(found)
+    if output.for_people:
+        print(needed.summary())
+
+
+def _several_measures(text: str) -> list[str]:
+    """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
+    return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
+
+
+@takes(ValidateSettings, MapSettings, group=_IDEAS, read={"measures": _several_measures})
+def ideas(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
+
+    Parameters
+    ----------
+    source
+        Odd ones out of three texts: how well measures and judges rank pairs as experts do. Or texts by people and
+        judges
+        (--scale text): how close each annotator is to the people.
+    """
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
+        _of_choices(table, given, labels, out, output)
+        return
+    _only_known(given, MapSettings, "texts", "odd ones out of three texts")
+    from assay.ideas.annotators import annotator_similarity
+    from assay.ideas.parts import annotator_parts
+
+    with progress_bar("Comparing"):
+        found = annotator_similarity(table, **given)
+    shown = found.rows.select(c for c in found.rows.columns if found.rows[c].null_count() < found.rows.height)
+    output.show(found, rows=shown)
+    write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
+
+
+def _of_choices(
+    table: Annotations, given: dict[str, Any], labels: LabelOptions, out: Path | None, output: Output
+) -> None:  # fmt: skip
+    """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
+    from assay.ideas.parts import reliability_parts, triplet_parts, validation_parts
+    from assay.ideas.reliability import odd_one_out_agreement
+    from assay.ideas.triplets import triplet_similarity
+    from assay.ideas.validate import validate_similarity
+
+    _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
+    measures = {name: _measure(name, labels) for name in given.pop("measures", [])}
+    basic = {k: given[k] for k in ("texts", "document", "annotators", "floor", "confidence") if k in given}
+    with progress_bar("Comparing"):
+        pairs = triplet_similarity(table, **basic)
+        judged = given.get("with_judges", True) and bool(table.judges)
+        found = validate_similarity(table, measures, **given) if measures or judged else None
+        try:
+            agreed = odd_one_out_agreement(table, confidence=pairs.settings.confidence)  # type: ignore[attr-defined]
+        except DesignError:
+            agreed = None
+    main = pairs if found is None else found
+    empty = [c for c in main.table.columns if main.table[c].null_count() == main.table.height]
+    if output.for_people and agreed is not None:
+        output.show(main, agreed, drop=empty)
+    else:
+        output.show(main, drop=empty)
+
+    def parts(_: Any) -> Any:
+        first = () if found is None else validation_parts(found)
+        return (*first, *(() if agreed is None else reliability_parts(agreed)), *triplet_parts(pairs))
+
+    write_page(out, "Do two texts carry the same ideas?", main, parts)
+
+
+def _measure(name: str, labels: LabelOptions) -> Any:
+    """A measure by its name; the labels of a file or a study's folder, where there is one."""
+    if not Path(name).exists():
+        return name
+    return replace(labels, scale=None, where=None, judges=None, humans=None).read(name)
+
+
+def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
+    """Options of the other kind of labels are refused."""
+    known = {f.name for f in fields(settings)}
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
 
 
 @takes(GStudySettings, group=_G_STUDY)
@@ -443,6 +671,73 @@ def d_study(
     empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
     output.show(found, drop=tuple(empty))
     write_page(out, "How many raters and lessons?", found, d_study_parts)
+
+
+@takes(RaterSettings, group=_RATERS)
+def raters(
+    source: str,
+    *,
+    traits: Traits = None,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels in ordered categories.
+    """
+    from assay.psychometrics.raters.model import rater_model
+    from assay.psychometrics.raters.parts import rater_parts
+
+    target(out)
+    given = options.options()
+    named = {name: tuple(text.split("+")) for name, text in _named("traits", traits).items()}
+    table = labels.read(source)
+    with progress_bar("Fitting") as progress:
+        found = rater_model(table, dimensions=named or None, progress=progress, **given)
+    if output.for_people and found.fairness is not None:
+        from assay.reporting import tables
+
+        print(tables.to_text(tables.shown(found.fairness.rows, drop=_empty(found.fairness.rows), symbol="Δφ")) + "\n")
+    output.show(found, drop=_empty(found.table))
+    write_page(out, "Who is severe, who is erratic, who is unfair?", found, rater_parts)
+
+
+@takes(RaschSettings, group=_RATERS)
+def rasch(
+    source: str,
+    *,
+    out: Page = None,
+    labels: LabelOptions = PLAIN,
+    options: Given = NOTHING,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels in ordered categories.
+    """
+    from assay.psychometrics.raters.parts import rasch_parts
+    from assay.psychometrics.raters.rasch import many_facet_rasch
+
+    target(out)
+    given = options.options()
+    table = labels.read(source)
+    with progress_bar("Fitting"):
+        found = many_facet_rasch(table, **given)
+    output.show(found, drop=_empty(found.table))
+    write_page(out, "How severe is each rater?", found, rasch_parts)
+
+
+def _empty(frame: DataFrame) -> tuple[str, ...]:
+    """Columns that say nothing."""
+    return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
 
 
 def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:

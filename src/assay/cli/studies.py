@@ -140,7 +140,7 @@ def replies(
     from assay.study.store.replies import latest_replies
 
     loaded = load_study(study)
-    judges = [one.name for one in loaded.judges]
+    judges = [one.name for one in loaded.models]
     for name in (one for one in only or () if one not in judges):
         raise AssayError(unknown("judge", name, judges, "study.yaml"))
     with store_in_use(loaded, store, opening=open_to_read) as opened:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import StudyError, listing
+from assay.errors import StudyError, counted, listing
 from assay.study.definition import Study
 from assay.study.digests import canonical, chance, digest_of
 from assay.study.items import Item
-from assay.study.schema import People, scale_of
+from assay.study.schema import PAIR_ABOUT, People, scale_of
 from assay.study.store.connection import Store
 from assay.study.store.items import Role, items, known_items
+from assay.study.store.pairs import are_drawn, written
 from assay.study.store.questions import AskedQuestion, keep_form, questions, questions_by_id
 
 NEAR = 0.1
@@ -74,11 +75,16 @@ class Design:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.people: People = study.config.people
-        self.questions: tuple[AskedQuestion, ...] = tuple(questions(store))
+        self.questions: tuple[AskedQuestion, ...] = self._asked_of_people()
         self.asked_now = canonical([q.id for q in self.questions])
         """Names the questions in their present versions; a task keeps the ones it was given with."""
         self.scales = tuple(study.config.conditions.scale)
         self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
+        if any(q.definition.draws_pairs for q in self.questions):
+            raise StudyError(
+                "pairs of items are asked of judges alone; people find the odd one out of three: give a study of its "
+                "own to a question with scale: odd-one-out"
+            )
         self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
         self._check()
         self.form = self._keep_form()
@@ -86,6 +92,12 @@ class Design:
         self._names, self._document_of = self._items_in_order()
 
     # -- what is asked --------------------------------------------------------------------------
+
+    def _asked_of_people(self) -> tuple[AskedQuestion, ...]:
+        """All questions, but for one that systems answer."""
+        asked = questions(self.store)
+        compared = {question.definition.outputs_of for question in asked}
+        return tuple(question for question in asked if question.definition.name not in compared)
 
     def _asked(self, ids: str, condition: str) -> tuple[Asked, ...]:
         """The questions of a task, in the versions and on the scale with which it was given."""
@@ -222,6 +234,8 @@ class Design:
 
     def _check(self) -> None:
         where = f"{self.study.folder}/study.yaml"
+        if self.study.systems:
+            self._check_pairs()
         not_numbers = [q.definition.name for q in self.questions if not scale_of(q.definition.scale).numeric]
         if self.scales and not_numbers:
             raise StudyError(
@@ -240,15 +254,28 @@ class Design:
                     f"{where}: '{one.name}' has meanings, which the page has no place for on the scale '{one.scale}': "
                     "its answers are the options themselves; say it in guidelines"
                 )
-            for column in (*one.options, *(one.show or ())):
+            for column in (*(one.choices if one.outputs_of else one.options), *(one.show or ())):
                 if column not in columns:
                     raise StudyError(f"{where}: '{one.name}' shows the column '{column}', which no item has")
-            rest = [c for c in columns if c not in (*one.options, *self.hidden, *self.study.config.items.images)]
+            never = (*one.choices, *(PAIR_ABOUT if one.outputs_of else ()), *self.hidden)
+            rest = [c for c in columns if c not in (*one.options, *never, *self.study.config.items.images)]
             if one.show is None and len(rest) > (0 if one.options else 1):
                 raise StudyError(
                     f"{where}: question '{one.name}' must say with 'show' which columns people see, so that none tells "
                     f"who wrote a text; the items have {listing(rest)} (show: [] for none beside the options)"
                 )
+
+    def _check_pairs(self) -> None:
+        """Refuse pairs that are not drawn yet, or not of what the systems have written by now."""
+        with self.store.reading() as db:
+            found = written(db)
+            if are_drawn(db, found.made_of(self.study.config.comparisons)):
+                return
+        lacking = f"{counted(found.lacking, 'output')} to come first" if found.lacking else "all outputs are there"
+        raise StudyError(
+            f"the pairs that people compare are not drawn yet ({lacking if found.outputs else 'there is no output'}); "
+            f"ask the systems, and draw them, with: assay judge {self.study.folder}"
+        )
 
     def _check_images(self, where: str, item: Item) -> None:
         """Refuse an image that nobody would see."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from assay.collecting.design import Design
+from assay.statistics.triplets import Sampler
 from assay.study.store.connection import Connection
 from assay.study.store.tasks import triplet_in_need
 from assay.study.store.triplets import TripletDrawer
-from assay.study.triplets import Sampler
 
 
 class Drawing:

@@ -14,6 +14,7 @@ from assay.study.definition import STUDY_FILE, Study, load_study
 from assay.study.schema import StudyFile
 from assay.study.store.connection import Store
 from assay.study.store.intake import CONFIG, SYNCED, digest_of_study
+from assay.study.store.pairs import PAIRS
 
 NOT_TAKEN_IN = (
     "The study's folder was edited and is not taken in yet: this page goes on with the study as it was. Starting "
@@ -43,11 +44,16 @@ class Serving:
         self.store, self.folder = store, folder
         self._lock = threading.Lock()
         self._secret, self._base_url = secret, base_url
-        self._of: str | None = store.setting(SYNCED)
+        self._draws = bool((store.setting(CONFIG) or {}).get("systems"))
+        self._of = self._in_store()
         """Names the study that is served, or that could not be."""
         self.held = self._made()
         self._seen: Any = None
         self._edited = ""
+
+    def _in_store(self) -> tuple[str | None, str | None]:
+        """Names the study that the store holds: what its folder said, and the pairs that were drawn since."""
+        return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
 
     def _made(self) -> AppState:
         study = Study(self.folder, StudyFile.model_validate(self.store.setting(CONFIG)))
@@ -55,13 +61,13 @@ class Serving:
 
     def now(self) -> AppState:
         """What is served, of the study as the store holds it now."""
-        if self.store.setting(SYNCED) != self._of:
+        if self._in_store() != self._of:
             with self._lock:
                 self._follow()
         return self.held
 
     def _follow(self) -> None:
-        digest = self.store.setting(SYNCED)
+        digest = self._in_store()
         if digest == self._of:
             return
         try:
@@ -79,7 +85,7 @@ class Serving:
             files = (self.folder / STUDY_FILE, *self.held.design.study.files())
             seen = (self._of, *(_stamp(path) for path in files))
             if seen != self._seen:
-                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of else NOT_TAKEN_IN
+                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of[0] else NOT_TAKEN_IN
                 self._seen = seen
             return self._edited
         except (AssayError, OSError):  # in the midst of being edited

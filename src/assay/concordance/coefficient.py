@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from assay.concordance.few import scored
+from assay.concordance.few import MOST_ITEMS, scored
 from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
@@ -89,6 +89,8 @@ class Measure:
         Whether annotators are a sample by its definition, as in the ICCs of random annotators.
     rare_label : bool
         Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
+    tails : bool
+        Whether the largest distances decide it, as they do where distances are squared.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Measure:
     share: bool = False
     random: bool = False
     rare_label: bool = False
+    tails: bool = False
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
@@ -249,7 +252,7 @@ def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings
     taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
     each = found.value[found.value.size > 1 :]
     found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
-    found = scored(found, ratings, statistic, rare_label=measure.rare_label)
+    found = scored(found, ratings, statistic, rare_label=measure.rare_label, tails=measure.tails)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
@@ -296,7 +299,7 @@ def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     """The first value of a statistic of all labels, without an interval."""
     if isinstance(statistic, PairRanks | AlphaRanks):
         return float(statistic.of_items(np.arange(ratings.n_items))[0])
-    return float(statistic.value(ratings.sums(Together((statistic,))).sums.sum(axis=0))[0])
+    return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
 def estimate_of(
@@ -387,7 +390,8 @@ def interval_name(found: Estimates) -> str:
     if found.method != "jackknife":
         return found.method
     if found.score is not None and found.taken != "sample":
-        return "score" if np.isfinite(found.low[0]) else "none"
+        name = "score" if isinstance(found.score, str) else found.score.name
+        return name if np.isfinite(found.low[0]) else "none"
     name = INTERVAL_NAMES[found.transform[0]]
     return f"two-way-{name}" if found.taken == "sample" else name
 
@@ -475,10 +479,10 @@ def _named_pairs(
     names, each = ratings.annotators, []
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if len(first) <= MOST_SCORED:
+        if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
-            one = scored(one, two, statistic, rare_label=measure.rare_label)
+            one = scored(one, two, statistic, rare_label=measure.rare_label, tails=measure.tails)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
 

@@ -22,6 +22,9 @@ from assay.statistics.base import grid
 A_HUMAN = "a human"
 """What the table says for any of the people."""
 
+A_RANDOM_HUMAN = "a random human"
+"""What it says for one who is drawn for each item."""
+
 Families = Sequence[tuple[str, tuple[str, ...]]]
 """What a random annotator of each family is called, and who may be drawn."""
 
@@ -146,7 +149,8 @@ def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, .
         yield Comparison(who, *names, _always(ratings), (people, people), fewer=partial(fewer, *names, None))
     for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
         one = np.array(ratings.annotators) == name
-        names = ("another human" if name in humans else A_HUMAN, name)
+        drawn = "random " if who == "random human" else ""
+        names = (f"another {drawn}human" if name in humans else f"a {drawn}human", name)
         sampled = partial(fewer, *names, one) if who == "human pairs" else None
         yield Comparison(who, *names, _always(ratings), (people, one), fewer=sampled)
 
@@ -164,7 +168,7 @@ def _random_of(ratings: Ratings, humans: tuple[str, ...], families: Families) ->
     for name, members in families:
         here = np.isin(ratings.annotators, members)
         if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
-            other = "another human" if people[here].all() else A_HUMAN
+            other = "another random human" if people[here].all() else A_RANDOM_HUMAN
             yield Comparison("random human", other, name, _always(ratings), (people, here))
 
 

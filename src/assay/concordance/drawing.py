@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,7 @@ def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> A
         for x, n in zip(place, names, strict=True):
             if mine[n]["low"] is not None:
                 ax.plot([x, x], [mine[n]["low"], mine[n]["high"]], color=pictures.INK, linewidth=1)
+    ax.axhline(0, color=pictures.FAINT, linewidth=1, zorder=0)
     labels = [f"{n}\n(pooled)" if n == "all" and len(names) > 1 else n for n in names]
     ax.set_xticks(range(len(names)), labels)
     ax.tick_params(axis="x", length=0)
@@ -88,24 +90,89 @@ def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> A
 def icc_against_nmae(
     rows: pl.DataFrame, scales: Sequence[str], named: str, threshold: float, ax: Axes | None = None
 ) -> Axes:
-    """Each benchmark on each scale: how far apart people and judges are, and how well they agree."""
-    wide = rows.pivot("measure", index=["scale", "benchmark"], values="estimate")
+    """Each benchmark on each scale: how far apart people and judges are, and how well they agree.
+
+    One scale has its names and intervals; an interval that reaches the frame goes on beyond it.
+    """
+    wide = rows.pivot("measure", index=["scale", "benchmark"], values=["estimate", "low", "high"])
     ax = pictures.axes(ax)
-    markers = "osD^vP"
+    markers, points = "osD^vP", wide.select(x="estimate_nmae", y="estimate_icc").drop_nulls()
     for i, s in enumerate(scales):
         part = wide.filter(pl.col("scale") == s)
+        colour = pictures.PALETTE[i % len(pictures.PALETTE)]
         ax.plot(
-            part["nmae"].to_numpy(), part["icc"].to_numpy(), markers[i % len(markers)],
-            color=pictures.PALETTE[i % len(pictures.PALETTE)], label=s,
+            part["estimate_nmae"].to_numpy(), part["estimate_icc"].to_numpy(), markers[i % len(markers)], color=colour,
+            label=f"{s} (with names and intervals)" if s == named and len(scales) > 1 else s,
         )  # fmt: skip
         if s == named:
-            for name, x, y in part.select("benchmark", "nmae", "icc").iter_rows():
-                ax.annotate(name, (x, y), textcoords="offset points", xytext=(6, 3), fontsize=8, color=pictures.MUTED)
+            _crosses(ax, part, colour)
     ax.axvline(threshold, color=pictures.FAINT, linewidth=1, zorder=0)
+    if points.height:
+        least = min(0.95, float(points["y"].to_numpy().min()))
+        ax.set_xlim(0, 1.15 * max(threshold, float(points["x"].to_numpy().max())))
+        ax.set_ylim(least - 0.25 * (1 - least), 1.02)
     ax.set_xlabel("normalised mean absolute error (left is better)")
     ax.set_ylabel("ICC(A,1) (up is better)")
-    pictures.legend(ax)
+    pictures.legend(ax, ncols=len(scales), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    mine = wide.filter(pl.col("scale") == named).drop_nulls(["estimate_nmae", "estimate_icc"])
+    _named_apart(ax, mine.select("benchmark", "estimate_nmae", "estimate_icc").rows(), points.rows())
     return ax
+
+
+def _crosses(ax: Axes, rows: pl.DataFrame, colour: str) -> None:
+    """The intervals of both figures of each point."""
+    for r in rows.iter_rows(named=True):
+        x, y = r["estimate_nmae"], r["estimate_icc"]
+        for xs, ys, low in (((r["low_nmae"], r["high_nmae"]), (y, y), r["low_nmae"]),
+                            ((x, x), (r["low_icc"], r["high_icc"]), r["low_icc"])):  # fmt: skip
+            if low is not None and x is not None and y is not None:
+                ax.plot(xs, ys, "-", color=colour, linewidth=1, alpha=0.45, zorder=1)
+
+
+def _named_apart(
+    ax: Axes, named: Sequence[tuple[str, float, float]], points: Sequence[tuple[float, float]]
+) -> None:  # fmt: skip
+    """A name beside each point, at the first place, near before far, that no other name, point or line has."""
+    from matplotlib.figure import Figure
+
+    if isinstance(ax.figure, Figure):
+        ax.figure.draw_without_rendering()  # where the layout puts the frame
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in ax.transData.transform(np.array(points).reshape(-1, 2))]
+    for line in ax.get_lines():
+        ends = np.asarray(line.get_xydata())
+        if len(ends) == 2 and line.get_linestyle() == "-":
+            (x0, y0), (x1, y1) = line.get_transform().transform(ends)
+            taken.append((x0 - 1, y0 - 1, x1 + 1, y1 + 1))
+    unit = ax.figure.dpi / 72
+    for name, x, y in named:
+        at = ax.transData.transform((x, y))
+        wide, high = 5.0 * unit * len(name), 10 * unit
+        for far, (right, up) in itertools.product(range(6, 90, 7), _PLACES):
+            shift = (right * far * unit, up * far * unit)
+            left = at[0] + shift[0] - (0 if right > 0 else wide if right < 0 else wide / 2)
+            bottom = at[1] + shift[1] - high / 2
+            box = (left, bottom, left + wide, bottom + high)
+            if _inside(ax, box) and not any(_meet(box, other) for other in taken):
+                break
+        taken.append(box)
+        ax.annotate(
+            name, (x, y), textcoords="offset points", xytext=(right * far, up * far), fontsize=8, va="center",
+            ha="left" if right > 0 else "right" if right < 0 else "center", color=pictures.MUTED,
+            arrowprops={"arrowstyle": "-", "color": pictures.FAINT, "linewidth": 0.6} if far > 6 else None,
+        )  # fmt: skip
+
+
+_PLACES = ((1, 0), (0, 1), (0, -1), (-1, 0), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))
+Box = tuple[float, float, float, float]
+
+
+def _meet(one: Box, two: Box) -> bool:
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
+
+
+def _inside(ax: Axes, box: Box) -> bool:
+    frame = ax.bbox
+    return bool(frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1)
 
 
 def consensus_points(

@@ -1,4 +1,4 @@
-"""Intervals where few items decide: a rare label, hardly any disagreement, a handful of clusters.
+"""Intervals where few items decide: a rare label, hardly any disagreement, a handful of clusters, the largest errors.
 
 The jackknife asks the items at hand how much a coefficient varies. Where a handful of items decides, they cannot know:
 one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score interval
@@ -15,6 +15,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label
 from assay.estimation.intervals import Estimates, Score
 from assay.estimation.statistic import Floats
+from assay.estimation.tails import Tailed
 from assay.statistics.base import PanelStatistic
 from assay.statistics.categories import Alpha, ChanceCorrected, category_counts
 from assay.statistics.correlated import Patterns, curve
@@ -31,18 +32,27 @@ LEAST = 5
 MOST_ITEMS = 10_000
 """Among more items than this, few do not decide, or hardly."""
 
+MOST_COUNTED = 32
+"""Up to so many different labels their distances have no tails."""
+
 MOST_VALUES = 7
 """Different labels up to which every pattern of them is tried."""
 
 
-def scored(found: Estimates, ratings: Ratings, statistic: PanelStatistic | Ranks, *, rare_label: bool) -> Estimates:
+def scored(
+    found: Estimates, ratings: Ratings, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool = False
+) -> Estimates:  # fmt: skip
     """The first value with a score interval where few items decide, or with the reason why it has none.
 
     Parameters
     ----------
     rare_label : bool
         Whether the coefficient has no interval where hardly any item has another label than the commonest.
+    tails : bool
+        Whether the coefficient is a root mean square, which the largest distances decide.
     """
+    if tails:
+        return _tailed(found, ratings)
     on_z = found.transform[0] in ("fisher", "rank")
     asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and on_z and found.taken != "sample"
     if not asks or isinstance(statistic, PairRanks | AlphaRanks) or ratings.in_chunks:
@@ -63,6 +73,22 @@ def scored(found: Estimates, ratings: Ratings, statistic: PanelStatistic | Ranks
         return found
     value, error = curve(statistic, patterns, ratings.n_items)
     return found.scored(Score(value, error, stepwise=not rare_label))
+
+
+def _tailed(found: Estimates, ratings: Ratings) -> Estimates:
+    """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
+    asks = found.method == "jackknife" and len(found.leave_one_out) > 1 and found.taken != "sample"
+    if not asks or ratings.in_chunks or found.unit not in ("items", "clusters") or not np.isfinite(found.value[0]):
+        return found
+    values = ratings.answers.value
+    if len(np.unique(values)) <= min(MOST_COUNTED, len(values) / 2):
+        return found
+    without, n = found.leave_one_out[:, 0], found.n_units
+    bounds = ratings.scale.bounds if ratings.scale.numeric else None
+    highest = np.inf if bounds is None else bounds[1] - bounds[0]
+    # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
+    squares = n * found.value[0] ** 2 - (n - 1) * without**2
+    return found.scored(Tailed(squares, max(len(np.unique(ratings.answers.annotator)) - 1, 1), highest))
 
 
 def _few_items(answers: Answers, values: Floats) -> tuple[int, int]:

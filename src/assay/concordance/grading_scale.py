@@ -21,8 +21,8 @@ from assay.concordance.settings import CoefficientOptions, GradingScaleSettings,
 from assay.data.annotations import Annotations, Answers, natural
 from assay.data.chunks import Chunks, in_memory
 from assay.data.clusters import cluster_codes, digest_of_columns
-from assay.errors import DataError, DesignError, listing, unknown
-from assay.estimation.intervals import Estimates, Transform
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Taken
 from assay.estimation.resampling import Sums, Units
@@ -31,7 +31,7 @@ from assay.estimation.statistic import Floats, Ints, add_rows
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
 from assay.statistics.together import Together
-from assay.statistics.variance import Components, Form, IntraclassCorrelation, TwoWay
+from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +72,9 @@ class GradingScaleStudy(Result):
         By a column of the annotators (table 5), pooled and by benchmark, with each two groups less each other; and by
         what was varied besides the scale (table 6), with each value less the baseline on the same items. Differences
         have a ``p``.
+    repeats : polars.DataFrame or None
+        Where answers were repeated: ICC(1) of each annotator's repeats by ``scale`` and ``benchmark``, whatever
+        ``repeats=`` made of them for the other tables.
     items : polars.DataFrame
         Each item on each scale: both means on 0-1 and in the scale's own units (``humans_label``, ``judges_label``),
         their distance ``nmae``, ``aligned`` (at most `threshold`), and what the item table knows of it (App. G).
@@ -86,6 +89,7 @@ class GradingScaleStudy(Result):
     consistency: pl.DataFrame
     groups: pl.DataFrame | None
     conditions: pl.DataFrame | None
+    repeats: pl.DataFrame | None
     items: pl.DataFrame = field(repr=False)
     humans: tuple[str, ...]
     judges: tuple[str, ...]
@@ -135,9 +139,15 @@ class GradingScaleStudy(Result):
         whole = self.alignment.filter((pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN))
         icc = {r["scale"]: r for r in whole.filter(pl.col("measure") == "icc").iter_rows(named=True)}
         lines = [f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._against()}."]
+        if not self.alignment["low"].count():
+            lines = [
+                f"ICC(A,1) of people and judges is highest on {self.best}, {_words(icc[self.best])}; "
+                "without intervals no scale is shown to be better than another."
+            ]
         others = [f"{s} {_words(icc[s])}" for s in self.scales if s != self.best]
         lines.append(f"The other scales: {'; '.join(others)}.")
         lines.append(self._whether_pooling_flatters())
+        lines += self._of_repeats()
         poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
         every = self.items.filter(pl.col("scale") == self.best).height
         lines.append(f"On {self.best}, {poor} of {every} items are further apart than {self.threshold:g} of the range.")
@@ -148,14 +158,28 @@ class GradingScaleStudy(Result):
         joint = ", ".join(self.scales) if len(self.scales) > 2 else " vs ".join(self.scales)
         rows = self.consistency.filter((pl.col("benchmark") == POOLED) & (pl.col("scales") == joint))
         lines = [f"{r['judge']} with itself on {joint}: ICC(A,1) {_words(r)}." for r in rows.iter_rows(named=True)]
+        lines += self._of_repeats()
         lines.append("On which scale to ask cannot be said without people: there is nobody to agree with.")
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
+
+    def _of_repeats(self) -> list[str]:
+        """How far repeated answers agree with each other, on the best scale or, of judges alone, on each."""
+        if self.repeats is None:
+            return []
+        lines = []
+        for scale in self.scales if self.best is None else (self.best,):
+            rows = self.repeats.filter((pl.col("benchmark") == POOLED) & (pl.col("scale") == scale))
+            each = "; ".join(f"{r['annotator']} {_words(r)}" for r in rows.iter_rows(named=True))
+            lines += [f"Repeated answers on {scale} with each other, ICC(1): {each}."] if each else []
+        return lines
 
     def _whether_pooling_flatters(self) -> str:
         if self.by is None:
             return "This is a pooled figure; name a column with by=... to see whether it flatters."
         by_value = self.alignment.filter(pl.col("benchmark") != POOLED)["benchmark"].n_unique()
         below = self.illusion().filter("shown")
+        if not self.alignment.filter(pl.col("benchmark") != POOLED)["low"].count():
+            return f"Whether pooling flatters cannot be said: no value of '{self.by}' has an interval."
         if not below.height:
             return f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
         worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in below.iter_rows(named=True))
@@ -171,7 +195,7 @@ class GradingScaleStudy(Result):
         parts = []
         for r in rows.iter_rows(named=True):
             verb = "better than" if r["shown"] else "not shown to be better than"
-            parts.append(f"{verb} {r['other']} (by {r['estimate']:.3f} [{_end(r['low'])}, {_end(r['high'])}])")
+            parts.append(f"{verb} {r['other']} (by {_words(r)})")
         return ", " + ", ".join(parts) if parts else ""
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -291,6 +315,7 @@ def grading_scale_study(
         consistency=study.consistency(),
         groups=None if group is None else study.groups(group),
         conditions=None if condition is None else study.conditions(),
+        repeats=study.repeats(),
         items=study.item_table(threshold),
         humans=study.humans,
         judges=study.judges,
@@ -362,8 +387,35 @@ class _Study:
         self.unit_frame = frame
         self.interval = "no interval"
         self.taken = taken_by(settings, settings.annotators, random=True)
+        self.notes += self._about_items()
+
+    def _about_items(self) -> list[str]:
+        """What is to be said of labels that are missing, of extra items and of parts without an interval."""
+        found = []
         if any(np.isnan(c).any() for c in self.cells.values()):
-            self.notes.append("some annotators did not answer some items; a consensus is the mean of those who did")
+            found.append("some annotators did not answer some items; a consensus is the mean of those who did")
+        kinds = {"judges": self.judges, "people": self.humans}
+        answered = {
+            kind: np.any([~np.isnan(c[:, self._columns(names)]).all(axis=1) for c in self.cells.values()], axis=0)
+            for kind, names in kinds.items()
+        }
+        both = answered["judges"] & answered["people"]
+        for kind, there in answered.items() if self.humans else ():
+            extra = int((there & ~both).sum())
+            if extra:
+                tables = "tables of reliability and consistency" if kind == "judges" else "table of reliability"
+                found.append(
+                    f"{counted(extra, 'item')} answered by {kind} alone: counted in the {tables}, not where people are "
+                    "set against judges"
+                )
+        units = np.arange(len(self.items)) if self.clusters is None else self.clusters
+        single = [name for name, items in self.benchmarks() if len(np.unique(units[items])) < 2]
+        if single and self.how.method != "none":
+            what = "item" if self.clusters is None else f"{self.how.clusters} (the clusters)"
+            found.append(f"no interval for {listing(single)}: one {what} cannot show how much others would differ")
+        if self.how.repeats == "each" and self.whole.has_repeats:
+            found.append("each repeat counts as an annotator, so that intervals for others like these are too narrow")
+        return found
 
     # -- the labels -----------------------------------------------------------------------------------
 
@@ -469,12 +521,10 @@ class _Study:
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
         pairs = list(itertools.permutations(range(len(self.scales)), 2))
-        if self.how.method == "none":
-            return []
         weights = np.zeros((len(pairs), len(self.scales)))
         for row, (a, b) in enumerate(pairs):
             weights[row, a], weights[row, b] = 1.0, -1.0
-        difference = found.contrast(weights)
+        difference = _less(found, weights)
         p = difference.p(0.0)
         # A difference and its mirror image are one hypothesis.
         single = np.array([a < b for a, b in pairs])
@@ -505,11 +555,57 @@ class _Study:
                     place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
                     for (panel, k), interval, count in zip(named, found, n, strict=True):
                         rows.append({**place, "panel": panel, "k": k, **interval.row(), "n": count})
-                    if len(parts) == 2 and self.how.method != "none":
-                        less = found.contrast(np.array([[1.0, -1.0]]))[0]
-                        rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
+                    if len(parts) == 2:
+                        less, both = self._panels_apart(cells, items, form, found, n)
+                        rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": both})
         schema = {"scale": pl.String, "benchmark": pl.String, "form": pl.String, "panel": pl.String, "k": pl.Int64}
         return _frame(rows, schema)
+
+    def _panels_apart(
+        self, cells: Sequence[Floats], items: Ints, form: Form, found: Estimates, n: Sequence[int]
+    ) -> tuple[Estimate, int]:
+        """The first panel less the second, on the items that both answered, and how many these are."""
+        both = items[np.all([~np.isnan(c[items]).all(axis=1) for c in cells], axis=0)]
+        if len(both) < len(items):
+            parts = [_Part(c, panel_icc(c[both], form)) for c in cells]
+            found, n = self._estimate(parts, both, "fisher", without=self._fewer_members(cells, both, form))
+        return _less(found, np.array([[1.0, -1.0]]))[0], min(n)
+
+    def repeats(self) -> pl.DataFrame | None:
+        """How reliable repeated answers of an annotator are, on each scale: ICC(1), of labels that are exchangeable."""
+        if not self.whole.has_repeats:
+            return None
+        asked = self.whole.labels.filter(pl.col(self.how.scale).is_not_null())
+        if self.condition is not None:
+            person = pl.col("annotator").is_in(self.humans)
+            asked = asked.filter(person | (pl.col(self.condition) == self.baseline))
+        frame, rows = self._to_unit(asked.with_columns(pl.col(self.how.scale).cast(pl.String).alias("_scale"))), []
+        several = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1)
+        for benchmark, items in self.benchmarks():
+            for scale in self.scales:
+                named, parts = [], []
+                for (name,), part in several.filter(pl.col("_scale") == scale).group_by(
+                    "annotator", maintain_order=True
+                ):
+                    cells = self._repeated(part)
+                    number = (~np.isnan(cells[items])).sum(axis=1)
+                    if (number > 1).sum() > 1:
+                        named.append((name, cells.shape[1]))
+                        parts.append(_Part(cells, IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])))
+                if parts:
+                    found, n = self._estimate(parts, items, "fisher")
+                    place = {"scale": scale, "benchmark": benchmark}
+                    for (name, k), one, count in zip(named, found, n, strict=True):
+                        rows.append({**place, "annotator": name, "repeats": k, **one.row(), "n": count})
+        return _frame(rows, dict.fromkeys(("scale", "benchmark", "annotator"), pl.String) | {"repeats": pl.Int64})
+
+    def _repeated(self, part: pl.DataFrame) -> Floats:
+        """One annotator's answers on one scale: (items, repeats)."""
+        repeat = part["repeat"].fill_null(1).rank("dense").cast(pl.Int64).to_numpy() - 1
+        row = part["item"].replace_strict(pl.Series(self.items), pl.Series(range(len(self.items))))
+        cells = np.full((len(self.items), int(repeat.max()) + 1), np.nan)
+        cells[row.to_numpy(), repeat] = part["unit"].to_numpy()
+        return cells
 
     def consistency(self) -> pl.DataFrame:
         """Each judge with itself across scales, all of them and each two."""
@@ -527,8 +623,8 @@ class _Study:
                 place = {"benchmark": benchmark, "scales": words}
                 for judge, interval, count in zip(self.judges, found, n, strict=True):
                     rows.append({**place, "judge": judge, **interval.row(), "n": count})
-                if len(self.judges) > 1 and self.how.method != "none":
-                    mean = found.contrast(np.full((1, len(self.judges)), 1 / len(self.judges)))[0]
+                if len(self.judges) > 1:
+                    mean = _less(found, np.full((1, len(self.judges)), 1 / len(self.judges)))[0]
                     rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
         return _frame(rows)
 
@@ -600,14 +696,14 @@ class _Study:
             {**place, name: value, **one.row(), "n": count, "p": None}
             for value, one, count in zip(values, found, n, strict=True)
         ]
-        if self.baseline not in values or self.how.method == "none":
+        if self.baseline not in values:
             return rows
         base = values.index(self.baseline)
         for i, value in enumerate(values):
             if i != base:
                 weights = np.zeros((1, len(values)))
                 weights[0, i], weights[0, base] = 1.0, -1.0
-                less = found.contrast(weights)
+                less = _less(found, weights)
                 words = {**place, "measure": f"{place['measure']}, less {self.baseline}", name: value}
                 rows.append({**words, **less[0].row(), "n": min(n[i], n[base]), "p": float(less.p()[0])})
         return rows
@@ -718,15 +814,27 @@ def _of_groups(
         {"group": value, **place, "annotators": len(groups[value]), **one.row(), "n": count, "p": None}
         for value, one, count in zip(names, found, n, strict=True)
     ]
-    if found.method == "none":
-        return rows
     for a, b in itertools.combinations(range(len(names)), 2):
         weights = np.zeros((1, len(names)))
         weights[0, a], weights[0, b] = 1.0, -1.0
-        less = found.contrast(weights)
+        less = _less(found, weights)
         ends = {**less[0].row(), "n": min(n[a], n[b]), "p": float(less.p()[0])}
         rows.append({"group": f"{names[a]} - {names[b]}", **place, "annotators": None, **ends})
     return rows
+
+
+def _less(found: Estimates, weights: Floats) -> Estimates:
+    """Differences (or means) of values under the same resamples; without intervals where the values have none."""
+    if len(found.replicates) or len(found.leave_one_out):
+        return found.contrast(weights)
+    nothing, none = np.full(len(weights), np.nan), np.empty((0, len(weights)))
+    plain: tuple[Transform, ...] = ("none",) * len(weights)
+    value = np.array([found.value[row != 0] @ row[row != 0] for row in weights])
+    return replace(
+        found, value=value, standard_error=nothing, low=nothing, high=nothing, replicates=none, leave_one_out=none,
+        reasons=(found.reasons[0],) * len(weights), n_undefined=np.zeros(len(weights), dtype=np.int64),
+        transform=plain, support=np.empty((2, 0), dtype=np.int64), without_annotator=(),
+    )  # fmt: skip
 
 
 def _rest(names: Sequence[str], left: str) -> list[str]:
@@ -783,6 +891,8 @@ def _frame(rows: Iterable[dict[str, Any]], schema: dict[str, Any] | None = None)
 def _words(row: Mapping[str, Any]) -> str:
     if row["estimate"] is None:
         return "undefined"
+    if row["low"] is None or not np.isfinite(row["low"]):
+        return f"{row['estimate']:.3f} (no interval)"
     return f"{row['estimate']:.3f} [{_end(row['low'])}, {_end(row['high'])}]"
 
 

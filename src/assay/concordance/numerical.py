@@ -149,5 +149,6 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
         zero=kind == "bias",
         lower_is_better=kind != "bias",
         directed=kind == "bias",
+        tails=kind == "rmse",
         takes_means=True,
     )

@@ -60,7 +60,8 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     if study.best is None:
         itself = ("ICC(A,1) of each judge with itself across scales.", study.consistency)
         words = tuple(study.summary().splitlines()[:-1])
-        return (Part("How reliable judges are", words, (("ICC(A,k) of the panel.", study.reliability), itself)),)
+        panel = ("ICC(A,k) of the panel.", study.reliability)
+        return (Part("How reliable judges are", words, (panel, itself, *_repeated(study))),)
     icc = study.alignment.filter(pl.col("measure") == "icc")
     together, single = icc.filter(pl.col("judge") == JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
     nmae = study.alignment.filter((pl.col("measure") == "nmae") & (pl.col("judge") == JUDGES_MEAN))
@@ -90,6 +91,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
             (
                 ("ICC(A,k) of each panel.", panels.drop("form")),
                 ("ICC(A,1) of each judge with itself across scales.", study.consistency),
+                *_repeated(study),
             ),
         ),
         Part("Judge by judge", (), (("ICC(A,1) with the people's mean.", single.select("judge", *columns)),)),
@@ -107,8 +109,15 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     return (*parts, Part("Item by item", (), tuple(frames)))
 
 
+def _repeated(study: GradingScaleStudy) -> tuple[tuple[str, pl.DataFrame], ...]:
+    if study.repeats is None or not study.repeats.height:
+        return ()
+    return (("ICC(1) of repeated answers of the same annotator.", study.repeats),)
+
+
 def _tidy(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Columns that say something, in the order of a reader."""
     place = [c for c in ("criterion", "group") if rows[c].null_count() < rows.height]
-    rest = [c for c in ("estimate", "low", "high", "n", "p_adjusted", "closer") if c in rows.columns]
+    known = ("estimate", "low", "high", "n", "p_adjusted", "closer", "than_humans")
+    rest = [c for c in known if c in rows.columns and (c != "than_humans" or rows[c].null_count() < rows.height)]
     return rows.select(*place, *names, *rest)

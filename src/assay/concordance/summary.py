@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
     value_of,
     why_undefined,
 )
-from assay.concordance.comparisons import A_HUMAN, WHO, Comparison, Drawing, Families, comparisons
+from assay.concordance.comparisons import A_HUMAN, A_RANDOM_HUMAN, WHO, Comparison, Drawing, Families, comparisons
 from assay.concordance.few import scored
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
@@ -33,7 +33,7 @@ from assay.data.clusters import digest_of_columns
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates, missing
+from assay.estimation.intervals import MOST_UNDEFINED, Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Adjustment, Taken
 from assay.estimation.resampling import most_units
@@ -79,6 +79,7 @@ SCHEMA = {
     "p_adjusted": pl.Float64,
     "interval": pl.String,
     "reason": pl.String,
+    "than_humans": pl.String,
 }
 
 
@@ -92,7 +93,9 @@ class Agreement(Result):
         One row a coefficient of a comparison: ``criterion``, ``group`` (a value of ``by``; empty for all),
         ``who`` (humans, judges, pairs, consensus, rest, human pairs, random human), ``first``, ``second``,
         ``coefficient``, ``title``, ``estimate``, ``low``, ``high``, ``n`` (items), ``p`` (of no agreement beyond
-        chance), ``p_adjusted``, ``interval``, ``reason``.
+        chance), ``p_adjusted``, ``interval``, ``reason``; of a judge, or a random judge of a family, with a random
+        human ``than_humans``: whether that is "better" or "worse" than a random human with another, under draws with
+        items resampled, or "not shown"; each by itself, not adjusted.
     differences : polars.DataFrame
         For each judge and coefficient: its agreement with people less that of people with each other,
         with its interval under the same resamples; ``p`` from swapping the judge's label with a person's within items
@@ -352,7 +355,7 @@ def _run(
 
 def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None) -> Families:
     """People, and the judges of each family, from whom one is drawn for each item."""
-    found = [("a random human", ratings.humans)]
+    found = [(A_RANDOM_HUMAN, ratings.humans)]
     if column is None:
         return [*found, ("a random judge", ratings.judges)]
     if isinstance(labels, Chunks):
@@ -391,6 +394,8 @@ class _Found(NamedTuple):
     n: int
     p: float | None
     interval: str
+    draws: Floats | None = None
+    """The value in each draw of people, with items resampled."""
 
 
 class _Block:
@@ -413,13 +418,21 @@ class _Block:
             if kind in kinds and len(self.ratings.annotators) > limit:
                 self._lose(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
-        for comparison in comparisons(self.ratings, self.humans, self.judges, kinds, self.families):
+        among: dict[str, Floats | None] = {}
+        every = comparisons(self.ratings, self.humans, self.judges, kinds, self.families)
+        # People among themselves first: judges with a random human are set against them.
+        for comparison in sorted(
+            every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)
+        ):
             ready = list(self._ready(comparison))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
             for found in self._drawn(comparison, ready) if drawn else self._estimated(comparison, ready):
+                if comparison.second == A_RANDOM_HUMAN:
+                    among[found.measure.name] = found.draws
+                known = among.get(found.measure.name) if comparison.second not in self.humans else None
                 yield {
                     "who": comparison.who,
                     "first": comparison.first,
@@ -433,7 +446,19 @@ class _Block:
                     "p": found.p,
                     "interval": found.interval,
                     "reason": found.one.reason,
+                    "than_humans": self._than_humans(comparison, found, known),
                 }
+
+    def _than_humans(self, comparison: Comparison, found: _Found, among: Floats | None) -> str | None:
+        """Whether a judge, or one of a family, agrees better with a random human than another human does."""
+        if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
+            return None
+        less = (found.draws - among) * (-1.0 if found.measure.lower_is_better else 1.0)
+        tail = (1 - self.how.confidence) / 2
+        if np.isnan(less).mean() > MOST_UNDEFINED:
+            return "not shown"
+        low, high = np.nanquantile(less, [tail, 1 - tail])
+        return "better" if low > 0 else "worse" if high < 0 else "not shown"
 
     def differences(self) -> Iterator[dict[str, Any]]:
         """Each judge with people, less people with each other."""
@@ -543,7 +568,8 @@ class _Block:
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
                 alone = part.part(np.array([k]))
-                few = scored(alone, one.ratings, one.statistic, rare_label=one.measure.rare_label)
+                rare, tails = one.measure.rare_label, one.measure.tails
+                few = scored(alone, one.ratings, one.statistic, rare_label=rare, tails=tails)
                 if few is not alone:
                     finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
@@ -568,7 +594,7 @@ class _Block:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 found[one.measure.name] = value_of(one.ratings, one.statistic)
         for members, joint in _batches(ready):
-            value = joint.value(ready[members[0]].ratings.sums(joint).sums.sum(axis=0))
+            value = joint.value(ready[members[0]].ratings.totals(joint))
             found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
         return found
 
@@ -592,7 +618,7 @@ class _Block:
         n = len(np.unique(item))
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
-            yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words)
+            yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
 
     def _lose(self, why: str, count: int, what: str = "comparison") -> None:
         if count:

@@ -7,7 +7,8 @@ judge's place. The test is exact for labels that are exchangeable within items, 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,23 +50,63 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(ratings, slot) + 1
     total = moments[0].sum(axis=0)
     observed = _difference(joint, total)
-    # Where all say the same, swapping changes nothing: only items and sums that change are drawn for.
-    change = np.stack([m - moments[0] for m in moments[1:]]) if most else np.zeros((0, *moments[0].shape))
-    rows, columns = (change != 0).any(axis=(0, 2)), (change != 0).any(axis=(0, 1))
-    change = change[:, rows][:, :, columns].reshape(most * int(rows.sum()), int(columns.sum()))
+    changes = Changes.of(moments)
     above, below = np.ones((2, len(observed)))
     for block, start in enumerate(range(0, swaps, SWAPS_PER_BLOCK)):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
-        drawn = np.floor(rng.random((min(SWAPS_PER_BLOCK, swaps - start), units.n)) * places)[:, rows]
-        which = np.concatenate([drawn == c for c in range(1, most + 1)], axis=1) if most else np.zeros((len(drawn), 0))
-        sums = np.tile(total, (len(drawn), 1))
-        sums[:, columns] += which.astype(float) @ change
-        found = _difference(joint, sums)
+        drawn = (rng.random((min(SWAPS_PER_BLOCK, swaps - start), units.n)) * places).astype(np.int64)
+        found = _difference(joint, total + changes.sums(drawn))
         # What is undefined after a swap speaks for neither side.
         above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
         below += (~(found > observed + LEAST_DIFFERENT)).sum(axis=0)
     p = 2 * np.minimum(above, below) / (swaps + 1)
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What each item's swaps change. Items that change alike are counted, and sums that change alike are added up once.
+
+    Attributes
+    ----------
+    items, kind : (changing items,) int
+        Items that any swap changes, and the kind of each.
+    columns : (k,) int
+        Which of the different sums each sum is.
+    added : (places * kinds, different sums) float
+        What a label of a place adds in the judge's, for each kind of item; places without the judge's own.
+    """
+
+    items: Ints
+    kind: Ints
+    columns: Ints
+    added: Floats
+
+    @classmethod
+    def of(cls, moments: Sequence[Floats]) -> Changes:
+        """From the moments with the label of each place in the judge's: (items, k) each, the judge's own first."""
+        changed = np.stack([m - moments[0] for m in moments], axis=1)[:, 1:]
+        items = np.flatnonzero((changed != 0).any(axis=(1, 2)))
+        sums, columns = _different(np.moveaxis(changed[items], 2, 0))
+        kinds, kind = _different(np.moveaxis(sums, 0, 2))
+        return cls(items, kind, columns, np.moveaxis(kinds, 1, 0).reshape(-1, len(sums)))
+
+    def sums(self, drawn: Ints) -> Floats:
+        """What draws of a place for each item add up to: (draws, items) -> (draws, k)."""
+        n_kinds = int(self.kind.max(initial=-1)) + 1
+        if not n_kinds:
+            return np.zeros((len(drawn), len(self.columns)))
+        n_cells = len(self.added) + n_kinds
+        cells = drawn[:, self.items] * n_kinds + self.kind + n_cells * np.arange(len(drawn))[:, None]
+        often = np.bincount(cells.ravel(), minlength=n_cells * len(drawn)).reshape(len(drawn), n_cells)
+        return np.asarray((often[:, n_kinds:].astype(float) @ self.added)[:, self.columns])
+
+
+def _different(rows: Floats) -> tuple[Floats, Ints]:
+    """The different rows as they come, and which of them each row is."""
+    place: dict[bytes, int] = {}
+    which = np.array([place.setdefault(row.tobytes(), len(place)) for row in rows], dtype=np.int64)
+    return rows[np.unique(which, return_index=True)[1]], which
 
 
 def _difference(joint: Together, sums: Floats) -> Floats:

@@ -111,6 +111,8 @@ def coded(column: pl.Series) -> tuple[pl.Series, Codes]:
         return pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null
     if column.dtype == pl.Boolean:
         column = column.cast(pl.UInt8)
+    if column.dtype.is_integer() and (found := _close_together(column)) is not None:
+        return found
     if column.dtype.is_numeric() or column.dtype.is_temporal():
         distinct = column.unique().sort()
         at = np.searchsorted(distinct.to_physical().to_numpy(), column.to_physical().to_numpy())
@@ -121,6 +123,21 @@ def coded(column: pl.Series) -> tuple[pl.Series, Codes]:
         distinct, codes = _coded_texts(column.gather(_rows(starts)))
         return distinct, np.repeat(codes, np.diff(starts, append=len(column)))
     return _coded_texts(column)
+
+
+def _close_together(column: pl.Series) -> tuple[pl.Series, Codes] | None:
+    """`coded` without sorting, for whole numbers whose range is not much wider than the column is long."""
+    if not len(column):
+        return None
+    low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
+    if high - low > 2 * len(column) + 1_000 or max(-low, high) >= 1 << 62:
+        return None
+    at = column.cast(pl.Int64).to_numpy() - low
+    there = np.zeros(high - low + 1, dtype=bool)
+    there[at] = True
+    places = np.cumsum(there, dtype=np.int32)
+    places -= np.int32(1)
+    return pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at]
 
 
 def codes_in(column: pl.Series, names: pl.Series) -> Codes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,11 +89,11 @@ def faceted(
             f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); "
             "choose one with labels.where(criterion=...)"
         )
-    _refuse_conditions(labels, used)
+    refuse_conditions(labels, used)
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
     return Faceted(
-        _numbers(labels, reverse),
+        numbers_of(labels, reverse),
         {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()},
         labels.n_items,
         labels.humans,
@@ -103,7 +103,8 @@ def faceted(
     )
 
 
-def _refuse_conditions(labels: Annotations, used: set[str]) -> None:
+def refuse_conditions(labels: Annotations, used: Collection[str]) -> None:
+    """Refuse several answers of an annotator to an item that differ in a condition which is not among those used."""
     key = [c for c in ("item", "annotator", "criterion", "repeat") if c in labels.labels.columns]
     if not labels.conditions or not labels.labels.select(key).is_duplicated().any():
         return
@@ -115,8 +116,16 @@ def _refuse_conditions(labels: Annotations, used: set[str]) -> None:
             )
 
 
-def _numbers(labels: Annotations, reverse: Sequence[str]) -> Floats:
-    """Labels as numbers, each criterion on its scale."""
+def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = False) -> Floats:
+    """Labels as numbers, each criterion on its scale, those in ``reverse`` turned round.
+
+    With ``ordered``, labels may also be ordered words, which count 0, 1, 2 … from the lowest.
+
+    Raises
+    ------
+    DesignError
+        For labels that are no numbers, criteria that are not there, or a scale without ends that is turned round.
+    """
     names = labels.criteria or (None,)
     for one in reverse:
         if one not in names:
@@ -124,8 +133,9 @@ def _numbers(labels: Annotations, reverse: Sequence[str]) -> Floats:
     found = np.empty(len(labels))
     for name in names:
         scale = labels.scale_of(name)
-        if not scale.numeric:
-            raise DesignError(f"variances need labels that are numbers; these are on the scale '{scale.spec}'")
+        if not scale.numeric and not (ordered and scale.ordered):
+            wanted = "raters need labels that are ordered" if ordered else "variances need labels that are numbers"
+            raise DesignError(f"{wanted}; these are on the scale '{scale.spec}'")
         mine = np.ones(len(labels), dtype=bool) if name is None else (labels.labels["criterion"] == name).to_numpy()
         value = np.asarray(scale.values(labels.labels["label"].filter(pl.Series(mine))), dtype=float)
         if name in reverse:

@@ -95,19 +95,28 @@ def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, 
     ids: dict[str, Coded] = {}
     notes: list[str] = []
     for name in ("item", "annotator"):
-        text = _as_text(table[name])
-        if not text.null_count():
-            ids[name] = Coded(*coded(text))
+        column = _whole(table[name])
+        if not column.null_count():
+            ids[name] = _named(column)
         # Whether a name is blank is asked of each name, not of each row.
-        if text.null_count() or (ids[name].names.str.strip_chars() == "").any():
+        if column.null_count() or (ids[name].names.str.strip_chars() == "").any():
             missing = table.filter(_as_id(table[name]).is_null())
             raise DataError(
                 f"{source}: {counted(missing.height, 'row')} without {name} ({_rows(missing)}); fill or remove them"
             )
         ids[name], said = trimmed(ids[name], name)
-        table = table.with_columns(ids[name].column() if said else text)
+        table = table.with_columns(column if column.dtype == pl.String and not said else ids[name].column())
         notes += said
     return table, ids, notes
+
+
+def _named(column: pl.Series) -> Coded:
+    """Names as text, and each row's; numbers are told apart as numbers, and each is written once."""
+    if not column.dtype.is_integer():
+        return Coded(*coded(column.cast(pl.String)))
+    numbers, codes = coded(column)
+    names, place = coded(numbers.cast(pl.String))
+    return Coded(names, place[codes])
 
 
 def with_criteria(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, list[str]]:
@@ -155,9 +164,14 @@ def _piece(piece: str) -> tuple[int, str]:
 
 def _as_text(column: pl.Series) -> pl.Series:
     """Names are text; whole numbers lose the .0 that a missing value elsewhere gave them."""
+    return _whole(column).cast(pl.String)
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    """Whole numbers that a missing value elsewhere made fractions, as whole numbers."""
     if column.dtype.is_float() and bool((column.drop_nulls().drop_nans() % 1 == 0).all()):
-        column = column.fill_nan(None).cast(pl.Int64)
-    return column.cast(pl.String)
+        return column.fill_nan(None).cast(pl.Int64)
+    return column
 
 
 def _as_id(column: pl.Series) -> pl.Series:

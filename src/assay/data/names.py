@@ -29,6 +29,8 @@ class SpellingError(DataError):
 
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
+_NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
+"""Whatever is not a visible ASCII character without case."""
 
 
 class Coded(NamedTuple):
@@ -88,6 +90,8 @@ def without_spaces(names: pl.Series) -> pl.Series:
 
 def alike(names: pl.Series) -> pl.Series:
     """What is equal where names differ only in case, in inner spaces or in how their letters are encoded."""
+    if not names.str.contains(_NOT_PLAIN).any():
+        return names
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
 
@@ -100,7 +104,7 @@ def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[C
         With ``how="refuse"``, where there are such names.
     """
     key = alike(found.names)
-    if key.n_unique() == len(key):
+    if key is found.names or key.n_unique() == len(key):
         return found, []
     rows = np.bincount(found.codes, minlength=len(key))
     table = pl.DataFrame({"name": found.names, "key": key, "rows": rows})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Several, add_rows
+from assay.estimation.statistic import Floats, Grouped, Ints, Several
 
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
@@ -311,15 +312,22 @@ class Ratings:
             for read, first, last in self.slices(width)
         )  # fmt: skip
 
+    def totals(self, statistics: Summed) -> Floats:
+        """Moments of statistics of the same labels, side by side, summed over all items."""
+        everything = Units(np.zeros(self.n_items, dtype=np.int64), 1, "blocks")
+        return self.add_up(partial(_totals, statistics), everything, self._work(statistics))
+
+    def _work(self, statistics: Summed) -> int:
+        """Numbers that are made of an item: every label meets every other where pairs of labels are taken."""
+        pairs = (self.n_labels / max(self.n_items, 1)) ** 2
+        each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
+        return int(sum(one * (pairs if of_pairs else 1) for one, of_pairs in each))
+
     def sums(self, statistics: Summed) -> JointSums:
         """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
         width = sum(statistics.widths)
         units = Units.of(self.n_items, self.clusters, width=width)
-        # Every label of an item meets every other where pairs of labels are taken.
-        pairs = (self.n_labels / max(self.n_items, 1)) ** 2
-        each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
-        work = sum(one * (pairs if of_pairs else 1) for one, of_pairs in each)
-        found = self.add_up(partial(_counted, statistics, units.n), units, int(work))
+        found = self.add_up(partial(_counted, statistics, units.n), units, self._work(statistics))
         moments, used = np.split(found, [width], axis=1)
         return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
 
@@ -351,6 +359,9 @@ def choose(answers: Answers, names: tuple[str, ...]) -> Answers:
 
 def in_order(answers: Answers) -> Answers:
     """Sorted by item, then annotator."""
+    place = answers.item * len(answers.annotators) + answers.annotator
+    if (place[1:] >= place[:-1]).all():
+        return answers
     order = np.lexsort((answers.annotator, answers.item))
     return replace(
         answers, item=answers.item[order], annotator=answers.annotator[order], value=answers.value[order]
@@ -364,9 +375,16 @@ def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers,
 def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
     """The moments of all, and whether there are any of each, summed into units."""
     moments = statistics.moments(data)
-    starts = np.cumsum((0, *statistics.widths[:-1]))
-    there = np.logical_or.reduceat(moments != 0, starts, axis=1)
-    return add_rows(np.concatenate([moments, there], axis=1), unit, n_units)
+    edges = np.cumsum((0, *statistics.widths))
+    there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
+    rows = Grouped.of(unit, n_units)
+    return np.concatenate([rows.sums(moments), rows.sums(np.stack(there, axis=1).astype(float))], axis=1)
+
+
+def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
+    """The moments of all, summed over all items."""
+    del unit
+    return np.asarray(statistics.moments(data).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

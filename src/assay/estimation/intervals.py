@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from assay.errors import DesignError
 from assay.estimation.options import Method, Taken, number_in
 from assay.estimation.statistic import Floats
+from assay.estimation.tails import Tailed
 
 Transform = Literal["none", "fisher", "rank", "log", "share", "difference"]
 
@@ -100,6 +101,9 @@ class Score:
     errors: Floats
     stepwise: bool = False
 
+    name: ClassVar[str] = "score"
+    words: ClassVar[str] = "score interval under common correlation"
+
     def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
         """The lowest and the highest value that is compatible; None where none is.
 
@@ -158,8 +162,8 @@ class Estimates:
         Units and items that each value rests on, where that is not all of them; empty where it is.
     taken : {"these", "sample"}, optional
         What the interval takes annotators for, where there are some.
-    score : Score or str, optional
-        What the interval of the first value comes from where few items decide; or why it has none.
+    score : Score, Tailed or str, optional
+        What the interval of the first value comes from where few items decide, or the largest; or why it has none.
     n_annotators : int
         Annotators that are a sample.
     without_annotator : tuple of (annotators, q) float
@@ -188,7 +192,7 @@ class Estimates:
         default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False, metadata={"json": False}
     )
     taken: Taken | None = None
-    score: Score | str | None = field(default=None, repr=False, metadata={"json": False})
+    score: Score | Tailed | str | None = field(default=None, repr=False, metadata={"json": False})
     n_annotators: int = 0
     without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
 
@@ -227,8 +231,8 @@ class Estimates:
             score=self.score if np.arange(len(self))[which][0] == 0 else None,
         )
 
-    def scored(self, score: Score) -> Estimates:
-        """The first value with a score interval."""
+    def scored(self, score: Score | Tailed) -> Estimates:
+        """The first value with an interval that few items do not mislead."""
         return dataclasses.replace(self, score=score)._made_again(self.confidence)
 
     def without_interval(self, reason: str) -> Estimates:
@@ -376,8 +380,8 @@ class Estimates:
                 "share": "Wilson interval, effective sample size by the jackknife",
                 "difference": "jackknife interval with half an item added (after Agresti and Min)",
             }
-            if isinstance(self.score, Score):
-                return (f"{level} score interval under common correlation over {unit}",) * len(self)
+            if isinstance(self.score, Score | Tailed):
+                return (f"{level} {self.score.words} over {unit}",) * len(self)
             ways = "two-way " if self.taken == "sample" else ""
             return tuple(f"{level} {'' if t == 'share' else ways}{names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]

@@ -63,6 +63,30 @@ def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
     return np.where((u > m)[..., 0] | (u < 1)[..., 0], np.nan, np.minimum(found, 1.0))
 
 
+def simultaneous_p(value: Floats, replicates: Floats, null: float = 0.0) -> Floats:
+    """Two-sided p-values of several values at once: how often the largest of all deviations is as large as each one's.
+
+    The single-step max-T of Westfall and Young (1993), from draws around the values, so that what is dependent counts
+    as such; the chance that any true null is rejected at level a is a.
+
+    Parameters
+    ----------
+    value : (q,) float
+        NaN is no hypothesis and stays NaN.
+    replicates : (n, q) float
+        Bootstrap replicates or posterior draws of the values.
+    """
+    known = np.isfinite(value) & np.isfinite(replicates).all(axis=0)
+    found = np.full(len(value), np.nan)
+    if known.any() and len(replicates) > 1:
+        drawn = replicates[:, known]
+        error = np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
+        most = np.abs((drawn - drawn.mean(axis=0)) / error).max(axis=1)
+        far = np.abs((value[known] - null) / error)
+        found[known] = (1 + (most[:, None] >= far).sum(axis=0)) / (1 + len(drawn))
+    return found
+
+
 def _adjusted(p: Floats, method: Adjustment) -> Floats:
     if method == "none" or not p.size:
         return p.copy()

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
@@ -41,8 +42,17 @@ RESAMPLES_PER_BLOCK = 64
 MOST_KEPT = 4_000_000
 """Resampling counts up to this number are kept for the next estimate with the same units and seed."""
 
+MOST_KEPT_SMALL = 2**24
+"""Up to this many are kept in a byte each; that one unit is drawn more than 255 times, among so many, never happens."""
+
 PRODUCT_CELLS = 2**21
 """Blocks of resamples are multiplied and valued together up to so many numbers (16 MiB); a constant, as above."""
+
+ROW_BY_ROW = 1_000
+"""From so many units on each resample is counted by itself."""
+
+MOST_COLUMNS = 5_000
+"""Sums up to this number a unit are looked through for those that are the same."""
 
 EXACT = 2**24
 """Whole numbers below this are exact in single precision, in which a product takes half the time."""
@@ -410,12 +420,13 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
         # Sums of whole numbers do not depend on the order of adding: single precision, all resamples at once.
         drawn = _all_counts(n_units, n_resamples, seed) @ sums.astype(np.float32)
         return np.asarray(statistic.value(drawn.astype(np.float64)))
+    sums, columns = _different_columns(sums)
     n_blocks = math.ceil(n_resamples / RESAMPLES_PER_BLOCK)
     sizes = [min(RESAMPLES_PER_BLOCK, n_resamples - b * RESAMPLES_PER_BLOCK) for b in range(n_blocks)]
     factor: Any = sums.astype(np.float32) if exact else sums
 
     some = max(1, PRODUCT_CELLS // (RESAMPLES_PER_BLOCK * max(n_units, sums.shape[1])))
-    kept = _all_counts(n_units, n_resamples, seed) if n_units * n_resamples <= MOST_KEPT else None
+    kept = _kept_counts(n_units, n_resamples, seed)
 
     def product(p: int) -> Floats:
         first, last = p * some, min((p + 1) * some, n_blocks)
@@ -423,7 +434,8 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
             counts = kept[first * RESAMPLES_PER_BLOCK : last * RESAMPLES_PER_BLOCK]
         else:
             counts = np.concatenate([resampling_counts(n_units, sizes[b], seed, b) for b in range(first, last)])
-        return np.asarray(statistic.value((counts.astype(factor.dtype) @ factor).astype(np.float64)))
+        drawn = (counts.astype(factor.dtype) @ factor).astype(np.float64)
+        return np.asarray(statistic.value(drawn if columns is None else drawn[:, columns]))
 
     return np.concatenate(_run(product, math.ceil(n_blocks / some)))
 
@@ -435,8 +447,43 @@ def resampling_counts(n_units: int, n_resamples: int, seed: int, block: int = 0)
     step = max(1, min(n_resamples, 2**20 // n_units))
     for start in range(0, n_resamples, step):
         rows = min(step, n_resamples - start)
-        drawn = rng.integers(0, n_units, size=(rows, n_units)) + n_units * np.arange(rows)[:, None]
+        drawn = rng.integers(0, n_units, size=(rows, n_units))
+        if n_units >= ROW_BY_ROW:  # what is counted into then stays in the processor's cache
+            for row, one in enumerate(drawn, start):
+                counts[row] = np.bincount(one, minlength=n_units)
+            continue
+        drawn += n_units * np.arange(rows)[:, None]
         counts[start : start + rows] = np.bincount(drawn.ravel(), minlength=rows * n_units).reshape(rows, n_units)
+    return counts
+
+
+def _different_columns(sums: Floats) -> tuple[Floats, Ints | None]:
+    """The columns that differ, and which of them each column is; None where all do.
+
+    Coefficients of pairs of annotators have the sums of one annotator in each of its pairs.
+    """
+    if not 1 < sums.shape[1] <= MOST_COLUMNS:
+        return sums, None
+    place: dict[bytes, int] = {}
+    which = np.array([place.setdefault(column.tobytes(), len(place)) for column in sums.T])
+    if len(place) == len(which):
+        return sums, None
+    return np.ascontiguousarray(sums[:, np.unique(which, return_index=True)[1]]), which
+
+
+def _kept_counts(n_units: int, n_resamples: int, seed: int) -> Any:
+    """The counts of all resamples, or None where they are too many to keep."""
+    if n_units * n_resamples <= MOST_KEPT:
+        return _all_counts(n_units, n_resamples, seed)
+    return _all_small_counts(n_units, n_resamples, seed) if n_units * n_resamples <= MOST_KEPT_SMALL else None
+
+
+@lru_cache(maxsize=1)
+def _all_small_counts(n_units: int, n_resamples: int, seed: int) -> NDArray[np.uint8]:
+    counts = np.empty((n_resamples, n_units), dtype=np.uint8)
+    for block, start in enumerate(range(0, n_resamples, RESAMPLES_PER_BLOCK)):
+        rows = min(RESAMPLES_PER_BLOCK, n_resamples - start)
+        counts[start : start + rows] = resampling_counts(n_units, rows, seed, block)
     return counts
 
 

@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Data = TypeVar("Data")
 
+SPARSE = 50_000
+"""More rows than this are summed by a sparse product: no other copy of them fits the processor's cache."""
+
 
 class Statistic(Protocol[Data_contra]):
     """What `assay.estimation.resampling.estimate` needs to know of a statistic."""
@@ -68,12 +71,49 @@ class Mean:
 
 def add_rows(rows: Floats, group: NDArray[Any], n_groups: int) -> Floats:
     """Rows summed by group, in order of rows: (groups, k)."""
-    if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
-        return rows
-    order = np.argsort(group, kind="stable")
-    sorted_group = group[order]
-    total = np.zeros((n_groups, rows.shape[1]))
-    if len(order):
-        starts = np.flatnonzero(np.diff(sorted_group, prepend=-1))
-        total[sorted_group[starts]] = np.add.reduceat(rows[order], starts, axis=0)
-    return total
+    return Grouped.of(group, n_groups).sums(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Rows by group, for several sums of them.
+
+    Attributes
+    ----------
+    group : (rows,) int
+    n : int
+        How many groups there are.
+    order : (rows,) int or None
+        Rows group by group, each group's in their order; None where each row is the group of its own place.
+    """
+
+    group: NDArray[Any]
+    n: int
+    order: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, group: NDArray[Any], n_groups: int) -> Grouped:
+        """The rows of each group."""
+        if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
+            return cls(group, n_groups, None)
+        # Numbers of two bytes are sorted by counting.
+        short = group.astype(np.uint16) if n_groups < 2**16 else group
+        return cls(group, n_groups, np.argsort(short, kind="stable"))
+
+    def sums(self, rows: Floats) -> Floats:
+        """Rows summed by group, in order of rows: (groups, k)."""
+        if self.order is None:
+            return rows
+        if len(self.order) > SPARSE:
+            # The same sums in the same order, without a copy of the rows.
+            from scipy.sparse import csr_array
+
+            ends = np.concatenate([[0], np.cumsum(np.bincount(self.group, minlength=self.n))])
+            which = csr_array((np.ones(len(self.order)), self.order, ends), shape=(self.n, len(self.order)))
+            return np.asarray(which @ rows)
+        total = np.zeros((self.n, rows.shape[1]))
+        if len(self.order):
+            sorted_group = self.group[self.order]
+            starts = np.flatnonzero(np.diff(sorted_group, prepend=-1))
+            total[sorted_group[starts]] = np.add.reduceat(rows[self.order], starts, axis=0)
+        return total

@@ -12,6 +12,7 @@ from typing import Any
 from assay._version import __version__
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError
+from assay.judging.pairing import check_comparisons, draw_pairs
 from assay.judging.prompts import (
     Demonstration,
     Message,
@@ -34,6 +35,7 @@ from assay.study.store.connection import Store
 from assay.study.store.found import SENT, Assignment, has_earlier
 from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import DRAWN, Role, items, items_named
+from assay.study.store.pairs import PAIRS
 from assay.study.store.questions import AskedQuestion, questions
 from assay.study.store.queue import Claim
 from assay.study.store.triplets import TripletDrawer
@@ -60,19 +62,33 @@ class _Way:
     """None where they hang on the item."""
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Who is asked which questions about items of one role."""
+
+    role: Role
+    models: tuple[Judge, ...]
+    questions: tuple[AskedQuestion, ...]
+
+
 class Plan:
     """A study's judging: every assignment, and the request that belongs to each."""
 
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
-        self.judges = {judge.name: judge for judge in study.judges}
+        self.judges: dict[str, Judge] = {one.name: one for one in study.models}
+        """Everybody that is asked, systems among them."""
         self.questions = {question.id: question for question in questions(store)}
         self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
-        self.role: Role = "triplet" if self._column else "item"
+        self.parts = self._parts()
+        self.notes: tuple[str, ...] = ()
+        """What was found out about the pairs, for whoever leads the study."""
+        self.has_pairs = False
+        """Whether the pairs of the systems' outputs are drawn."""
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
-            for question in self.questions.values()
+            for question in self.parts[-1].questions
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
@@ -80,6 +96,16 @@ class Plan:
         self._has_earlier = has_earlier(store)
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
+
+    def _parts(self) -> tuple[_Part, ...]:
+        """Systems write about the items, and judges are asked about pairs of what they wrote; or judges about items."""
+        known = tuple(self.questions.values())
+        if not self.study.systems:
+            return (_Part("triplet" if self._column else "item", self.study.judges, known),)
+        compared = {question.definition.outputs_of for question in known}
+        writing = tuple(question for question in known if question.definition.name in compared)
+        judging = tuple(question for question in known if question not in writing)
+        return _Part("source", self.study.systems, writing), _Part("item", self.study.judges, judging)
 
     def save(self, changed: Changed | None = None) -> None:
         """Write the assignments to the store, nothing where they stand there already; draw triplets before.
@@ -89,27 +115,32 @@ class Plan:
         ChangedStudyError
             See `assay.study.store.queue.plan`.
         """
-        if self._column is not None and self.judges:
+        if self._column is not None and self.study.judges:
             people = self.study.config.people
-            TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed).draw_for_judges()
+            pairs = any(q.definition.draws_pairs for q in self.questions.values())
+            drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
+            drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
-        first = list(itertools.islice(items(self.store, self.role), 1))
+        first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
-        made_of += [list(self._chosen.values()), [one.recipe for one in self._assignments(first)]]
+        made_of += [self.store.setting(PAIRS)] if self.study.systems else []
+        recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
+        made_of += [list(self._chosen.values()), recipes]
         queue.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
 
     # -- what is asked --------------------------------------------------------------------------
 
     def assignments(self) -> Iterator[Assignment]:
         """Every question to every judge, item by item, so that a run that stops has whole items."""
-        return self._assignments(items(self.store, self.role))
+        for part in self.parts:
+            yield from self._assignments(part, items(self.store, part.role))
 
-    def _assignments(self, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
+    def _assignments(self, part: _Part, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
         cells = [
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
-            for question in self.questions.values()
-            for judge in self.judges.values()
-            for condition in self.conditions(question)
+            for question in part.questions
+            for judge in part.models
+            for condition in (self.conditions(question) if part.role != "source" else [{}])
         ]
         for item, digest in them:
             for question, condition, way in cells:
@@ -292,10 +323,14 @@ def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple
     ChangedStudyError
         Where answers would no longer count, and nobody said (``changed``) what the change means; nothing was changed.
     """
+    check_comparisons(study)
     with deciding(store, changed) as change:
         sync_study(store, study, changed)
         plan = Plan(study, store)
         plan.save(changed)
+        if study.systems:
+            plan.notes, plan.has_pairs = draw_pairs(study, store)
+            plan.save(changed)
     return plan, change
 
 

@@ -183,7 +183,7 @@ def _presented(
     """The columns that the question shows, options in their order, images as parts of their own."""
     wanted = question.shown_columns(item.fields, hidden)
     lines, pictures = [], []
-    titles = dict(zip(order, question.kind.titles, strict=False)) if order else {}
+    titles = dict(zip(order, question.titles, strict=False)) if order else {}
     for column in [*wanted, *order]:
         if column not in item.fields:
             if column in order or question.show is not None:

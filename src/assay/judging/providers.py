@@ -19,13 +19,13 @@ from time import time
 from typing import Any, Literal, Protocol
 from urllib.request import getproxies
 
-from assay.errors import JudgeError, StudyError, require
+from assay.errors import JudgeError, StudyError, counted, require
 from assay.judging.masking import without_secrets
 from assay.judging.prompts import Message
 from assay.judging.sending import Request, Sent, chat_body
 from assay.judging.wire import NO_KEY, Wire, settings_of
 from assay.study.digests import canonical
-from assay.study.schema import Judge
+from assay.study.schema import Judge, System
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -79,6 +79,13 @@ def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int
     JudgeError
         Where the environment has no key, or the provider is unknown.
     """
+    if isinstance(judge, System) and judge.file is not None:
+        written = Outputs(folder / judge.file, judge)
+        if judge.provider == "recorded":
+            return written
+        asked = judge.model_copy(update={"file": None})
+        others = provider_for(asked, folder=folder, timeout=timeout, connections=connections, asking=asking)
+        return OutputsFirst(written, others)
     if judge.provider == "recorded":
         assert judge.file is not None
         return Recorded(folder / judge.file)
@@ -397,12 +404,16 @@ class Recorded:
                 if not line.strip():
                     continue
                 try:
-                    record = json.loads(line)
+                    record = self._named(json.loads(line))
                     key = (str(record["item"]), str(record["judge"]))
                     record["reply"] = str(record["reply"])
                 except (json.JSONDecodeError, KeyError, TypeError) as error:
                     raise StudyError(f"{path}, line {number}: needs item, judge and reply ({error!r})") from None
                 self._lines.setdefault(key, []).append(record)
+
+    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A line under the names that are read here."""
+        return record
 
     async def complete(self, request: Request) -> Completion:
         """The recorded reply; `CallFailed` where there is none."""
@@ -425,3 +436,56 @@ class Recorded:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class Outputs(Recorded):
+    """Outputs of a system from a JSONL file: ``item``, ``system`` (or ``judge``) and ``text`` (or ``reply``).
+
+    Lines that do not say which output of the item they are (``repeat``) are numbered in the order of the file.
+
+    Raises
+    ------
+    StudyError
+        Where an item has more or fewer outputs than the study wants of the system.
+    """
+
+    def __init__(self, path: Path, system: System) -> None:
+        super().__init__(path)
+        self._lines = {key: lines for key, lines in self._lines.items() if key[1] == system.name}
+        for (item, _), lines in self._lines.items():
+            for number, line in enumerate(lines, 1):
+                line.setdefault("repeat", number)
+            if sorted(line["repeat"] for line in lines) != list(range(1, system.repeats + 1)):
+                raise StudyError(
+                    f"{path} has {counted(len(lines), 'output')} of '{system.name}' on item '{item}', and "
+                    f"{system.repeats} are wanted, numbered from 1; complete them, take that item's lines out so that "
+                    f"the model is asked, or say 'repeats: {len(lines)}' for this system"
+                )
+
+    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+        other = {"system": "judge", "text": "reply"}
+        return {other.get(name, name): value for name, value in record.items()}
+
+    def has(self, request: Request) -> bool:
+        """Whether there are outputs of this item."""
+        return (str(request.about["item"]), str(request.about["judge"])) in self._lines
+
+
+@dataclass(frozen=True)
+class OutputsFirst:
+    """Outputs from a file for the items that it has, and a model's for the others."""
+
+    written: Outputs
+    others: Provider
+
+    async def complete(self, request: Request) -> Completion:
+        """From the file, or from one call."""
+        return await (self.written if self.written.has(request) else self.others).complete(request)
+
+    async def sent(self, request: Request) -> Sent:
+        """What the model would be sent."""
+        return await self.others.sent(request)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self.others.close()

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +20,7 @@ from assay.errors import AssayError, JudgeError, StudyError, unknown
 from assay.judging.budget import Budget
 from assay.judging.client import Endpoint, Pricer, Tell, duration, expected_tokens, pricer
 from assay.judging.health import Health, nothing
+from assay.judging.pairing import check_comparisons
 from assay.judging.plan import Plan, planned
 from assay.judging.providers import CallFailed, Completion, Provider, provider_for
 from assay.judging.recording import Recording
@@ -109,6 +110,8 @@ class JudgeRun:
     reasons: dict[str, int] = field(default_factory=dict)
     unpriced: tuple[str, ...] = ()
     stopped: str | None = None
+    notes: tuple[str, ...] = ()
+    """What was found out on the way, as about the pairs that were drawn."""
 
     def summary(self) -> str:
         """What happened, in a few lines."""
@@ -121,6 +124,7 @@ class JudgeRun:
         if self.unpriced:
             lines.append(f"The price of {', '.join(self.unpriced)} is not known and not counted.")
         lines += [f"  {number} × {reason}" for reason, number in sorted(self.reasons.items())]
+        lines += [f"{note[:1].upper()}{note[1:]}." for note in self.notes]
         if self.elsewhere:
             lines.append(f"{self.elsewhere} questions are being asked by another run.")
         if self.stopped:
@@ -150,6 +154,8 @@ class Estimate:
     max_cost: float | None
     lost: str = ""
     """How many answers of which question would no longer count; empty where all of them would."""
+    later: str = ""
+    """What cannot be counted yet: calls about pairs of outputs that are not there."""
 
     @property
     def cost(self) -> float | None:
@@ -165,6 +171,8 @@ class Estimate:
             lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
         total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
         lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
+        if self.later:
+            lines.append(self.later)
         if self.max_cost is not None and self.cost is not None and self.spent + self.cost > self.max_cost:
             lines.append(f"This passes max_cost (${self.max_cost:g}): the run would stop there.")
         lines.append("Tokens are estimated from the length of the prompts; replies asked for again come on top.")
@@ -185,13 +193,24 @@ def estimate_study(
     to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     names = _chosen(study, judges)
-    asked = [judge for judge in study.judges if judge.name in names]
+    asked = [judge for judge in study.models if judge.name in names]
     asyncio.run(refuse_what_is_not_sent(asked, _providers(asked, study, asking=False), study.config))
     with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = planned(study, opened, changed)
         estimates = [_estimate(plan, judge) for judge in asked]
         lost = in_words(change.lost) if change.lost else ""
-        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost)
+        later = "" if not study.systems or plan.has_pairs else _later(study)
+        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost, later)
+
+
+def _later(study: Study) -> str:
+    """How many pairs judges will be asked about, once there are outputs."""
+    comparisons, systems = study.config.comparisons, study.systems
+    items = sum(1 for _ in study.items())
+    items = items if comparisons.items is None else min(items, comparisons.items)
+    most = len(systems) * (len(systems) - 1) // 2
+    each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
+    return f"Once all outputs are there, each judge is asked about {items * most * each} pairs of them on top."
 
 
 def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
@@ -228,7 +247,7 @@ def requests_of(
         Where the study has no such item, or no judge is asked about it.
     """
     names = _chosen(study, judges)
-    asked = [judge for judge in study.judges if judge.name in names]
+    asked = [judge for judge in study.models if judge.name in names]
     with store_in_use(study, store, opening=open_scratch) as opened:
         plan, _ = planned(study, opened, "new-version")
         return calls_about(plan, _providers(asked, study, asking=False), item)
@@ -290,7 +309,8 @@ def judge_study(
         Where the store or the file of replies can no longer be written. What was answered before stays.
     """
     names = _chosen(study, judges)
-    asked = [judge for judge in study.judges if judge.name in names]
+    check_comparisons(study)
+    asked = [judge for judge in study.models if judge.name in names]
     prices = {judge.name: pricer(judge) for judge in asked}
     unpriced = [name for name, price in prices.items() if price is None]
     if unpriced and study.config.limits.max_cost is not None:
@@ -306,9 +326,44 @@ def judge_study(
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
             with store_in_use(study, store) as opened:
                 plan, _ = planned(study, opened, changed)
-                return loop.run(_Run(plan, answering, prices, ways).go())
+                if not study.systems:
+                    return loop.run(_Run(plan, answering, prices, ways).go())
+                return _in_two_parts(study, plan, answering, lambda some: loop.run(_Run(*some, prices, ways).go()))
         finally:
             loop.run(_close(answering.values()))
+
+
+def _in_two_parts(
+    study: Study,
+    plan: Plan,
+    providers: Mapping[str, Provider],
+    ask: Callable[[tuple[Plan, dict[str, Provider]]], JudgeRun],
+) -> JudgeRun:
+    """Systems first; judges once pairs are drawn of what they wrote."""
+    writing = {one.name: providers[one.name] for one in study.systems if one.name in providers}
+    judging = {name: one for name, one in providers.items() if name not in writing}
+    done = ask((plan, writing)) if writing else None
+    if done is not None and done.stopped:
+        return done
+    if done is not None:
+        plan, _ = planned(study, plan.store)
+    if not plan.has_pairs:
+        if done is None:
+            raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")
+        return replace(done, notes=plan.notes)
+    asked = ask((plan, judging)) if judging else None
+    both = [one for one in (done, asked) if one is not None]
+    return replace(_together(both), notes=plan.notes)
+
+
+def _together(runs: Sequence[JudgeRun]) -> JudgeRun:
+    """Several runs as one."""
+    summed = ("answered", "missing", "failed", "reasked", "late", "left", "elsewhere", "cost", "tokens_in",
+              "tokens_out", "seconds")  # fmt: skip
+    reasons: dict[str, int] = {}
+    for one in runs:
+        reasons |= one.reasons
+    return replace(runs[-1], **{name: sum(getattr(one, name) for one in runs) for name in summed}, reasons=reasons)
 
 
 async def _close(providers: Iterable[Provider]) -> None:
@@ -323,7 +378,7 @@ def _providers(judges: Iterable[Judge], study: Study, *, asking: bool = True) ->
 
 
 def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
-    known = [judge.name for judge in study.judges]
+    known = [one.name for one in study.models]
     names = known if judges is None else list(judges)
     for name in names:
         if name not in known:

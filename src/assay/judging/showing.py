@@ -40,19 +40,21 @@ class Shown:
 
 
 def calls_about(plan: Plan, providers: Mapping[str, Provider], item: str | None) -> list[Shown]:
-    """What each judge is sent about an item, the study's first where none is named.
+    """What each judge is sent about an item, the study's first where none is named; of pairs, about the first.
 
     Raises
     ------
     StudyError
         Where the study has no such item, or no judge is asked about it.
     """
-    names = [one.name for one, _ in items(plan.store, plan.role)]
+    roles = [[one.name for one, _ in items(plan.store, part.role)] for part in plan.parts]
+    names = [name for role in roles for name in role]
     if item is not None and item not in names:
         raise StudyError(unknown("item", item, names, "the study"))
     judges = list(providers)
-    wanted = names if item is None else [item]
-    claims = next((found for name in wanted if (found := queue.about_item(plan.store, name, judges))), [])
+    claims: list[queue.Claim] = []
+    for wanted in roles if item is None else [[item]]:
+        claims += next((found for name in wanted if (found := queue.about_item(plan.store, name, judges))), [])
     if not claims:
         raise StudyError(f"no judge is asked about {'any item' if item is None else f'item {item!r}'}")
     return asyncio.run(_shown(plan, providers, claims))

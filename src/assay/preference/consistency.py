@@ -12,6 +12,7 @@ Sets of nothing but ties have c = 0 as sets that contradict themselves have; the
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Unpack
@@ -28,10 +29,12 @@ from assay.estimation.options import Intervals
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.preference.pairs import Choose
+from assay.preference.saving import Saving, chances
 from assay.preference.settings import Bins, SetSettings, Who
 from assay.preference.votes import Votes, listed
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import interval, said, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,6 +68,9 @@ class RatingSets(Result):
         ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
     trend : mapping of who to Estimate
         The value in the highest bin less that in the lowest, over all pairs, under the same resamples.
+    saving : mapping of who to Estimate
+        The share of ratings that is saved, for as many consistent votes, where items are chosen by separability
+        (``choose``); empty where that was not asked for.
     run : Run
     """
 
@@ -74,6 +80,7 @@ class RatingSets(Result):
     rows: pl.DataFrame
     sets: pl.DataFrame
     trend: dict[str, Estimate]
+    saving: dict[str, Estimate]
     run: Run
 
     @property
@@ -104,8 +111,69 @@ class RatingSets(Result):
                 f"{who}: {name} in the highest bin less that in the lowest {said(found.estimate, 3)} "
                 f"{interval(found.low, found.high)}."
             )
+        lines += [self._saved(who, found) for who, found in self.saving.items()]
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
+
+    def _saved(self, who: str, found: Estimate) -> str:
+        settings: SetSettings = self.run.settings  # type: ignore[assignment]
+        if math.isnan(found.estimate):
+            return f"{who}: no vote on the items chosen is consistent, so nothing says what is saved."
+        clear = "" if found.low > 0 or found.high < 0 else ", so not clearly fewer"
+        less, ends = 100 * found.estimate, (100 * found.low, 100 * found.high)
+        how, ends = ("fewer", ends) if less >= 0 else ("more", (-ends[1], -ends[0]))
+        return (
+            f"{who}: where {100 * settings.share:g}% of the items are rated, chosen by {settings.by} "
+            f"({settings.choose}), as many consistent votes take {abs(less):.0f}% {within(*ends, 0)} {how} ratings "
+            f"than of items drawn alike{clear}."
+        )
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """How many rating sets have which value, by rater and bin (figures 6, 7, 11, 12 of the paper).
+
+        One row a pair of systems, rater, bin and value: ``first``, ``second``, ``who``, ``bin``, ``value``, ``sets``,
+        ``share`` (of the sets of that pair, rater and bin).
+        """
+        judge = pl.col("kind") == "judge"
+        settings: SetSettings = self.run.settings  # type: ignore[assignment]
+        alone = pl.lit(value="annotators" in settings.who)
+        who = pl.when(judge | alone).then("annotator").otherwise(pl.lit("humans"))
+        sets = self.sets.with_columns(who=who, value=pl.col(self.measure).round(9))
+        key = ["first", "second", "who", "bin"]
+        found = sets.group_by(*key, "value").agg(sets=pl.len().cast(pl.Int64))
+        found = found.with_columns(share=pl.col("sets") / pl.col("sets").sum().over(key))
+        place = {name: i for i, name in enumerate(self.rows["bin"].drop_nulls().unique(maintain_order=True))}
+        order = found["bin"].replace_strict(place, default=0) if place else pl.Series([0] * found.height)
+        return found.with_columns(_order=order).sort("first", "second", "who", "_order", "value").drop("_order")
+
+    def plot_values(self, ax: Axes | None = None) -> Axes:
+        """The share of rating sets with each value, a bar for each pair, rater and bin."""
+        values = self.values
+        key = ["first", "second", "who", "bin"]
+        bars = values.select(key).unique(maintain_order=True).head(pictures.MOST_ROWS)
+        several = values.select("first", "second").n_unique() > 1
+        ax = pictures.axes(ax, height=1.6 + 0.27 * max(bars.height, 2))
+        levels = values["value"].unique().sort().to_list()
+        left = np.zeros(bars.height)
+        for value in levels:
+            mine = bars.join(values.filter(pl.col("value") == value), on=key, how="left", nulls_equal=True,
+                             maintain_order="left")  # fmt: skip
+            share = mine["share"].fill_null(0.0).to_numpy()
+            colour = pictures.shade(value, -1.0 if self.measure == "strength" else 0.0, 1.0)
+            ax.barh(np.arange(bars.height)[::-1], share, left=left, color=colour, height=0.8, edgecolor="white",
+                    linewidth=0.4, label=f"{value:.2g}")  # fmt: skip
+            left += share
+        names = [
+            ", ".join([r["who"], *([f"{r['first']} & {r['second']}"] if several else []),
+                       *([r["bin"]] if r["bin"] else [])])
+            for r in bars.iter_rows(named=True)
+        ]  # fmt: skip
+        ax.set_yticks(np.arange(bars.height)[::-1], names)
+        ax.set_xlim(0, 1)
+        ax.set_xlabel(f"share of rating sets, by {_MEASURES[self.measure]}")
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(levels), 6))
+        return ax
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each row with its interval; people and judges in their colours."""
@@ -142,8 +210,15 @@ class SetOptions(Intervals, total=False):
         Votes between these alone.
     clusters : str
         An item column whose items are resampled together.
+    choose : {"weighted", "stratified", "top"}
+        Also say how many ratings are saved, for as many consistent votes, where a ``share`` (.5) of the items is
+        chosen so by the column ``by`` (separability), as `Separability.pairs` does.
+    share : float
+        Above 0 and below 1.
     """
 
+    choose: Choose | None
+    share: float
     by: str | None
     bins: int
     binning: Bins
@@ -204,7 +279,9 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     """The sets, their values, and what each group of them comes to."""
     named = _MEASURES[measure]
     votes = Votes.of(labels, settings, named, settings.by)
-    sets, bins = _binned(_sets(votes, settings.by), settings)
+    whole = _sets(votes, settings.by)
+    sets, bins = _binned(whole, settings)
+    saving = _savings(whole, votes, settings)
     low_to_high = bins if settings.by is not None and votes.column(settings.by).dtype.is_numeric() else []
     groups = list(_groups(sets, settings.who, bins))
     if not groups:
@@ -223,14 +300,43 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
         cautions=_cautions(sets),
     )  # fmt: skip
     return RatingSets(
-        measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), run
-    )
+        measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), saving,
+        run,
+    )  # fmt: skip
 
 
 def _alone(sums: Floats, settings: SetSettings, measure: Measure, unit: str) -> Estimate:
     """The mean of one group, from the items that have a set in it."""
     mine = sums[sums[:, 1] > 0]
     return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
+
+
+def _savings(sets: pl.DataFrame, votes: Votes, settings: SetSettings) -> dict[str, Estimate]:
+    """What each rater's consistent votes cost less, where items are chosen by separability."""
+    if settings.choose is None:
+        if "share" in settings.changed():
+            raise DesignError("share=... is the share of items that choose=... takes; give choose=... too")
+        return {}
+    if settings.by is None or not sets["_by"].dtype.is_numeric():
+        raise DesignError(
+            "choose=... chooses items by a number; name its column with by=..., such as by='separability'"
+        )
+    most = float(np.abs(sets["_by"].to_numpy()).max())
+    if most > 1:
+        raise DesignError(f"choose=... is by separability, from -1 to 1, and '{settings.by}' goes to {most:g}")
+    statistic, units, found = Saving(), votes.units(4), {}
+    for group in _groups(sets.with_columns(bin=pl.lit(None, pl.String)), settings.who, []):
+        if group.who in found:
+            continue
+        mine = sets.filter(pl.Series(group.inside))
+        items = mine.select("_item", "first", "second", "_by").unique(maintain_order=True)
+        chance = items.with_columns(chance=pl.Series(chances(items["_by"].to_numpy(), settings.share, settings.choose)))
+        mine = mine.join(chance, on=["_item", "first", "second", "_by"], maintain_order="left")
+        moments = statistic.moments(mine["consistency"].to_numpy(), mine["chance"].to_numpy())
+        sums = add_rows(moments, units.of_item[mine["_item"].to_numpy()], units.n)
+        sums = sums[sums[:, 1] > 0]
+        found[group.who] = estimate_sums(statistic, sums, settings, unit=units.name)[0]
+    return found
 
 
 _SCHEMA = {

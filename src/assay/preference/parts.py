@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from assay.preference.consistency import RatingSets
 from assay.preference.ratings import Leaderboard
 from assay.preference.separability import Separability
@@ -36,7 +38,10 @@ def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
             "Can raters tell the systems apart?",
             tuple(found.summary().splitlines()[:-1]),
             ((f"Mean {found.measure} of rating sets, and shares of their kinds.", shown),),
-            ((f"Mean {found.measure} of rating sets", found.plot),),
+            (
+                (f"Mean {found.measure} of rating sets", found.plot),
+                (f"How many rating sets have which {found.measure}", found.plot_values),
+            ),
             tuple(map(str, found.exclusions)),
         ),
     )
@@ -54,7 +59,10 @@ def separability_parts(found: Separability) -> tuple[Part, ...]:
                 ("The ten most separable items.", most),
                 ("The ten least separable items: preferences between their outputs say little.", least),
             ),
-            (("How many items have which separability", found.plot),),
+            (
+                ("How many items have which separability", found.plot),
+                *((f"The same of {group}", partial(found.plot, group=group)) for group in found.groups),
+            ),
             tuple(map(str, found.exclusions)),
         ),
     )

@@ -417,11 +417,11 @@ class _Runs:
 def _leaderboard(votes: Votes, found: Estimates, run: Run, order_sd: Floats | None = None) -> Leaderboard:
     best = np.argsort(-found.value, kind="stable")
     n = len(votes.systems)
-    counts = np.zeros((n, n, 2))
-    np.add.at(counts[..., 0], (votes.first, votes.second), votes.label < 0)
-    np.add.at(counts[..., 0], (votes.second, votes.first), votes.label > 0)
-    np.add.at(counts[..., 1], (votes.first, votes.second), votes.label == 0)
-    won, tied = counts[..., 0], counts[..., 1] + counts[..., 1].T
+    label, cell = votes.label, votes.first * n + votes.second
+    first, second, ties = (
+        np.bincount(cell[said], minlength=n * n).reshape(n, n) for said in (label < 0, label > 0, label == 0)
+    )
+    won, tied = first + second.T, ties + ties.T
     met = won + won.T + tied
     ranks = _ranks(found)
     rows = []

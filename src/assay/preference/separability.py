@@ -13,9 +13,9 @@ prefer one system consistently.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 import polars as pl
@@ -26,10 +26,11 @@ from assay.data.clusters import cluster_codes, digest_of_columns
 from assay.data.frames import natural
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import Intervals
+from assay.estimation.options import Intervals, number_in, one_of
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.preference.pairs import Choose, chosen_items, pairs_of
 from assay.preference.settings import SeparabilitySettings, Span
 from assay.reporting import pictures
 from assay.reporting.words import interval, said
@@ -74,7 +75,8 @@ class Separability(Result):
     ----------
     items : polars.DataFrame
         One row an item and pair of systems: ``item``, ``first``, ``second``, ``separability`` (−1 to 1),
-        ``self_first``, ``self_second``, ``cross`` (alignments), ``k_first``, ``k_second`` (outputs).
+        ``self_first``, ``self_second``, ``cross`` (alignments), ``k_first``, ``k_second`` (outputs), and ``group``, the
+        value of ``by``.
     rows : polars.DataFrame
         One row a pair (and value of ``by``): ``first``, ``second``, ``group``, ``estimate`` (mean separability),
         ``low``, ``high``, ``n`` (items), mean alignments, ``reason``.
@@ -87,11 +89,17 @@ class Separability(Result):
     rows: pl.DataFrame
     run: Run
     alike: _Alike = field(repr=False, metadata={"json": False})
+    outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows."""
         return self.rows
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The values of ``by``; none where there is none."""
+        return () if "group" not in self.items.columns else natural(self.items["group"].unique().drop_nulls().to_list())
 
     def of(self, first: str, second: str) -> pl.DataFrame:
         """``item`` and ``separability`` of one pair: what votes on it take, as ``assay.read(votes, items=...)``."""
@@ -103,32 +111,84 @@ class Separability(Result):
         mine = self.items.filter((pl.col("first") == wanted[0]) & (pl.col("second") == wanted[1]))
         return mine.select("item", "separability")
 
-    def stability(self, k: Sequence[int], n_draws: int = 20, seed: int = 0) -> pl.DataFrame:
-        """How near separability from fewer outputs comes to that from all of them (figure 5 of the paper).
+    def pairs(
+        self, n: int = 5, *, n_items: int | None = None, choose: Choose = "weighted", seed: int = 0
+    ) -> pl.DataFrame:
+        """Pairs of outputs to put before raters, of items chosen by separability.
 
         Parameters
         ----------
-        k : sequence of int
-            Outputs of each system that are drawn, at least 2.
-        n_draws : int
-            Times that they are drawn, without replacement.
+        n : int
+            Pairs of each item and two systems; the paper asks about 5.
+        n_items : int, optional
+            So many items for every two systems; all of them when not given.
+        choose : {"weighted", "stratified", "top"}
+            By chances that grow with separability (as recommended in section 4 of the paper), as many from each
+            quarter of its range, or the most separable.
+        seed : int
 
         Returns
         -------
         polars.DataFrame
-            One row a ``k``: ``correlation`` over items (Pearson, mean over draws), ``mean_difference`` (absolute).
+            One row a pair: ``item`` (its name), ``pair_of`` (the item whose outputs they are), ``pair`` (1 to n),
+            ``first``, ``second`` (the systems), ``separability``, ``first_output``, ``second_output`` (which of their
+            outputs), ``first_text``, ``second_text``. Beside the answers, as ``assay.read(answers, items=pairs)``, it
+            makes them votes. Shuffle the sides when they are shown.
+        """
+        given = {"n": n, "n_items": 1 if n_items is None else n_items}
+        for name, value in given.items():
+            number_in(name, value, low=1, whole=True)
+        one_of("choose", choose, get_args(Choose))
+        drawn = pairs_of(self.outputs, chosen_items(self.items, n_items, choose, seed), n, seed)
+        sides = (pl.concat_str(c, pl.lit(" "), pl.col(f"{c}_output").cast(pl.String)) for c in ("first", "second"))
+        return drawn.select(pl.concat_str("pair_of", *sides, separator=" | ").alias("item"), pl.all())
+
+    def stability(
+        self,
+        k: Sequence[int] = (),
+        n_draws: int = 20,
+        seed: int = 0,
+        *,
+        c: Sequence[int] = (),
+        others: Mapping[str, Separability] | None = None,
+    ) -> pl.DataFrame:
+        """How near separability in another way comes to this one (figure 5 of the paper).
+
+        Parameters
+        ----------
+        k : sequence of int
+            From so many outputs of each system, drawn without replacement; at least 2.
+        n_draws : int
+            Times that they are drawn.
+        seed : int
+        c : sequence of int
+            From so many comparisons of outputs of both systems, drawn among all of them.
+        others : mapping of name to Separability
+            Found of other outputs of the same items and systems, such as those sampled at another temperature.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a way: ``varied`` ("k", "c" or "others"), ``value``, ``correlation`` over items (Pearson, mean over
+            draws), ``mean_difference`` (absolute), ``mean`` separability, ``items`` (items and pairs of systems).
         """
         rng = np.random.default_rng(seed)
+        for name, few, least in (("k", k, 2), ("c", c, 1)):
+            if any(many < least for many in few):
+                why = ": one output says nothing of how alike a system's outputs are" if name == "k" else ""
+                raise DesignError(f"{name} must be {least} or more{why}")
         whole = self.items["separability"].to_numpy()
+        ways = [("k", many, None) for many in k] + [("c", None, many) for many in c]
         rows = []
-        for many in k:
-            if many < 2:
-                raise DesignError("k must be 2 or more: one output says nothing of how alike a system's outputs are")
-            drawn = np.stack([self.alike.drawn(many, rng) for _ in range(n_draws)])
-            flat = drawn.std(axis=1) < 1e-12
-            r = [np.nan if f else np.corrcoef(one, whole)[0, 1] for one, f in zip(drawn, flat, strict=True)]
-            rows.append({"k": many, "correlation": float(np.nanmean(r)) if not all(flat) else np.nan,
-                         "mean_difference": float(np.abs(drawn - whole).mean())})  # fmt: skip
+        for name, outputs, crossed in ways:
+            drawn = np.stack([self.alike.drawn(outputs, crossed, rng) for _ in range(n_draws)])
+            rows.append({"varied": name, "value": str(outputs or crossed), **_nearness(drawn, whole)})
+        for name, other in (others or {}).items():
+            both = self.items.join(other.items, on=["item", "first", "second"])
+            if not both.height:
+                raise DataError(f"others['{name}'] has no item and pair of systems that stands here")
+            mine, theirs = (both[column].to_numpy() for column in ("separability", "separability_right"))
+            rows.append({"varied": "others", "value": name, **_nearness(theirs[None], mine)})
         return pl.DataFrame(rows)
 
     def summary(self) -> str:
@@ -145,16 +205,21 @@ class Separability(Result):
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """How many items have which separability, a line for each pair (figures 3, 4)."""
+    def plot(self, ax: Axes | None = None, *, group: str | None = None) -> Axes:
+        """How many items have which separability, a line for each pair (figures 3, 4); of one value of ``by``."""
         ax = pictures.axes(ax)
         values = self.items["separability"]
         edges = np.linspace(float(values.min()), float(values.max()) + 1e-9, 16)  # type: ignore[arg-type]
-        pairs = self.items.partition_by("first", "second", maintain_order=True)
+        shown = self.items if group is None else self.items.filter(pl.col("group") == group)
+        if not shown.height:
+            raise DataError(unknown("group", group, self.groups, "the groups"))
+        pairs = shown.partition_by("first", "second", maintain_order=True)
         for i, mine in enumerate(pairs[: len(pictures.PALETTE)]):
             counts = np.histogram(mine["separability"].to_numpy(), edges)[0]
             ax.stairs(counts, edges, color=pictures.PALETTE[i], linewidth=1.6,
                       label=f"{mine['first'][0]}, {mine['second'][0]}")  # fmt: skip
+        if len(pairs) > len(pictures.PALETTE):
+            pictures.title(ax, f"the first {len(pictures.PALETTE)} of {len(pairs)} pairs of systems", size=8)
         ax.set_xlabel("separability")
         ax.set_ylabel("items")
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -212,11 +277,17 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
         raise DesignError("no item has outputs of two systems")
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
+    items = _grouped(labels, items, settings)
     rows, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
     run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
-    return Separability(items, rows, run, alike)
+    return Separability(items, rows, run, alike, table)
+
+
+def check_similarity(given: Any) -> None:
+    """Refuse a similarity that is not known, or whose library is not there."""
+    as_similarity(given)("one text", "another")
 
 
 def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.DataFrame, tuple[Exclusion, ...]]:
@@ -227,6 +298,13 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
             "(read them with scale='text')"
         )
     systems = natural(labels.labels["annotator"].unique().to_list())
+    for name in labels.conditions:
+        values = labels.values_of(name)
+        if len(values) > 1:
+            raise DesignError(
+                f"outputs under several values of '{name}' ({listing([str(v) for v in values], 4)}) are not those of "
+                f"one system; choose one with labels.where({name}={values[0]!r}), and compare with stability(others=...)"
+            )
     table, gone = labels.labels, ()
     if settings.systems is not None:
         for name in settings.systems:
@@ -280,11 +358,11 @@ class _Alike:
         gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
         return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
 
-    def frame(self) -> pl.DataFrame:
-        """Separability of each item and pair."""
+    def frame(self, c: int | None = None, rng: np.random.Generator | None = None) -> pl.DataFrame:
+        """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given."""
         rows = [
             {"item": name, "first": self.systems[a], "second": self.systems[b], "self_first": _mean(s, w == a, w == a),
-             "self_second": _mean(s, w == b, w == b), "cross": _mean(s, w == a, w == b),
+             "self_second": _mean(s, w == b, w == b), "cross": _crossed(s[np.ix_(w == a, w == b)], c, rng),
              "k_first": int((w == a).sum()), "k_second": int((w == b).sum())}
             for name, s, w in zip(self.names, self.scores, self.owner, strict=True)
             for a, b in itertools.combinations(sorted(set(w.tolist())), 2)
@@ -305,15 +383,15 @@ class _Alike:
             raise DesignError("every alignment is the same, so that there is no span from 0 to 1; use span='none'")
         return low, high
 
-    def drawn(self, k: int, rng: np.random.Generator) -> Floats:
-        """Separability of each item and pair from k outputs of each system, drawn at random."""
+    def drawn(self, k: int | None, c: int | None, rng: np.random.Generator) -> Floats:
+        """Separability of each item and pair from k outputs of each system, or c comparisons, drawn at random."""
         scores, owner = [], []
         for s, w in zip(self.scores, self.owner, strict=True):
             kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(w == a))[:k] for a in np.unique(w)]))
             scores.append(s[np.ix_(kept, kept)])
             owner.append(w[kept])
         some = _Alike(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
-        return some.frame()["separability"].to_numpy()
+        return some.frame(c, rng)["separability"].to_numpy()
 
 
 _ALIGNMENTS = ("self_first", "self_second", "cross")
@@ -332,15 +410,33 @@ def _mean(scores: Floats, rows: Any, columns: Any) -> float:
     return float(part.mean())
 
 
+def _crossed(scores: Floats, c: int | None, rng: np.random.Generator | None) -> float:
+    """Mean similarity of outputs of two systems; of c of their pairs, drawn at random."""
+    return float(scores.mean() if c is None or rng is None else rng.permutation(scores.ravel())[:c].mean())
+
+
+def _nearness(ways: Floats, whole: Floats) -> dict[str, object]:
+    """How near some ways, (ways, items), come to one, on average."""
+    flat = [one.std() < 1e-12 or whole.std() < 1e-12 for one in ways]
+    r = [np.corrcoef(one, whole)[0, 1] for one, f in zip(ways, flat, strict=True) if not f]
+    return {"correlation": float(np.mean(r)) if r else np.nan, "mean_difference": float(np.abs(ways - whole).mean()),
+            "mean": float(ways.mean()), "items": len(whole)}  # fmt: skip
+
+
+def _grouped(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> pl.DataFrame:
+    """The items with the value of ``by``."""
+    if settings.by is None:
+        return items
+    name = labels.column_name(settings.by)
+    if name not in labels.items.columns:
+        raise DesignError(f"by='{settings.by}' must be a column of the items")
+    group = labels.items.select("item", group=pl.col(name).cast(pl.String))
+    return items.join(group, on="item", how="left", maintain_order="left")
+
+
 def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> tuple[pl.DataFrame, str]:
     """Mean separability of each pair, over all items and for each value of a column; how intervals were made."""
-    group = None
-    if settings.by is not None:
-        name = labels.column_name(settings.by)
-        if name not in labels.items.columns:
-            raise DesignError(f"by='{settings.by}' must be a column of the items")
-        group = items.join(labels.items.select("item", _by=pl.col(name).cast(pl.String)), on="item", how="left",
-                           maintain_order="left")["_by"]  # fmt: skip
+    group = items["group"] if settings.by is not None else None
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
     rows, how = [], []
     for first, second in items.select("first", "second").unique(maintain_order=True).rows():

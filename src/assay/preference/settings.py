@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.estimation.options import IntervalSettings, Method, option
+from assay.preference.pairs import Choose
 from assay.similarity.registry import FOR_HELP
 
 Who = Literal["humans", "judges", "annotators"]
@@ -38,6 +39,8 @@ class SetSettings(VotesSettings):
     bins: int = option(4, "Into how many bins a column of numbers is cut.", low=1)
     binning: Bins = option("width", "Bins of equal width, or of equally many sets.")
     who: tuple[Who, ...] = option(("humans", "judges"), "Whose votes: people together, each judge, each annotator.")
+    choose: Choose | None = option(None, "How many ratings are saved where items are chosen so by separability.")
+    share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
 
 
 @dataclass(frozen=True)

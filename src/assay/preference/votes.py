@@ -22,6 +22,10 @@ from assay.preference.settings import VotesSettings
 PAIR = ("first", "second")
 """Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
 
+PAIR_OF = "pair_of"
+"""Where an item is one pair of outputs, as in a study of systems: the column that names what both are about. Votes on
+one of its values are votes on one item."""
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:
@@ -71,27 +75,31 @@ class Votes:
         labels = in_memory(labels, question)
         _refuse_what_are_no_votes(labels, question)
         named = {c: labels.column_name(c) for c in columns if c is not None}
-        wanted = dict.fromkeys((*PAIR, "kind", *named.values()))
+        whole = (PAIR_OF,) if PAIR_OF in _columns(labels) else ()
+        wanted = dict.fromkeys((*PAIR, *whole, "kind", *named.values()))
         more = {c: labels.column(c) for c in wanted if c not in ("item", "annotator", "label")}
         repeat = ["repeat"] if "repeat" in labels.labels.columns else []
         conditions = [c for c in labels.conditions if c in labels.labels.columns and c not in more]
         repeat = [c for c in repeat if c not in more]
         table = labels.labels.select("item", "annotator", "label", *repeat, *conditions).with_columns(**more)
         _refuse_strange_pairs(table)
+        codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
+        cluster_of = None if codes is None else dict(zip(labels.items["item"], codes, strict=True))
+        if whole:
+            table, cluster_of = _by_pair(table, cluster_of, settings.clusters)
         table = table.with_columns(pl.col(c).cast(pl.String) for c in PAIR)
-        known = natural(set(table["first"].to_list()) | set(table["second"].to_list()))
+        known = natural(set(table["first"].unique()) | set(table["second"].unique()))
         systems: tuple[str, ...] = known
         exclusions: tuple[Exclusion, ...] = ()
         if settings.systems is not None:
             table, systems, exclusions = _of_systems(table, known, settings.systems)
         table = table.sort("item", "annotator", *repeat, *conditions, *PAIR, "label")
-        items = table["item"].unique().sort()
+        items = table["item"].unique(maintain_order=True)  # sorted, as the table is
         place = {s: i for i, s in enumerate(systems)}
         clusters = None
-        if settings.clusters is not None:
-            codes = pl.Series(cluster_codes(labels, settings.clusters))
-            clusters = items.replace_strict(labels.items["item"], codes).to_numpy().astype(np.int64)
-        used = (*PAIR, *named.values(), settings.clusters, *repeat)
+        if cluster_of is not None:
+            clusters = items.replace_strict(list(cluster_of), list(cluster_of.values())).to_numpy().astype(np.int64)
+        used = (*PAIR, *whole, *named.values(), settings.clusters, *repeat)
         data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *dict.fromkeys(used)))
         first, second = (
             table[c].replace_strict(list(place), list(place.values())).to_numpy().astype(np.int64) for c in PAIR
@@ -131,9 +139,33 @@ def listed(options: Mapping[str, Any]) -> dict[str, Any]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()} | alone
 
 
+def _columns(labels: Annotations) -> set[str]:
+    """Every column of the table, under its own name and under what users call it."""
+    return {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
+
+
+def _by_pair(
+    table: pl.DataFrame, cluster_of: dict[str, int] | None, clusters: str | None
+) -> tuple[pl.DataFrame, dict[str, int] | None]:
+    """Votes by what their pairs are of, and the cluster of each."""
+    if table[PAIR_OF].null_count():
+        row = table.filter(pl.col(PAIR_OF).is_null()).row(0, named=True)
+        raise DataError(
+            f"the item '{row['item']}' does not say in '{PAIR_OF}' what its pair of outputs is of; name it in "
+            "all rows, or leave that column out"
+        )
+    found: dict[str, int] | None = None
+    if cluster_of is not None:
+        found = {}
+        for item, of in table.select("item", PAIR_OF).unique(maintain_order=True).iter_rows():
+            if found.setdefault(str(of), cluster_of[item]) != cluster_of[item]:
+                raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{clusters}'")
+    return table.with_columns(item=pl.col(PAIR_OF).cast(pl.String)), found
+
+
 def has_votes(labels: Annotations) -> bool:
     """Whether the table holds votes on pairs of named systems, about one criterion."""
-    known = {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
+    known = _columns(labels)
     return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= known
 
 
@@ -148,8 +180,7 @@ def _refuse_what_are_no_votes(labels: Annotations, question: str) -> None:
             f"{question} needs votes: labels first, second or tie (−1, 1 or 0), and these are "
             f"{labels.scale.describe()}; read them with scale='preference'"
         )
-    frames = (labels.labels, labels.items, labels.annotators)
-    absent = [c for c in PAIR if not any(c in f.columns for f in frames) and c not in labels.names]
+    absent = [c for c in PAIR if c not in _columns(labels)]
     if absent:
         raise DesignError(
             f"votes need columns 'first' and 'second' that name the two systems; the table has no '{absent[0]}' "

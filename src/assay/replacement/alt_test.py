@@ -98,7 +98,6 @@ class AltTest(Result):
     symbol: ClassVar[str] = "ρ"
 
     judge: str
-    verdict: Verdict
     passed: bool
     winning_rate: float
     losing_rate: float
@@ -109,13 +108,27 @@ class AltTest(Result):
     score: str
     epsilon: float
     domain: str | None
-    grounds: decision.Grounds
     run: Run
     tally: Tally = field(repr=False, metadata={"json": False})
     decided: decision.Decision = field(repr=False, metadata={"json": False})
     estimates: Estimates | None = field(repr=False, metadata={"json": False})
     among: tuple[Tally, ...] = field(default=(), repr=False, metadata={"json": False})
     """The tests of all domains, where they are corrected together."""
+    corrected: decision.Grounds | None = field(default=None, repr=False, metadata={"json": False})
+    """The grounds with the correction for several domains."""
+
+    @cached_property
+    def grounds(self) -> decision.Grounds:
+        """The p-values that the verdict rests on; made when asked for, since exact ones take longer than the rest."""
+        if self.corrected is not None:
+            return self.corrected
+        found, s = self.tally, self.settings
+        return decision.grounds(*found.verdict_p, found.trivial.p_best, found.quality, s.threshold, s.alpha)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Replace, do not replace, people differ, or cannot tell yet."""
+        return self.grounds.verdict
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
@@ -231,8 +244,13 @@ class AltTest(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON; how many items would tell where too few are why these do not."""
-        needed = {"items_needed": self.items_needed if self.reason == "too few items" else None}
-        found = {"smallest_epsilon": self.smallest_epsilon, "needed_epsilon": self.needed_epsilon, **needed}
+        found: dict[str, Any] = {
+            "verdict": self.verdict,
+            "grounds": self.grounds,
+            "smallest_epsilon": self.smallest_epsilon,
+            "needed_epsilon": self.needed_epsilon,
+            "items_needed": self.items_needed if self.reason == "too few items" else None,
+        }
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
     def _trivial(self) -> str:
@@ -496,7 +514,6 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
     decided = found.decided
     wins = decision.winning_rate(decided.rejected, found.quality)
     losses = decision.winning_rate(decided.rejected_reverse, found.quality)
-    grounds = decision.grounds(*found.verdict_p, found.trivial.p_best, found.quality, s.threshold, s.alpha)
     nobody = missing("nobody has enough items to be tested")
     run = Run(
         question="alt-test",
@@ -513,9 +530,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
     )  # fmt: skip
     return AltTest(
         judge=found.name,
-        verdict=grounds.verdict,
         passed=bool(decision.passes(wins, s.threshold)),
-        grounds=grounds,
         winning_rate=wins,
         losing_rate=losses,
         advantage_probability=nobody if estimate is None else estimate[0],

@@ -217,8 +217,7 @@ def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
             winning_rate=wins,
             losing_rate=losses,
             passed=bool(decision.passes(wins, settings.threshold)),
-            grounds=grounds,
-            verdict=grounds.verdict,
+            corrected=grounds,
             among=among,
         )
     return corrected

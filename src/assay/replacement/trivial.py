@@ -114,8 +114,12 @@ def count_against(score: Score, panel: Panel, judge: Floats, constants: Floats, 
     (constants, classes, 3) float
         By class of the item's majority label where ``shares``, (items, classes), are given (C.1).
     """
+    if shares is None:
+        each = score.over_constants(panel, judge, constants)
+        outcomes = [[np.count_nonzero(o) for o in (d > 0, d == 0, d < 0)] for d in each]
+        return np.array(outcomes, dtype=float).reshape(len(outcomes), 1, 3)
     found = [
-        count_wins(sign, np.zeros(len(item), dtype=np.int64), 1, None if shares is None else shares[item])
+        count_wins(sign, np.zeros(len(item), dtype=np.int64), 1, shares[item])
         for item, sign in signs(score, panel, judge, constants)
     ]
     return np.concatenate(found)

@@ -107,6 +107,16 @@ def shaded(ax: Axes, shade: Any, text: Sequence[Sequence[str]], *, colour: str |
         ax.spines[side].set_visible(False)
 
 
+def shade(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """The colour of a value: paler toward 0; of two colours where values lie on both sides of it."""
+    from matplotlib.colors import to_rgb
+
+    full = to_rgb(JUDGE if value < 0 else HUMAN)
+    depth = 0.1 + 0.9 * abs(value) / max(abs(low), abs(high))
+    red, green, blue = (1 - depth * (1 - part) for part in full)
+    return red, green, blue
+
+
 def legend(ax: Axes, **options: Any) -> None:
     """A legend without a box, in the report's ink."""
     handles, _ = ax.get_legend_handles_labels()

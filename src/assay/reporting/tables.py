@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -129,9 +131,15 @@ def _float(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def to_text(table: Table) -> str:
-    """Aligned columns for a terminal or a log."""
+def to_text(table: Table, width: int | None = None) -> str:
+    """Aligned columns for a terminal or a log; cells of text go on below where the table is wider than ``width``."""
     widths = [max(len(cell) for cell in column) for column in zip(table.columns, *table.rows, strict=True)]
+    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths = _narrower(table, width)
+
+    def lines(cells: Sequence[str]) -> str:
+        wrapped = [_wrapped(cell, w) for cell, w in zip(cells, widths, strict=True)]
+        return "\n".join(map(line, zip_longest(*wrapped, fillvalue="")))
 
     def line(cells: Sequence[str]) -> str:
         padded = (
@@ -140,4 +148,26 @@ def to_text(table: Table) -> str:
         )
         return "  ".join(padded).rstrip()
 
-    return "\n".join([line(table.columns), *map(line, table.rows)])
+    return "\n".join([lines(table.columns), *map(lines, table.rows)])
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    return textwrap.wrap(cell, width, break_long_words=False) if len(cell) > width else [cell]
+
+
+def _narrower(table: Table, width: int) -> list[int]:
+    """Widths of columns that fit, if words allow it: titles are broken first, then the widest text."""
+    cells = [[row[i] for row in table.rows] for i in range(len(table.columns))]
+    whole = [[*column, *_wrapped(title, 1)] for title, column in zip(table.columns, cells, strict=True)]
+    widths = [max(map(len, column)) for column in whole]
+    texts = [not number and not any("[" in cell for cell in column)
+             for number, column in zip(table.numeric, cells, strict=True)]  # fmt: skip
+    words = [max(len(word) for cell in column for word in _wrapped(cell, 1)) if text else most
+             for column, text, most in zip(whole, texts, widths, strict=True)]  # fmt: skip
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        spare = [most - least for most, least in zip(widths, words, strict=True)]
+        if not any(spare):
+            break
+        widest = max((i for i in range(len(widths)) if spare[i]), key=lambda i: widths[i])
+        widths[widest] -= 1
+    return widths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -173,7 +173,9 @@ class MeanOfPairs:
         """The moments of every pair of annotators, side by side."""
         key = ("columns", self.first.tobytes(), self.second.tobytes())
         x, y, both = once(data, key, lambda: _columns(data, self.first, self.second))
-        moments = self.statistic.of_pairs(x, y) * both[..., None]
+        moments = self.statistic.of_pairs(x, y)
+        if not both.all():
+            moments *= both[..., None]
         return moments.reshape(len(both), -1)
 
     def value(self, sums: Floats) -> Floats:
@@ -231,6 +233,11 @@ def _label_pairs(data: Answers, first: NDArray[np.bool_], second: NDArray[np.boo
     return item, Slice.of(pairs)
 
 
+@lru_cache(maxsize=8)
+def _numbered(size: int) -> tuple[str, ...]:
+    return tuple(map(str, range(size)))
+
+
 def label_pairs(answers: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Answers]:
     """Every two labels of an item by an annotator of ``first`` and another of ``second``, as if each pair were
     an item with two annotators; and the item of each pair."""
@@ -247,7 +254,7 @@ def label_pairs(answers: Answers, first: NDArray[np.bool_], second: NDArray[np.b
         np.repeat(row, 2),
         np.tile([0, 1], len(one)),
         value,
-        tuple(map(str, row)),
+        _numbered(len(row)),
         ("first", "second"),
         answers.categories,
     )

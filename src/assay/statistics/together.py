@@ -39,7 +39,8 @@ class Together:
     def moments(self, data: Answers) -> Floats:
         """The moments of all, side by side; what several need of the labels is made once."""
         shared = Slice.of(data)
-        return np.concatenate([s.moments(shared) for s in self.statistics], axis=1)
+        each = [s.moments(shared) for s in self.statistics]
+        return each[0] if len(each) == 1 else np.concatenate(each, axis=1)
 
     def parts(self, sums: Floats) -> list[Floats]:
         """The value of each statistic from the joint sums."""

@@ -32,12 +32,14 @@ def count_wins(sign: Ints, group: Ints, n_groups: int, shares: Floats | None = N
     shares : (n, classes) float, optional
         Class of the majority label without the answer (C.1).
     """
-    outcome = 1 - sign
+    place = 1 - sign
+    if n_groups > 1:
+        place += group * 3
     if shares is None:
-        flat: Floats = np.bincount(group * 3 + outcome, minlength=n_groups * 3).astype(np.float64)
+        flat: Floats = np.bincount(place, minlength=n_groups * 3).astype(np.float64)
         return flat.reshape(n_groups, 1, 3)
     n_classes = shares.shape[1]
-    by_class = [np.bincount(group * 3 + outcome, shares[:, c], minlength=n_groups * 3) for c in range(n_classes)]
+    by_class = [np.bincount(place, shares[:, c], minlength=n_groups * 3) for c in range(n_classes)]
     stacked: Floats = np.stack(by_class, axis=-1).astype(np.float64)
     return stacked.reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
 

@@ -140,11 +140,12 @@ def _explained(problem: Any) -> Problem:
 
 def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     """What is well-formed and yet cannot be meant."""
-    for part, named in (("questions", config.questions), ("judges", config.judges)):
+    for part, named in (("questions", config.questions), ("judges", config.judges), ("systems", config.systems)):
         names = [one.name for one in named]
         for position, name in enumerate(names):
             if name in names[:position]:
                 yield (part, position, "name"), f"'{name}' appears twice"
+    yield from _of_systems(config)
     for position, question in enumerate(config.questions):
         for where, what in _of_question(question):
             yield ("questions", position, *where), what
@@ -152,10 +153,11 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     yield from _of_crossed_scales(config, folder)
     prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
     asked = [j.name for j in config.judges if isinstance(j, Judge)]
-    for position, judge in enumerate(config.judges):
-        found = _of_ensemble(judge, asked) if isinstance(judge, Ensemble) else _of_judge(judge, prompts)
-        for where, what in found:
-            yield ("judges", position, *where), what
+    for part, models in (("systems", config.systems), ("judges", config.judges)):
+        for position, judge in enumerate(models):
+            found = _of_ensemble(judge, asked) if isinstance(judge, Ensemble) else _of_judge(judge, prompts)
+            for where, what in found:
+                yield (part, position, *where), what
     for position, prompt in enumerate(config.conditions.prompt):
         if prompt not in prompts:
             yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
@@ -164,7 +166,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
 def _of_question(question: Question) -> Iterator[Problem]:
     scale = scale_of(question.scale)
     wanted = len(question.kind.places)
-    if len(question.options) != wanted and question.drawn_from is None:
+    if len(question.options) != wanted and question.drawn_from is None and question.outputs_of is None:
         comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
         yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
     for label in question.meanings:
@@ -175,6 +177,52 @@ def _of_question(question: Question) -> Iterator[Problem]:
             yield ("meanings", label), f"is not on the scale: a label must be {scale.describe()}"
     for label, why in _unusable_keys(question, scale).items():
         yield ("keys", label), why
+
+
+def _of_systems(config: StudyFile) -> Iterator[Problem]:
+    """What compares the outputs of systems, and what cannot stand beside it."""
+    written = [q.name for q in config.questions if q.kind.free_text]
+    compared = dict.fromkeys(q.outputs_of for q in config.questions if q.outputs_of)
+    for position, question in enumerate(config.questions):
+        named = question.outputs_of
+        if named is not None and not config.systems:
+            yield (
+                ("questions", position, "options"),
+                "needs two columns to choose between; one question, whose outputs are compared, needs systems",
+            )
+        elif named is not None and named not in written:
+            words = "needs a question on the scale text, which the systems answer; "
+            yield ("questions", position, "options"), words + unknown("question", named, written, "those")
+        elif config.systems and named is None and question.name not in compared:
+            yield (
+                ("questions", position),
+                f"'{question.name}' is about items, and in a study of systems people and judges are shown pairs of "
+                "outputs; ask it in a study of its own",
+            )
+    if not config.systems:
+        if "comparisons" in config.model_fields_set:
+            yield ("comparisons",), "needs systems, whose outputs are compared"
+        return
+    if len(compared) != 1:
+        yield (
+            ("systems",),
+            "need one question on the scale text, which they answer, and one on the scale preference whose options "
+            f"name it; this study compares the outputs of {len(compared)}",
+        )
+    if len(config.systems) < 2:
+        yield ("systems",), "needs two at least, as outputs of two are compared"
+    yield from _beside_systems(config)
+
+
+def _beside_systems(config: StudyFile) -> Iterator[Problem]:
+    for position, judge in enumerate(config.judges):
+        if judge.name in [one.name for one in config.systems]:
+            yield ("judges", position, "name"), f"'{judge.name}' is a system; give the judge a name of its own"
+    for position, system in enumerate(config.systems):
+        if system.strategy != "zero-shot":
+            yield ("systems", position, "strategy"), "is for judges; give a system a prompt of its own with prompt:"
+    if config.labels is not None:
+        yield ("labels",), "cannot be: what people compare is drawn from the systems' outputs"
 
 
 def _of_crossed_scales(config: StudyFile, folder: Path) -> Iterator[Problem]:
@@ -274,16 +322,27 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
     return wrong
 
 
+def _of_pairs(config: StudyFile) -> Iterator[Problem]:
+    """Questions about pairs of items stand alone: their items are the pairs."""
+    pairs = [q for q in config.questions if q.draws_pairs]
+    if pairs and any(q.drawn_from != pairs[0].drawn_from or not q.draws_pairs for q in config.questions):
+        yield (
+            ("questions",),
+            f"'{pairs[0].name}' is about pairs of '{pairs[0].drawn_from}', so every question of its study must be",
+        )
+
+
 def _of_people(config: StudyFile) -> Iterator[Problem]:
     people = config.people
     if isinstance(people.overlap, dict) and people.group is None:
         yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
     if people.pass_warm_up is not None and people.warm_up is None:
         yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
-    drawn = [q.name for q in config.questions if q.drawn_from]
+    drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
+    yield from _of_pairs(config)
     if drawn and people.together:
         yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
-    if people.together and config.items.document is None:
+    if people.together and config.items.document is None and not config.systems:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
     if drawn and len(config.questions) > 1:
         yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"

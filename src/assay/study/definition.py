@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from assay.errors import StudyError
 from assay.study.checks import Problem, contradictions, in_words, parse_yaml, problems_of
 from assay.study.items import Item, KnownItem, read_items, read_known_items
-from assay.study.schema import Ensemble, Judge, StudyFile
+from assay.study.schema import Ensemble, Judge, StudyFile, System
 
 STUDY_FILE = "study.yaml"
 
@@ -33,6 +33,16 @@ class Study:
     def judges(self) -> tuple[Judge, ...]:
         """The judges that are asked."""
         return tuple(j for j in self.config.judges if isinstance(j, Judge))
+
+    @property
+    def systems(self) -> tuple[System, ...]:
+        """The models whose outputs are compared."""
+        return self.config.systems
+
+    @property
+    def models(self) -> tuple[Judge, ...]:
+        """Everybody that is asked by a call: systems first, as judges are asked about what they wrote."""
+        return (*self.systems, *self.judges)
 
     @property
     def ensembles(self) -> tuple[Ensemble, ...]:

@@ -18,7 +18,14 @@ TRIPLET = ("first", "second", "third")
 TRIPLET_ITEMS = tuple(f"{place}_item" for place in TRIPLET)
 """The columns of a triplet that name its three items; never shown, as names may tell who wrote."""
 
+PAIR = ("first_text", "second_text")
+"""The columns of a pair that was drawn: an output of each of two systems."""
+
+PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pair", "separability")
+"""What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
+
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
+Choose = Literal["weighted", "stratified", "top"]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
 
 
@@ -80,7 +87,8 @@ class Question(Part):
     options: tuple[str, ...] = Field(
         (),
         description="the two or three columns to choose between; for odd-one-out, one column of which three items "
-        "are drawn while people answer",
+        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on "
+        "a scale of numbers, one column of which judges compare every two items",
     )
     order: Orders | None = Field(
         None,
@@ -126,18 +134,37 @@ class Question(Part):
 
     @property
     def orders(self) -> Orders:
-        """How the options' order is varied, with the default of the scale."""
-        return self.kind.order if self.order is None else self.order
+        """How the options' order is varied, with the default of the scale; of pairs that are drawn, one is drawn."""
+        default: Orders = "shuffled" if self.outputs_of else self.kind.order
+        return default if self.order is None else self.order
+
+    @property
+    def draws_pairs(self) -> bool:
+        """Whether it is asked of two items at a time, of one column: how alike they are, on a scale of numbers."""
+        return len(self.options) == 1 and not self.kind.places and scale_of(self.scale).numeric
 
     @property
     def drawn_from(self) -> str | None:
-        """The column of which three items at a time are drawn; None where items bring their own options."""
-        return self.options[0] if self.kind.drawn and len(self.options) == 1 else None
+        """The column of which three items (or two) at a time are drawn; None where items bring their own options."""
+        drawn = len(self.options) == 1 and (self.kind.drawn or self.draws_pairs)
+        return self.options[0] if drawn else None
+
+    @property
+    def outputs_of(self) -> str | None:
+        """The question whose outputs are compared, two at a time; None where items bring their own options."""
+        return self.options[0] if len(self.kind.places) == 2 and len(self.options) == 1 else None
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The columns to choose between: those of the items, or those of a triplet that was drawn."""
-        return TRIPLET if self.drawn_from else self.options
+        """The columns to choose between: those of the items, or those of a triplet or pair that was drawn."""
+        if self.draws_pairs:
+            return TRIPLET[:2]
+        return TRIPLET if self.drawn_from else PAIR if self.outputs_of else self.options
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What models are told the options are called, in the order shown."""
+        return ("A", "B") if self.draws_pairs else self.kind.titles
 
     def of_scale(self, scale: Scale) -> OnScale | None:
         """What `by_scale` has for a scale, however it is written there."""
@@ -157,7 +184,8 @@ class Question(Part):
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """The columns that are shown beside the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
-        return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS)]
+        drawn = PAIR_ABOUT if self.outputs_of else ()
+        return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
     def as_put(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
         """What people see of it and which answers are possible: questions that agree in this are one version.
@@ -270,6 +298,32 @@ class Judge(Part):
         return self.model_copy(update=own) if own else self
 
 
+class System(Judge):
+    """A model whose outputs are compared: it writes, and judges nothing."""
+
+    temperature: float | None = Field(0.5, ge=0, le=5)
+    repeats: int = Field(5, ge=2, le=100, description="outputs of each item")
+    file: str | None = Field(
+        None, description="a JSONL file of outputs (item, judge, reply); other models are asked for what it lacks"
+    )
+
+
+class Comparisons(Part):
+    """Which outputs of the systems are put before people and judges."""
+
+    pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and every two systems")
+    items: int | None = Field(
+        None, ge=1, description="so many items for every two systems, chosen by separability; all where it is missing"
+    )
+    choose: Choose = Field(
+        "weighted",
+        description="weighted: the more separable, the likelier; stratified: as many from each range of separability; "
+        "top: the most separable",
+    )
+    similarity: str = Field("rouge-1", description="how alike two outputs are, see assay separability")
+    seed: int = Field(0, description="draws items and pairs")
+
+
 class Ensemble(Part):
     """A judge made of the others' answers: asks nothing itself."""
 
@@ -378,6 +432,8 @@ class StudyFile(Part):
     name: str = ""
     items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
     questions: tuple[Question, ...] = Field(min_length=1)
+    systems: tuple[System, ...] = Field((), description="models whose outputs are compared, two at a time")
+    comparisons: Comparisons = Field(default_factory=lambda: Comparisons.model_validate({}))
     judges: tuple[AnyJudge, ...] = ()
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))

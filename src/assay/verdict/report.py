@@ -17,8 +17,14 @@ from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, counted, listing
-from assay.estimation.options import Intervals, option
+from assay.estimation.options import Intervals
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.ideas.annotators import annotator_similarity
+from assay.ideas.choices import has_choices
+from assay.ideas.parts import annotator_parts, reliability_parts, triplet_parts, validation_parts
+from assay.ideas.reliability import odd_one_out_agreement
+from assay.ideas.triplets import triplet_similarity
+from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
 from assay.preference.parts import consistency_parts, leaderboard_parts
 from assay.preference.position import position_bias, position_parts
@@ -27,6 +33,9 @@ from assay.preference.votes import has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.generalizability import g_study
 from assay.psychometrics.parts import disattenuation_parts, g_study_parts
+from assay.psychometrics.raters.model import rater_model
+from assay.psychometrics.raters.parts import rater_parts
+from assay.psychometrics.raters.settings import Kept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.citing import methods, results, works
@@ -39,12 +48,20 @@ from assay.reporting import tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
 from assay.reporting.references import bibtex
 from assay.verdict.labels import has_shares, label_shares
+from assay.verdict.settings import ReportSettings
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""
 
 MOST_REFITS = 200
 """Resamples for which variances are estimated anew."""
+
+LEAST_RATERS = 3
+"""Raters that a report compares by the rater model."""
+
+REPORTED_STARTS = 2
+MOST_RATED = 20_000
+"""Labels of a table for which a report fits the rater model."""
 
 MOST_FORESTS = 12
 """Forest plots on one page; beyond that the table has to do."""
@@ -117,15 +134,6 @@ class Report(Result):
     def to_dict(self) -> dict[str, Any]:
         """Verdicts, tests and tables, safe for JSON."""
         return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
-
-
-@dataclass(frozen=True)
-class ReportSettings(AltTestSettings):
-    """Options of `report`: those of the alt-test, and which judges and domains."""
-
-    judges: tuple[str, ...] | None = option(None, "The judges to report on, separated by commas.")
-    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
-    title: str | None = option(None, "Headline of the page.", key="")
 
 
 def report(
@@ -449,6 +457,60 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     return (*board, *consistency_parts(consistency(labels, clusters=settings.clusters, **shared)))
 
 
-FURTHER = (_agreement, _position, _votes, _generalizability)
+def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
+    if (
+        any(scale.kind != "ordinal" for scale in labels.scales.values())
+        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
+    ):
+        return ()
+    if len(labels) > MOST_RATED:
+        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
+        return (Part("Who is severe, who is erratic?", lines=(f"Not asked here: {why}.",)),)
+    repeats: Kept = "each" if settings.repeats == "mean" else settings.repeats
+    try:
+        found = rater_model(
+            labels,
+            quick=True,
+            starts=REPORTED_STARTS,
+            repeats=repeats,
+            confidence=settings.confidence,
+            seed=settings.seed,
+        )
+    except DesignError as reason:
+        return (Part("Who is severe, who is erratic?", lines=(f"Not known: {reason}.",)),)
+    return rater_parts(found)
+
+
+def _ideas(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    """Do judges see what experts see, where labels are odd ones out; where does each sit, where they are texts?"""
+    if has_choices(labels):
+        return _odd_ones(labels, settings, shared)
+    if len(labels.criteria) > 1 or labels.scale.kind != "text":
+        return ()
+    # The similarity of the test, where it compares any two texts.
+    named = settings.similarity if isinstance(settings.similarity, str) or callable(settings.similarity) else "words"
+    try:
+        return annotator_parts(annotator_similarity(labels, similarity=named, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        return (Part("Where does each judge sit among the people?", lines=(f"Not known: {reason}.",)),)
+
+
+def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+    found: tuple[Part, ...] = ()
+    level = settings.confidence
+    try:
+        draws = min(settings.n_resamples, 1000)
+        found += validation_parts(validate_similarity(labels, n_resamples=draws, seed=settings.seed, confidence=level))
+        found += reliability_parts(odd_one_out_agreement(labels, clusters=settings.clusters, **shared))
+    except DesignError as reason:
+        found += (Part("Do automatic measures see what experts see?", lines=(f"Not known: {reason}.",)),)
+    try:
+        return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
+    except DesignError:
+        return found
+
+
+FURTHER = (_agreement, _position, _raters, _votes, _ideas, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""

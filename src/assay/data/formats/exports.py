@@ -91,7 +91,12 @@ def flat_table(labels: Annotations) -> pl.DataFrame:
 
 def write_table(labels: Annotations, path: Path) -> list[str]:
     """A plain table; the suffix says which kind."""
-    table = flat_table(labels)
+    write_frame(flat_table(labels), path)
+    return []
+
+
+def write_frame(table: pl.DataFrame, path: Path) -> None:
+    """A frame as a plain table; the suffix says which kind."""
     suffix = path.suffix.lower()
     if suffix not in TABLES:
         raise DataError(f"a table is written as {listing(sorted(TABLES))}, not '{path.suffix}'; rename {path}")
@@ -101,7 +106,6 @@ def write_table(labels: Annotations, path: Path) -> list[str]:
         table.write_ndjson(path)
     else:
         _as_text(table, path).write_csv(path, separator="\t" if suffix == ".tsv" else ",")
-    return []
 
 
 def _as_text(table: pl.DataFrame, path: Path) -> pl.DataFrame:

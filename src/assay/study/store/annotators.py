@@ -11,6 +11,9 @@ from assay.errors import StudyError
 from assay.study.store import tables
 from assay.study.store.connection import upsert
 
+WRITES = {"writes": True}
+"""What the definition of a system has: a model whose outputs are compared, and which judges nothing."""
+
 
 def kind_of(db: sa.Connection, name: str) -> str | None:
     """Whether an annotator is a human or a judge; None where the name is not known."""

@@ -19,12 +19,13 @@ from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.digests import canonical
 from assay.study.items import Item, picture_digests
-from assay.study.schema import scale_of
-from assay.study.store.annotators import put_annotators, retire_judges
+from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
+from assay.study.store.annotators import WRITES, put_annotators, retire_judges
 from assay.study.store.answers import FileLabel, put_file_labels
 from assay.study.store.changes import Changed, deciding
 from assay.study.store.connection import Store, chunked, put_setting
-from assay.study.store.items import NewItem, active_items, put_items, retire_items
+from assay.study.store.items import NewItem, Role, active_items, put_items, retire_items
+from assay.study.store.pairs import keep_pairs
 from assay.study.store.people import invited_names
 from assay.study.store.questions import Put, current_questions, put_questions
 
@@ -72,6 +73,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
         put_questions(db, study.config.questions, put, now, same=change.changed == "same-question")
         retire_judges(db)
         put_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
+        put_annotators(db, [(s.name, "judge", s.model_dump(mode="json") | WRITES) for s in study.systems])
         if labels is not None:
             _sync_labels(db, labels, study)
         put_setting(db, CONFIG, study.config.model_dump(mode="json", exclude_unset=True))
@@ -105,11 +107,16 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     """Make the items those of the files; the columns that they have."""
     images, folder = study.config.items.images, study.folder
     columns: dict[str, None] = {}
+    role: Role = "source" if study.systems else "item"
     retire_items(db)
     for chunk in chunked(enumerate(study.items())):
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
-        new = (NewItem(n, item, pictures=picture_digests(item, images, folder)) for n, item in chunk)
+        if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
+            raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")
+        new = (NewItem(n, item, role, pictures=picture_digests(item, images, folder)) for n, item in chunk)
         put_items(db, list(new), now)
+    if study.systems:
+        keep_pairs(db)
     for role in _KNOWN:
         known = study.known_items(role)
         taken = active_items(db, among=[k.item.name for k in known])

@@ -14,8 +14,9 @@ from assay.study.schema import Question
 from assay.study.store import tables
 from assay.study.store.connection import CHUNK, Store, chunked, insert, upsert
 
-Role = Literal["item", "triplet", "check", "warm-up"]
-"""What an item is for: to be judged, three items drawn for odd-one-out, to see who reads, to practise on."""
+Role = Literal["item", "triplet", "source", "check", "warm-up"]
+"""What an item is for: to be judged (also a pair of outputs), three items drawn for odd-one-out, to be written about by
+the systems whose outputs are compared, to see who reads, to practise on."""
 
 NOT_COUNTED: dict[str, str] = {
     "check": "the item is an attention check",
@@ -36,7 +37,7 @@ class NewItem:
     item: Item
     role: Role = "item"
     known: dict[str, Any] | None = None
-    """The known answers of a check; the members of a triplet."""
+    """The known answers of a check; the members of a triplet; the item that a pair of outputs is of."""
     pictures: dict[str, str] | None = None
     """Digests of its images by column, see `assay.study.items.picture_digests`."""
 

@@ -19,7 +19,7 @@ from assay.study.digests import canonical
 from assay.study.ensembles import with_ensembles
 from assay.study.schema import Question, scale_of
 from assay.study.store import tables
-from assay.study.store.annotators import active_annotators
+from assay.study.store.annotators import WRITES, active_annotators
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, content_numbers
@@ -51,7 +51,7 @@ def stored_annotations(
     """
     with store.reading() as db:
         questions = {q.id: q.definition for q in current_questions(db)}
-        annotators = active_annotators(db)
+        annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
         names = {one["annotator"] for one in annotators}
         rows, excluded = _counting(db, questions, names, excluded_people=excluded_people)
         items = _counted_items(db)
@@ -91,6 +91,7 @@ def _counting(
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, questions)
+    query = query.where(i.c.role != "source")  # what systems wrote is no label, see `assay.study.store.pairs`
     for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
         why = _excluded(row, questions, annotators, excluded_people=excluded_people)
         if why is None:
@@ -133,9 +134,16 @@ def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     return own
 
 
+def sources_frame(db: sa.Connection) -> pl.DataFrame:
+    """The items that systems write about, one row each; within a transaction."""
+    i = tables.items
+    query = sa.select(i).where(i.c.active, i.c.role == "source").order_by(i.c.position)
+    return _items_frame([dict(row._mapping) for row in db.execute(query)])
+
+
 def _counted_items(db: sa.Connection) -> list[dict[str, Any]]:
     i = tables.items
-    query = sa.select(i).where(i.c.active, i.c.role.not_in(NOT_COUNTED))
+    query = sa.select(i).where(i.c.active, i.c.role.not_in((*NOT_COUNTED, "source")))
     return [dict(row._mapping) for row in db.execute(query)]
 
 

@@ -1,0 +1,73 @@
+"""How often a judge is called closer to people than they are to each other, by swapping labels and by a t-test.
+
+    python benchmarks/agreement_closer.py                  # every cell, 300 studies each
+    python benchmarks/agreement_closer.py --items 60       # some of them
+
+Each item has a true label, the rarer of two with the share that is named. A person gives it or, with probability .3, a
+draw from the same shares; so does the judge, with a probability of its own. A judge with .3, too, is exchangeable with
+people, and is called closer by mistake. The t-test is of the difference, on its standard error by the jackknife.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import numpy as np
+import polars as pl
+
+from assay.concordance import summary
+from assay.concordance.swapping import p_by_swapping
+from assay.data.annotations import Annotations
+from assay.data.scales import Ordinal
+
+NOISE = 0.3
+JUDGES = {"exchangeable": NOISE, "somewhat closer": 0.2, "closer": 0.1, "knows the truth": 0.0}
+SHARES = (0.5, 0.2, 0.05)
+COEFFICIENTS = ("krippendorff-alpha-nominal", "exact-agreement")
+
+
+def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float) -> Annotations:
+    truth = rng.random((n, 1)) < share
+    often = np.append(np.full(m, NOISE), noise)
+    cells = np.where(rng.random((n, m + 1)) < often, rng.random((n, m + 1)) < share, truth)
+    names = [*(f"p{j}" for j in range(m)), "judge"]
+    frame = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(n), m + 1).astype(str),
+            "annotator": np.tile(names, n),
+            "label": cells.astype(int).ravel(),
+        }
+    )
+    return Annotations.from_frame(frame, judges=["judge"], scale=Ordinal(0, 1))
+
+
+def called(labels: Annotations, *, swapping: bool) -> np.ndarray:
+    """Of each coefficient, whether the judge is called closer."""
+    setattr(summary, "p_by_swapping", p_by_swapping if swapping else lambda *_, **__: None)  # noqa: B010
+    found = summary.agreement(labels, coefficients=COEFFICIENTS, who=["human pairs"], n_resamples=1000)
+    rows = dict(found.differences.select("coefficient", "closer").iter_rows())
+    return np.array([rows.get(name) == "yes" for name in COEFFICIENTS])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, nargs="+", default=[15, 30, 60, 200])
+    parser.add_argument("--people", type=int, default=3)
+    parser.add_argument("--studies", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    how = parser.parse_args()
+    print("| coefficient | rare label | judge | " + " | ".join(f"n = {n}" for n in how.items) + " |")
+    print("|---" * (3 + len(how.items)) + "|")
+    for share, (judge, noise) in itertools.product(SHARES, JUDGES.items()):
+        rng, cells = np.random.default_rng(how.seed), []
+        for n in how.items:
+            made = [study(rng, n, how.people, share, noise) for _ in range(how.studies)]
+            cells.append([np.mean([called(one, swapping=s) for one in made], axis=0) for s in (True, False)])
+        for i, name in enumerate(COEFFICIENTS):
+            words = [f"{swapped[i]:.2f} ({by_t[i]:.2f})" for swapped, by_t in cells]
+            print(f"| {name} | {share:.0%} | {judge} | " + " | ".join(words) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,446 @@
+"""Who says what others say? Open-ended answers of people and judges to the same items, compared by a similarity.
+
+For annotator f on an item that other people P answered, with s a similarity of two texts,
+
+    closeness   c = mean of s(f, j) over j in P
+    people      b = mean of s(j, k) over pairs of P                 what people are to each other
+    advantage   share of j in P to whose company f is at least as close as j: mean of s(f, k) ≥ mean of s(j, k), k
+    in P less j
+
+which is the leave-one-out rule of the alternative annotator test (Calderon et al. 2025, section 3.1) with
+similarity as its
+score. A person is held against the other people just as a judge is, so that judges have a place among people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.coding import codes_in
+from assay.data.frames import natural
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.intervals import Estimates
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.ideas.settings import MapSettings
+from assay.reporting import pictures
+from assay.reporting.words import interval, said
+from assay.similarity.protocol import Similarity
+from assay.similarity.registry import as_similarity
+from assay.statistics.scaling import places
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TIE = 1e-9
+"""Similarities that differ by no more are the same."""
+
+
+class MapOptions(Intervals, total=False):
+    """Options of `annotator_similarity`, besides those of intervals; items are resampled.
+
+    Attributes
+    ----------
+    similarity : str, Similarity or callable
+        A measure by its name (``words``, ``rouge-l``, ``embeddings:MODEL`` …) or a function of two texts.
+    min_items : int
+        Annotators who can be held against people on fewer items are left out.
+    clusters : str
+        An item column whose items are resampled together.
+    """
+
+    similarity: Any
+    min_items: int
+    clusters: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorSimilarity(Result):
+    """How close every annotator's answers are to those of people.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row an annotator, the closest first: ``annotator``, ``kind``, ``estimate`` (closeness: mean similarity
+        to the
+        other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people to each other),
+        ``difference``, ``difference_low``, ``difference_high`` (closeness less that), ``advantage`` (share of people to
+        whose company it is at least as close as they are), ``advantage_low``, ``advantage_high``, ``closer_than``
+        (share
+        of people whose own difference is lower), ``n`` (items), ``reason``.
+    pairs : polars.DataFrame
+        ``first``, ``second``, ``estimate`` (mean similarity over the items that both answered), ``adjusted`` (as
+        it would
+        be if all pairs had answered the same items), ``n``.
+    positions : polars.DataFrame
+        ``annotator``, ``kind``, ``x``, ``y``: the map, on which those who write alike are near.
+    stress : float
+        Misfit of the map (Kruskal's stress-1), 0 for none; above .2 read it with care.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "closeness"
+
+    rows: pl.DataFrame = field(metadata={"json": False})
+    pairs: pl.DataFrame
+    positions: pl.DataFrame
+    stress: float
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The annotators."""
+        return self.rows
+
+    def of(self, annotator: str) -> dict[str, Any]:
+        """The row of one annotator."""
+        found = self.rows.filter(pl.col("annotator") == annotator)
+        if not found.height:
+            raise DataError(unknown("annotator", annotator, self.rows["annotator"].to_list(), "the comparison"))
+        return found.row(0, named=True)
+
+    def matrix(self) -> tuple[tuple[str, ...], Floats]:
+        """Names, and mean similarities (annotators, annotators); NaN for who answered no item together."""
+        names = tuple(self.positions["annotator"].to_list())
+        place = {name: i for i, name in enumerate(names)}
+        found = np.full((len(names), len(names)), np.nan)
+        for a, b, value in self.pairs.select("first", "second", "estimate").iter_rows():
+            found[place[a], place[b]] = found[place[b], place[a]] = value
+        return names, found
+
+    def summary(self) -> str:
+        """Where each judge sits among the people."""
+        people = self.rows.filter(pl.col("kind") == "human")
+        lines = []
+        for row in self.rows.filter(pl.col("kind") == "judge").iter_rows(named=True):
+            if row["difference_low"] > 0:
+                words = "is closer to people than they are to each other"
+            elif row["difference_high"] < 0:
+                words = "is not as close to people as they are to each other"
+            else:
+                words = "is not shown to be closer to people, or farther, than they are to each other"
+            lines.append(
+                f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
+                f"difference of "
+                f"{row['difference']:+.3f} {_three(row['difference_low'], row['difference_high'])}; at least as "
+                f"close as the "
+                f"person left out in {said(row['advantage'])} "
+                f"{interval(row['advantage_low'], row['advantage_high'])} of "
+                f"comparisons on {counted(row['n'], 'item')}; closer than {said(row['closer_than'])} of "
+                f"{counted(people.height, 'person').replace('persons', 'people')}."
+            )
+        if people.height:
+            ends = people.sort("difference")
+            low, high = ends.row(0, named=True), ends.row(-1, named=True)
+            lines.append(
+                f"People themselves lie from {low['difference']:+.3f} ({low['annotator']}) to "
+                f"{high['difference']:+.3f} "
+                f"({high['annotator']})."
+            )
+        lines.append(f"The map's misfit is {said(self.stress)} (stress; below 0.2 distances can be read).")
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The map: annotators who write alike are near each other; every judge is named, people while they are few."""
+        ax = pictures.axes(ax, width=5.8, height=4.8)
+        few = self.positions.height <= 16
+        for row in self.positions.iter_rows(named=True):
+            judge = row["kind"] == "judge"
+            colour = pictures.JUDGE if judge else pictures.HUMAN
+            ax.plot(row["x"], row["y"], marker="D" if judge else "o", color=colour, markersize=7 if judge else 5,
+                    alpha=1.0 if judge else 0.55, linestyle="none")  # fmt: skip
+        shown = [r for r in self.positions.iter_rows(named=True) if r["kind"] == "judge" or few]
+        _name_apart(ax, shown)
+        for label, colour, marker in (("judge", pictures.JUDGE, "D"), ("person", pictures.HUMAN, "o")):
+            ax.plot([], [], marker=marker, color=colour, linestyle="none", label=label)
+        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.set_xlabel("near: their answers are alike")
+        return ax
+
+    def plot_closeness(self, ax: Axes | None = None) -> Axes:
+        """Forest plot: closeness less what people are to each other, of judges and of people."""
+        rows = self.rows
+        if rows.height > pictures.MOST_ROWS:
+            judges = rows.filter(pl.col("kind") == "judge")
+            people = rows.filter(pl.col("kind") == "human")
+            step = -(-people.height // max(pictures.MOST_ROWS - judges.height, 1))
+            rows = pl.concat([judges, people.gather_every(step)]).sort("difference", descending=True)
+        ax = pictures.axes(ax, width=5.8, height=1.2 + 0.24 * max(rows.height, 2))
+        colours = [pictures.JUDGE if kind == "judge" else pictures.HUMAN for kind in rows["kind"]]
+        names = [name if len(name) <= 18 else name[:16] + "…" for name in rows["annotator"].to_list()]
+        columns = (rows[c].to_list() for c in ("difference", "difference_low", "difference_high"))
+        pictures.forest(ax, names, *columns, colour=colours)
+        ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
+        ax.set_xlabel("closeness to people, less that of people to each other")
+        return ax
+
+
+def _three(low: float, high: float) -> str:
+    return f"[{low:+.3f}, {high:+.3f}]" if np.isfinite(low) and np.isfinite(high) else "(no interval)"
+
+
+def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    """Names beside their points, moved up or down where two would overlap."""
+    placed: list[float] = []
+    span = max((abs(r["y"]) for r in rows), default=1.0) or 1.0
+    for row in sorted(rows, key=lambda r: r["y"]):
+        y = max(row["y"], placed[-1] + 0.07 * span) if placed else row["y"]
+        placed.append(y)
+        ax.text(row["x"], y, "  " + row["annotator"], fontsize=8, color=pictures.INK, va="center")
+
+
+def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOptions]) -> AnnotatorSimilarity:
+    """Does a judge write what people write? Where each judge sits among the people who answered the same items.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Labels on the scale ``text``, of people and judges; an annotator's repeats of an item count together.
+    **options
+        See `MapOptions`. The alternative annotator test itself, with this similarity as its score, is
+        ``assay.alt_test(labels, judge, similarity=...)``.
+
+    Returns
+    -------
+    AnnotatorSimilarity
+
+    Raises
+    ------
+    DesignError
+        For labels that are no text, or where no item has answers of three annotators, two of them people.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> says = {"ann": "old cat", "bob": "grey cat", "cho": "old dog", "gpt": "old cat"}
+    >>> rows = [(f"i{i}", who, text) for i in range(3) for who, text in says.items()]
+    >>> frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    >>> labels = assay.read(frame, scale="text", judges=["gpt"])
+    >>> found = assay.annotator_similarity(labels, min_items=2, method="none")
+    >>> found.of("gpt")["estimate"].__round__(2), found.of("gpt")["people"].__round__(2)
+    (0.67, 0.33)
+
+    The judge's words are like a person's by two thirds on average, people's like each other's by one.
+    """
+    settings = MapSettings.of(dict(options), "annotator_similarity")
+    labels = in_memory(labels, "annotator_similarity")
+    _refuse_what_is_no_text(labels)
+    similarity = as_similarity(settings.similarity)
+    answers = _TextAnswers.of(labels, similarity)
+    rows, how, gone = answers.rows(labels, settings)
+    if not rows:
+        raise DesignError(
+            f"nobody has {settings.min_items} items that two other people answered too; lower it with "
+            f"min_items=..., or read "
+            "more labels"
+        )
+    pairs = answers.pairs([row["annotator"] for row in rows])
+    positions, stress = _map(pairs, rows)
+    frame = _with_places(pl.DataFrame(rows, schema_overrides={"reason": pl.String}, infer_schema_length=None))
+    columns = [c for c in ("repeat",) if c in labels.labels.columns]
+    data = fingerprint_with(
+        labels.fingerprint, **digest_of_columns(labels, settings.clusters, *columns), similarity=similarity.about
+        or None
+    )  # fmt: skip
+    facts = {"items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges)}
+    note = (f"similarity: {similarity.about}",) if similarity.about else ()
+    return AnnotatorSimilarity(
+        frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note)
+    )
+
+
+def _refuse_what_is_no_text(labels: Annotations) -> None:
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"annotator_similarity is asked of one criterion, and the table has {listing(labels.criteria)}; "
+            f"choose one with "
+            f"labels.where(criterion='{labels.criteria[0]}')"
+        )
+    if labels.scale.kind != "text":
+        raise DesignError(
+            f"annotator_similarity needs labels on the scale text; these are {labels.scale.describe()}. Read "
+            f"texts with "
+            "scale='text'; odd ones out are for assay.triplet_similarity"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _TextAnswers:
+    """Mean similarities of the annotators of each item."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    n_items: int
+    who: tuple[Ints, ...]
+    """Annotators of each item, each once."""
+    alike: tuple[Floats, ...]
+    """Their similarities: (annotators, annotators), repeats averaged."""
+    item: Ints
+    """Of each entry of ``who``."""
+
+    @classmethod
+    def of(cls, labels: Annotations, similarity: Similarity) -> _TextAnswers:
+        """Every two answers of an item are compared once."""
+        names = labels.annotators["annotator"]
+        repeat = ["repeat"] if "repeat" in labels.labels.columns else []
+        table = labels.labels.select("item", "annotator", "label", *repeat).sort("item", "annotator", *repeat, "label")
+        item = codes_in(table["item"], labels.items["item"]).astype(np.int64)
+        who = codes_in(table["annotator"], names).astype(np.int64)
+        order = np.argsort(item, kind="stable")
+        item, who, texts = item[order], who[order], table["label"].gather(order).to_list()
+        starts = np.flatnonzero(np.diff(item, prepend=-1))
+        parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(item)], strict=True)]
+        found = similarity.fitted(texts).matrices([texts[part] for part in parts])
+        merged = [_by_annotator(who[part], alike) for part, alike in zip(parts, found, strict=True)]
+        return cls(
+            tuple(names.to_list()), tuple(labels.annotators["kind"].to_list()), labels.n_items,
+            tuple(w for w, _ in merged), tuple(a for _, a in merged), item[starts],
+        )  # fmt: skip
+
+    @cached_property
+    def is_human(self) -> Any:
+        """Of each annotator."""
+        return np.array([kind == "human" for kind in self.kinds])
+
+    @cached_property
+    def closeness(self) -> Floats:
+        """Closeness, what people are to each other, and advantage: (annotators, items, 3), NaN where not defined."""
+        found = np.full((len(self.names), self.n_items, 3), np.nan)
+        for item, who, alike in zip(self.item.tolist(), self.who, self.alike, strict=True):
+            people = np.flatnonzero(self.is_human[who])
+            for i, f in enumerate(who.tolist()):
+                others = people[people != i]
+                if len(others) > 1:
+                    found[f, item] = _held_against(alike[i, others], alike[np.ix_(others, others)])
+        return found
+
+    def rows(
+        self, labels: Annotations, settings: MapSettings
+    ) -> tuple[list[dict[str, Any]], str, tuple[Exclusion, ...]]:
+        """One row an annotator with enough items; how intervals were made; who is left out."""
+        clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
+        rows, how, few = [], "", []
+        for name in natural(self.names):
+            f = self.names.index(name)
+            mine = self.closeness[f]
+            used = np.flatnonzero(np.isfinite(mine[:, 0]))
+            if len(used) < settings.min_items:
+                few.append(f"{name} with {len(used)}")
+                continue
+            found = _estimated(mine, used, clusters, settings)
+            how = found.describe_interval()
+            row: dict[str, Any] = {
+                "annotator": name,
+                "kind": self.kinds[f],
+                **found[0].row(),
+                "people": found[1].estimate,
+            }
+            for what, one in (("difference", found[2]), ("advantage", found[3])):
+                row |= {what: one.estimate, f"{what}_low": one.low, f"{what}_high": one.high}
+            rows.append({**row, "n": len(used), "reason": found.reasons[0]})
+        words = f"fewer than {settings.min_items} items that two other people answered too"
+        gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
+        return rows, how, gone
+
+    def pairs(self, names: list[str]) -> pl.DataFrame:
+        """Mean similarity of every two annotators, and as it would be if all had answered the same items."""
+        n = len(self.names)
+        total, number, level = np.zeros((3, n, n))
+        whole = []
+        for who, alike in zip(self.who, self.alike, strict=True):
+            people = np.flatnonzero(self.is_human[who])
+            m = len(people)
+            inner = alike[np.ix_(people, people)]
+            mean = (inner.sum() - np.trace(inner)) / (m * (m - 1)) if m > 1 else np.nan
+            there = np.ix_(who, who)
+            number[there] += 1
+            total[there] += alike
+            level[there] += mean if m > 1 else 0.0
+            whole.append(mean)
+        grand = float(np.nanmean(whole))
+        place = [self.names.index(name) for name in names]
+        rows = [
+            (names[i], names[j], total[a, b] / number[a, b], (total[a, b] - level[a, b]) / number[a, b] + grand,
+             int(number[a, b]))
+            for i, a in enumerate(place) for j, b in enumerate(place) if i < j and number[a, b]
+        ]  # fmt: skip
+        schema = {
+            "first": pl.String,
+            "second": pl.String,
+            "estimate": pl.Float64,
+            "adjusted": pl.Float64,
+            "n": pl.Int64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _by_annotator(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
+    """Similarities of annotators, an annotator's several answers averaged."""
+    once, place = np.unique(who, return_inverse=True)
+    if len(once) == len(who):
+        return who, alike
+    share = np.zeros((len(once), len(who)))
+    share[place, np.arange(len(who))] = 1
+    share /= share.sum(axis=1, keepdims=True)
+    return once, share @ alike @ share.T
+
+
+def _held_against(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
+    """Closeness to some people, their own to each other, the share of them to whose company it is at least as close."""
+    m = len(mine)
+    rows = theirs.sum(axis=1) - np.diagonal(theirs)
+    ahead = mine.sum() - mine >= rows - TIE
+    return float(mine.mean()), float(rows.sum() / (m * (m - 1))), float(ahead.mean())
+
+
+def _estimated(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
+    """Means over items: closeness, people, their difference, advantage."""
+    values = mine[used]
+    data = np.stack([values[:, 0], values[:, 1], values[:, 0] - values[:, 1], values[:, 2]], axis=1)
+    units = Units.of(len(mine), clusters, width=8, used=used)
+    sums = add_rows(Mean().moments(data), units.of_item[used], units.n)
+    scale = ("none", "none", "none", "share")
+    return estimate_sums(Mean(), sums, settings, n_items=len(used), unit=units.name, transform=scale)  # type: ignore[arg-type]
+
+
+def _with_places(rows: pl.DataFrame) -> pl.DataFrame:
+    """The closest first; and how many people each is closer than."""
+    people = rows.filter(pl.col("kind") == "human").select("annotator", "difference").rows()
+    share = [
+        float(np.mean([d < row["difference"] for name, d in people if name != row["annotator"]]))
+        if any(name != row["annotator"] for name, _ in people) else None
+        for row in rows.iter_rows(named=True)
+    ]  # fmt: skip
+    columns = [c for c in rows.columns if c not in ("n", "reason")]
+    rows = rows.with_columns(closer_than=pl.Series(share, dtype=pl.Float64))
+    return rows.select(*columns, "closer_than", "n", "reason").sort("difference", descending=True, maintain_order=True)
+
+
+def _map(pairs: pl.DataFrame, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, float]:
+    """Places of annotators, from one less their similarity, weighted by the items that two share."""
+    names = [row["annotator"] for row in rows]
+    place = {name: i for i, name in enumerate(names)}
+    distance, weight = np.full((len(names), len(names)), np.nan), np.zeros((len(names), len(names)))
+    for a, b, value, n in pairs.select("first", "second", "adjusted", "n").iter_rows():
+        i, j = place[a], place[b]
+        distance[i, j] = distance[j, i] = max(1 - value, 0.0)
+        weight[i, j] = weight[j, i] = n
+    found, stress = places(distance, weight)
+    frame = pl.DataFrame(
+        {"annotator": names, "kind": [row["kind"] for row in rows], "x": found[:, 0], "y": found[:, 1]}
+    )  # fmt: skip
+    return frame, stress

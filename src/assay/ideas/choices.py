@@ -1,0 +1,271 @@
+"""Choices of the odd one of three texts, as arrays: the one reduction that all questions about triplets start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import digest_of_columns
+from assay.data.coding import codes_in
+from assay.data.frames import natural
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.result import Exclusion, fingerprint_with
+from assay.estimation.statistic import Ints
+from assay.ideas.settings import ChoiceSettings
+from assay.statistics.odd_one_out import PairTable
+
+NAMES = (
+    ("first_item", "second_item", "third_item"), ("id_a", "id_b", "id_c"), ("first", "second", "third"),
+    ("a", "b", "c"), ("text_a", "text_b", "text_c"),
+)  # fmt: skip
+"""Columns that name the three texts of a triplet, where nothing else is said: the first of these that are there."""
+
+CONTENTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("first_item", "second_item", "third_item"): ("first", "second", "third"),
+    ("id_a", "id_b", "id_c"): ("text_a", "text_b", "text_c"),
+}
+"""Columns that hold the texts themselves, beside those that name them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Choices of the odd one out of three, one entry a choice.
+
+    Attributes
+    ----------
+    texts : polars.DataFrame
+        One row a text: ``document`` (null where there are none), ``text`` (its name); in natural order. Texts of one
+        name in two documents are two texts.
+    member : (choices, 3) int
+        The three texts of each choice, as rows of ``texts``, in the order that labels speak of.
+    odd : (choices,) int
+        0, 1 or 2: which of them was chosen.
+    item, annotator : (choices,) int
+        The triplet, and who chose: positions in ``labels.items`` and in ``annotators``.
+    annotators : tuple of str
+    kinds : mapping of annotator to ``human`` or ``judge``
+    columns : tuple of str
+        The three columns that name the texts.
+    data : str
+        Fingerprint of the labels and of all columns that were used.
+    exclusions : tuple of Exclusion
+    """
+
+    texts: pl.DataFrame
+    member: Ints
+    odd: Ints
+    item: Ints
+    annotator: Ints
+    annotators: tuple[str, ...]
+    kinds: Mapping[str, str]
+    columns: tuple[str, ...]
+    data: str
+    of_item: Ints
+    """(items, 3): the three texts of every item of the table."""
+    exclusions: tuple[Exclusion, ...] = ()
+
+    @classmethod
+    def of(cls, labels: Annotations | Chunks, settings: ChoiceSettings, question: str, *more: str | None) -> Choices:
+        """The choices of a table, of all annotators; `of_annotators` takes those whose choices count.
+
+        Raises
+        ------
+        DesignError
+            For labels that are no odd ones out, or where nothing says which columns name the texts.
+        DataError
+            For a triplet that does not name three different texts.
+        """
+        labels = odd_ones_of(in_memory(labels, question), question)
+        columns = columns_of_texts(labels, settings.texts)
+        document = document_of(labels, settings.document)
+        items = labels.items.select("item")
+        named = {c: of_items(labels, c) for c in (*columns, *([document] if document else []))}
+        items = items.with_columns(**{f"_{i}": named[c].cast(pl.String) for i, c in enumerate(columns)})
+        items = items.with_columns(_document=named[document].cast(pl.String) if document else pl.lit(None, pl.String))
+        _refuse_strange_triplets(items, columns, document)
+        texts, member = _coded_texts(items)
+        frame = labels.labels
+        item = codes_in(frame["item"], labels.items["item"]).astype(np.int64)
+        who = labels.annotators["annotator"]
+        odd = codes_in(frame["label"].cast(pl.String), pl.Series(["A", "B", "C"])).astype(np.int64)
+        kinds = dict(labels.annotators.select("annotator", "kind").iter_rows())
+        used = dict.fromkeys((*columns, document, *more))
+        data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used))
+        return cls(
+            texts, member[item], odd, item, codes_in(frame["annotator"], who).astype(np.int64),
+            tuple(who.to_list()), kinds, columns, data, member,
+        )  # fmt: skip
+
+    def of_annotators(self, wanted: str | Sequence[str]) -> Choices:
+        """The choices of people, of judges, or of the annotators named; the others are counted."""
+        names = self.chosen(wanted)
+        keep = np.isin(self.annotator, [self.annotators.index(n) for n in names])
+        left = int((~keep).sum())
+        gone = (Exclusion("choice", left, "of annotators whose choices are not asked about"),) if left else ()
+        return replace(self.where(keep), exclusions=(*self.exclusions, *gone))
+
+    def chosen(self, wanted: str | Sequence[str]) -> tuple[str, ...]:
+        """The annotators meant by ``humans``, ``judges`` or by names."""
+        present = set(np.unique(self.annotator).tolist())
+        there = [n for i, n in enumerate(self.annotators) if i in present]
+        if not isinstance(wanted, str):
+            for name in wanted:
+                if name not in there:
+                    raise DataError(unknown("annotator", name, there, "the choices"))
+            return tuple(wanted)
+        found = natural([n for n in there if self.kinds[n] == wanted.removesuffix("s")])
+        if not found:
+            other = "judges" if wanted == "humans" else "humans"
+            raise DesignError(
+                f"no {'person' if wanted == 'humans' else 'judge'} chose an odd one out; take annotators='{other}', or "
+                "name those whose choices count"
+            )
+        return tuple(found)
+
+    def where(self, keep: Any) -> Choices:
+        """Some of the choices; texts keep their positions."""
+        return replace(
+            self, member=self.member[keep], odd=self.odd[keep], item=self.item[keep], annotator=self.annotator[keep]
+        )
+
+    def __len__(self) -> int:
+        return len(self.odd)
+
+    @cached_property
+    def pairs(self) -> PairTable:
+        """How often each pair was compared and kept together."""
+        return PairTable.of(self.member, self.odd, self.texts.height)
+
+    @cached_property
+    def document(self) -> Ints:
+        """The document of each text, numbered in the order of their first text."""
+        return self.texts["document"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+
+    @property
+    def documents(self) -> tuple[str | None, ...]:
+        """Names by the numbers of ``document``."""
+        return tuple(self.texts["document"].unique().sort(nulls_last=False).to_list())
+
+    @cached_property
+    def n_triplets(self) -> int:
+        """Different triplets that somebody chose from."""
+        return int(np.count_nonzero(np.bincount(self.item)))
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the question was asked of."""
+        seen = np.flatnonzero(np.bincount(self.annotator))
+        people = sum(self.kinds[self.annotators[i]] == "human" for i in seen.tolist())
+        return {"choices": len(self), "triplets": self.n_triplets, "texts": self.texts.height,
+                "documents": len(self.documents), "humans": people, "judges": len(seen) - people}  # fmt: skip
+
+    def named_pairs(self, first: Ints, second: Ints) -> pl.DataFrame:
+        """``document``, ``first``, ``second`` of pairs of texts."""
+        texts = self.texts["text"]
+        return pl.DataFrame(
+            {"document": self.texts["document"].gather(first), "first": texts.gather(first),
+             "second": texts.gather(second)}
+        )  # fmt: skip
+
+
+def odd_ones_of(labels: Annotations, question: str) -> Annotations:
+    """The labels on the scale odd-one-out, of one criterion."""
+    found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
+    if not found:
+        kinds = listing(sorted({labels.scale_of(c).describe() for c in (labels.criteria or (None,))}))
+        raise DesignError(
+            f"{question} needs odd ones out: labels A, B or C, which of an item's three texts fits the others least; "
+            f"these are {kinds}. Read them with scale='odd-one-out'"
+        )
+    if len(found) > 1:
+        raise DesignError(
+            f"{question} is asked of one criterion, and {listing(found)} have odd ones out; choose one with "
+            f"labels.where(criterion='{found[0]}')"
+        )
+    return labels if found[0] is None or len(labels.criteria) == 1 else labels.where(criterion=found[0])
+
+
+def has_choices(labels: Annotations) -> bool:
+    """Whether the table holds odd ones out, of one criterion, whose texts have names."""
+    found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
+    return len(found) == 1 and any(all(is_there(labels, c) for c in names) for names in NAMES)
+
+
+def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[str, ...]:
+    """The three columns that name the texts of a triplet."""
+    if given is not None:
+        return tuple(labels.column_name(c) for c in given)
+    for names in NAMES:
+        if all(is_there(labels, c) for c in names):
+            return tuple(labels.column_name(c) for c in names)
+    raise DesignError(
+        "nothing says which three texts an item compares; name the columns with texts=['a', 'b', 'c'], in the order "
+        f"of the labels A, B and C (the table has {listing([*labels.labels.columns, *labels.items.columns[1:]])})"
+    )
+
+
+def document_of(labels: Annotations, given: str | None) -> str | None:
+    """The column that names the document, where there is one."""
+    if given is not None:
+        return labels.column_name(given)
+    return "document" if is_there(labels, "document") else None
+
+
+def is_there(labels: Annotations, name: str) -> bool:
+    """Whether the table has a column of that name, wherever reading has put it."""
+    return any(name in f.columns for f in (labels.items, labels.labels, labels.annotators)) or name in labels.names
+
+
+def of_items(labels: Annotations, name: str) -> pl.Series:
+    """A column about the items, one value an item, wherever reading has put it."""
+    if name in labels.items.columns:
+        return labels.items[name]
+    values = labels.labels.select("item").with_columns(labels.column(name).alias(name))
+    if labels.items.height < values.height:
+        values = values.unique()
+    twice = values.filter(pl.col("item").is_duplicated())
+    if twice.height:
+        raise DataError(f"item '{twice['item'][0]}' has several values in '{name}'; a triplet has one")
+    return labels.items.select("item").join(values, on="item", how="left", maintain_order="left")[name]
+
+
+def _refuse_strange_triplets(items: pl.DataFrame, columns: Sequence[str], document: str | None) -> None:
+    places = [f"_{i}" for i in range(3)]
+    for name, column in (*zip(places, columns, strict=True), *([("_document", document)] if document else [])):
+        empty = items.filter(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == ""))
+        if empty.height:
+            raise DataError(
+                f"{counted(empty.height, 'triplet')} ({listing(empty['item'].to_list(), 3)}) "
+                f"{'has' if empty.height == 1 else 'have'} nothing in '{column}'; fill it or drop them"
+            )
+    same = items.filter(
+        (pl.col("_0") == pl.col("_1")) | (pl.col("_0") == pl.col("_2")) | (pl.col("_1") == pl.col("_2"))
+    )
+    if same.height:
+        row = same.row(0, named=True)
+        name = row["_0"] if row["_0"] in (row["_1"], row["_2"]) else row["_1"]
+        raise DataError(
+            f"{counted(same.height, 'triplet')} ({listing(same['item'].to_list(), 3)}) "
+            f"{'names' if same.height == 1 else 'name'} a text twice ('{name}'); a triplet has three different texts"
+        )
+
+
+def _coded_texts(items: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
+    """Every text with its document, in natural order; and the texts of each item: (items, 3)."""
+    long = pl.concat(
+        [items.select(pl.col("_document").alias("document"), pl.col(f"_{i}").alias("text")) for i in range(3)]
+    )
+    texts = long.unique()
+    order = {key: i for i, key in enumerate(natural([f"{d}\0{t}" for d, t in texts.fill_null("").iter_rows()]))}
+    key = pl.concat_str([pl.col("document").fill_null(""), pl.col("text")], separator="\0")
+    texts = texts.with_columns(_key=key)
+    texts = texts.with_columns(_order=pl.Series([order[k] for k in texts["_key"]])).sort("_order")
+    code = codes_in(long.select(key).to_series(), texts["_key"]).astype(np.int64)
+    return texts.select("document", "text"), code.reshape(3, -1).T

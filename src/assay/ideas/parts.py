@@ -1,0 +1,72 @@
+"""What a page shows of ideas: measures against experts, pairs of texts, annotators on a map."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.ideas.annotators import AnnotatorSimilarity
+from assay.ideas.reliability import OddOneOutAgreement
+from assay.ideas.triplets import TripletSimilarity
+from assay.ideas.validate import SimilarityValidation
+from assay.reporting.page import Part
+
+SHOWN = 12
+"""Pairs of texts that are shown, the most alike and the least."""
+
+
+def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
+    """Measures by how well they rank pairs, the experts' ceiling, sweeps, documents."""
+    frames = [
+        ("Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.", _filled(found.rows))
+    ]
+    if found.sweeps.height:
+        frames.append(("Every setting that was tried. The best of many is optimistic.", found.sweeps))
+    if found.by_document["document"].n_unique() > 1:
+        frames.append(("ρ in each document.", _filled(found.by_document)))
+    return (
+        Part(
+            "Do automatic measures see what experts see?", (*found.sentences(), *found.cautions), tuple(frames),
+            (("Measures against the experts", found.plot),), tuple(map(str, found.exclusions)),
+        ),
+    )  # fmt: skip
+
+
+def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
+    """The most and the least alike pairs."""
+    most, least = (found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN) for down in (True, False))
+    return (
+        Part(
+            "How alike are the texts?", tuple(found.summary().splitlines()[:-1]),
+            ((f"The {SHOWN} most alike pairs.", _filled(most)), (f"The {SHOWN} least alike pairs.", _filled(least))),
+            (("Similarities of texts, in percent", found.plot),), tuple(map(str, found.exclusions)),
+        ),
+    )  # fmt: skip
+
+
+def reliability_parts(found: OddOneOutAgreement) -> tuple[Part, ...]:
+    """Agreement on the odd one out."""
+    return (
+        Part(
+            "Do annotators name the same odd one out?", tuple(found.summary().splitlines()[:-1]),
+            (("Agreement above chance: 0 at chance, 1 where all agree.", _filled(found.rows)),),
+            (("Agreement on the odd one out", found.plot),),
+        ),
+    )  # fmt: skip
+
+
+def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
+    """Where each judge sits among the people."""
+    return (
+        Part(
+            "Where does each judge sit among the people?", tuple(found.summary().splitlines()[:-1]),
+            (("Closeness to people, the closest first.", _filled(found.rows)),),
+            (("Annotators, near each other where their answers are alike", found.plot),
+             ("Closeness to people, less that of people to each other", found.plot_closeness)),
+            tuple(map(str, found.exclusions)),
+        ),
+    )  # fmt: skip
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without columns that hold nothing."""
+    return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height)

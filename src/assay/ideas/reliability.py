@@ -1,0 +1,296 @@
+"""Do those who choose the odd one out agree, beyond what chance gives?
+
+Places A, B and C mean nothing, so that two who do not look agree on one triplet in three:
+
+    agreement above chance = (share of triplets on which both chose the same − 1/3) / (1 − 1/3)
+
+(Brennan & Prediger 1981, with three categories). Who answered a triplet several times counts as the shares of its
+answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.coding import codes_in
+from assay.data.frames import natural
+from assay.errors import DesignError, counted
+from assay.estimation.intervals import Estimate
+from assay.estimation.options import Intervals
+from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.result import Result, Run, fingerprint_with
+from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.ideas.choices import odd_ones_of
+from assay.ideas.settings import Pairs, ReliabilitySettings
+from assay.reporting import pictures
+from assay.reporting.words import interval, said
+from assay.statistics.odd_one_out import CHANCE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ReliabilityOptions(Intervals, total=False):
+    """Options of `odd_one_out_agreement`, besides those of intervals; triplets are resampled.
+
+    Attributes
+    ----------
+    who : sequence of {"humans", "annotator", "pairs", "itself"}
+        Rows for people together, for each annotator with the people, for each pair, and for each annotator who
+        answered triplets more than once with itself.
+    by : str
+        An item column, such as the document, for each of whose values rows are given.
+    clusters : str
+        An item column whose triplets are resampled together.
+    """
+
+    who: tuple[Pairs, ...]
+    by: str | None
+    clusters: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class OddOneOutAgreement(Result):
+    """Agreement on the odd one out, above chance.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        ``group`` (value of ``by``), ``who``, ``first``, ``second`` (annotators, where the row is about some),
+        ``estimate`` (above chance: 0 at chance, 1 where all agree), ``low``, ``high``, ``agreement`` (share of
+        triplets on which two chose the same, chance 1/3), ``n`` (triplets), ``reason``.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "above chance"
+
+    rows: pl.DataFrame = field(metadata={"json": False})
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    @property
+    def humans(self) -> dict[str, Any] | None:
+        """The row of people together, over all triplets."""
+        found = self.rows.filter((pl.col("who") == "humans") & pl.col("group").is_null())
+        return found.row(0, named=True) if found.height else None
+
+    def summary(self) -> str:
+        """One sentence a row."""
+        lines = []
+        for row in self.rows.head(pictures.MOST_ROWS).iter_rows(named=True):
+            where = "" if row["group"] is None else f" ({row['group']})"
+            lines.append(
+                f"{_SENTENCES[row['who']].format(**row)}{where} {said(row['agreement'])} of "
+                f"{counted(row['n'], 'triplet')}, {said(row['estimate'])} {interval(row['low'], row['high'])} "
+                f"above chance."
+            )
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Forest plot, with a line at chance."""
+        ax = super().plot(ax)
+        ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
+        ax.set_xlabel("agreement on the odd one out, above chance")
+        return ax
+
+
+_SENTENCES = {
+    "humans": "Two people name the same odd one on",
+    "annotator": "{first} and another person name the same odd one on",
+    "pairs": "{first} and {second} name the same odd one on",
+    "itself": "{first} names the same odd one again on",
+}
+
+
+def odd_one_out_agreement(labels: Annotations | Chunks, **options: Unpack[ReliabilityOptions]) -> OddOneOutAgreement:
+    """Do annotators name the same odd one out, more often than chance?
+
+    Parameters
+    ----------
+    labels : Annotations
+        Labels A, B or C on the scale ``odd-one-out``; triplets that two answered, or one answered twice.
+    **options
+        See `ReliabilityOptions`.
+
+    Returns
+    -------
+    OddOneOutAgreement
+
+    Raises
+    ------
+    DesignError
+        For labels that are no odd ones out, and where no triplet was answered twice.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> who = ["ann"] * 6 + ["bob"] * 6
+    >>> frame = pl.DataFrame({"item": [*range(6)] * 2, "annotator": who, "label": [*"ABCABCABCABA"]})
+    >>> labels = assay.read(frame, scale="odd-one-out", humans=["ann", "bob"])
+    >>> found = assay.odd_one_out_agreement(labels, who=["humans"])
+    >>> found.table.select(pl.col("agreement", "estimate").round(3)).rows()
+    [(0.833, 0.75)]
+
+    Five of six choices are the same, where chance would make two so.
+    """
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    if isinstance(given.get("who"), str):
+        given["who"] = (given["who"],)
+    settings = ReliabilitySettings.of(given, "odd_one_out_agreement")
+    table = odd_ones_of(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
+    cells = _Cells.of(table)
+    clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
+    rows, how = [], ""
+    for group, items in _groups(table, settings.by):
+        for who in settings.who:
+            for names, moments in cells.moments(who, items):
+                found, how = _estimated(moments, clusters, settings)
+                rows.append({"group": group, "who": who, **names, **_above_chance(found), "agreement": found.estimate,
+                             "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
+    if not rows:
+        raise DesignError(
+            "no triplet was answered by two people, nor twice by one annotator, so that nothing says whether "
+            "they agree; "
+            "give some triplets to several (people.overlap of a study)"
+        )
+    people = sum(cells.is_human)
+    facts = {"items": table.n_items, "choices": len(table), "humans": people, "judges": len(cells.names) - people}
+    data = fingerprint_with(
+        table.fingerprint, **digest_of_columns(table, settings.by, settings.clusters, _repeat(table))
+    )
+    frame = pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+    return OddOneOutAgreement(frame, Run("odd-one-out-agreement", settings, data, facts, how))
+
+
+_TYPES = dict.fromkeys(("group", "who", "first", "second", "reason"), pl.String)
+
+
+def _repeat(table: Annotations) -> str | None:
+    return "repeat" if "repeat" in table.labels.columns else None
+
+
+def _groups(table: Annotations, by: str | None) -> Iterator[tuple[str | None, Ints]]:
+    """All items, then those of each value of a column."""
+    everything = np.arange(table.n_items)
+    yield None, everything
+    if by is not None:
+        name = table.column_name(by)
+        if name not in table.items.columns:
+            raise DesignError(f"by='{by}' must be a column of the items")
+        column = table.items[name].cast(pl.String)
+        for value in natural(column.drop_nulls().unique().to_list()):
+            yield value, everything[(column == value).fill_null(value=False).to_numpy()]
+
+
+def _above_chance(found: Estimate) -> dict[str, float]:
+    return {name: (value - CHANCE) / (1 - CHANCE) for name, value in found.row().items()}
+
+
+def _estimated(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:
+    used = np.flatnonzero(moments[:, 1] > 0)
+    units = Units.of(len(moments), clusters, width=2, used=used)
+    sums = add_rows(moments[used], units.of_item[used], units.n)
+    found = estimate_sums(Mean(), sums, settings, n_items=len(used), unit=units.name, transform="share")
+    return found[0], found.describe_interval()
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """What each annotator chose of each triplet, as shares of its answers."""
+
+    names: tuple[str, ...]
+    is_human: tuple[bool, ...]
+    n_items: int
+    item: Ints
+    annotator: Ints
+    counts: Floats
+    """(cells, 3): how often each place was chosen."""
+
+    @classmethod
+    def of(cls, table: Annotations) -> _Cells:
+        who = table.annotators["annotator"]
+        item = codes_in(table.labels["item"], table.items["item"]).astype(np.int64)
+        code = item * len(who) + codes_in(table.labels["annotator"], who)
+        odd = codes_in(table.labels["label"].cast(pl.String), pl.Series(["A", "B", "C"])).astype(np.int64)
+        cell, which = np.unique(code, return_inverse=True)
+        counts = np.bincount(which * 3 + odd, minlength=3 * len(cell)).reshape(-1, 3).astype(float)
+        kinds = table.annotators["kind"].to_list()
+        return cls(
+            tuple(who.to_list()), tuple(kind == "human" for kind in kinds), table.n_items, cell // len(who),
+            cell % len(who), counts,
+        )  # fmt: skip
+
+    def moments(self, who: Pairs, items: Ints) -> Iterator[tuple[dict[str, str | None], Floats]]:
+        """Whom a row is about; agreement and comparisons of each item: (items, 2)."""
+        keep = np.isin(self.item, items)
+        cells = _Cells(
+            self.names, self.is_human, self.n_items, self.item[keep], self.annotator[keep], self.counts[keep]
+        )  # fmt: skip
+        for names, found in getattr(cells, f"_{who}")():
+            if found[:, 1].any():
+                yield {"first": None, "second": None, **names}, found
+
+    @property
+    def _shares(self) -> Floats:
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    @property
+    def _people(self) -> Sequence[int]:
+        return [i for i, human in enumerate(self.is_human) if human]
+
+    def _sum(self, values: Floats, item: Ints) -> Floats:
+        return np.stack([np.bincount(item, column, self.n_items) for column in values.T], axis=1)
+
+    def _humans(self) -> Iterator[tuple[dict[str, str], Floats]]:
+        mine = np.isin(self.annotator, self._people)
+        shares, item = self._shares[mine], self.item[mine]
+        total, number = self._sum(shares, item), np.bincount(item, minlength=self.n_items).astype(float)
+        own = self._sum((shares**2).sum(axis=1, keepdims=True), item)[:, 0]
+        # Each item weighs as its pairs of people do.
+        yield {}, np.stack([((total**2).sum(axis=1) - own) / 2, number * (number - 1) / 2], axis=1)
+
+    def _annotator(self) -> Iterator[tuple[dict[str, str], Floats]]:
+        shares, people = self._shares, np.isin(self.annotator, self._people)
+        total = self._sum(shares[people], self.item[people])
+        number = np.bincount(self.item[people], minlength=self.n_items)
+        for j, name in enumerate(self.names):
+            mine = np.flatnonzero(self.annotator == j)
+            item, own = self.item[mine], shares[mine] if self.is_human[j] else np.zeros((len(mine), 3))
+            others = number[item] - self.is_human[j]
+            agree = ((total[item] - own) * shares[mine]).sum(axis=1)
+            both = np.stack([np.where(others > 0, agree, 0.0), others.astype(float)], axis=1)
+            yield {"first": name}, self._sum(both, item)
+
+    def _pairs(self) -> Iterator[tuple[dict[str, str], Floats]]:
+        shares = np.full((len(self.names), self.n_items, 3), np.nan)
+        shares[self.annotator, self.item] = self._shares
+        for a, b in itertools.combinations(range(len(self.names)), 2):
+            agree = (shares[a] * shares[b]).sum(axis=1)
+            there = np.isfinite(agree)
+            yield (
+                {"first": self.names[a], "second": self.names[b]},
+                np.stack([np.where(there, agree, 0.0), there.astype(float)], axis=1),
+            )
+
+    def _itself(self) -> Iterator[tuple[dict[str, str], Floats]]:
+        times = self.counts.sum(axis=1)
+        again = times > 1
+        same = ((self.counts**2).sum(axis=1) - times)[again] / (times * (times - 1))[again]
+        for j, name in enumerate(self.names):
+            mine = self.annotator[again] == j
+            both = np.stack([same[mine], np.ones(int(mine.sum()))], axis=1)
+            yield {"first": name}, self._sum(both, self.item[again][mine])

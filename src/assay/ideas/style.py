@@ -1,0 +1,195 @@
+"""Does a change of style alone change a measure? Pairs of texts before and after a rewrite (Nam et al. 2025, table 5).
+
+    change in percent = 100 · (similarity after − similarity before) / similarity before
+
+of the mean similarities of all pairs. A measure of ideas should not move: the ideas are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from assay.data.columns import to_polars
+from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.options import IntervalSettings
+from assay.estimation.resampling import estimate_sums
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats
+from assay.ideas.measures import identity, listed_measures
+from assay.ideas.settings import StyleSettings
+from assay.reporting import pictures
+from assay.reporting.words import within
+from assay.similarity.protocol import Similarity
+from assay.similarity.registry import as_similarity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = ("first", "second", "first_after", "second_after")
+
+
+@dataclass(frozen=True, eq=False)
+class StyleEffect(Result):
+    """How far each measure moves when style changes and ideas do not.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row a measure, the steadiest first: ``measure``, ``estimate`` (change of mean similarity, percent), ``low``,
+        ``high``, ``before``, ``after`` (mean similarities), ``n`` (pairs), ``reason``.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "change in percent"
+
+    rows: pl.DataFrame = field(metadata={"json": False})
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The measures."""
+        return self.rows
+
+    def summary(self) -> str:
+        """One sentence a measure."""
+        lines = []
+        for row in self.rows.iter_rows(named=True):
+            if not np.isfinite(row["estimate"]):
+                lines.append(f"{row['measure']}: no percentage; {row['reason']}.")
+                continue
+            sure = np.isfinite(row["low"]) and (row["low"] > 0 or row["high"] < 0)
+            moves = "moves with the style" if sure else "is not shown to move with the style"
+            lines.append(
+                f"{row['measure']} {moves}: {row['estimate']:+.1f}% {within(row['low'], row['high'], 1)}, from "
+                f"{row['before']:.3f} to {row['after']:.3f}, over {counted(row['n'], 'pair')}."
+            )
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Forest plot, with a line where nothing changes."""
+        ax = super().plot(ax)
+        ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
+        ax.set_xlabel("change of similarity with the style, in percent")
+        return ax
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Relative change of a mean, from the sums before and after."""
+
+    def value(self, sums: Floats) -> Floats:
+        """Percent; NaN where there is nothing to begin with."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = 100 * (sums[..., 1] - sums[..., 0]) / np.abs(sums[..., 0])
+        return np.where(np.abs(sums[..., 0]) > 1e-12, found, np.nan)[..., None]
+
+
+def style_effect(
+    pairs: Any, measures: Any, *, n_resamples: int = 2000, confidence: float = 0.95, seed: int = 0
+) -> StyleEffect:
+    """Which measures move when only the style of texts changes?
+
+    Parameters
+    ----------
+    pairs : frame
+        One row a pair: ``first``, ``second`` (texts as they were) and ``first_after``, ``second_after`` (rewritten, the
+        same ideas). For what a judge says, two numbers a pair in columns ``NAME_before`` and ``NAME_after`` of the same
+        frame make NAME a measure too.
+    measures : str, callable, or a sequence or mapping of these
+        As in `assay.validate_similarity`; an empty list where the frame holds judges' numbers alone.
+    n_resamples, confidence, seed
+        Bootstrap over pairs. With few pairs, as the one of the paper, there is no interval.
+
+    Returns
+    -------
+    StyleEffect
+
+    Raises
+    ------
+    DataError
+        For a frame without the four columns, or a row that lacks a text.
+    DesignError
+        Where there is no measure.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> rows = [("he runs", "he walks", "the boy runs", "the boy walks"), ("it eats", "he naps", "it eats", "he naps")]
+    >>> frame = pl.DataFrame(rows, schema=["first", "second", "first_after", "second_after"], orient="row")
+    >>> assay.style_effect(frame, ["words"]).table.select("measure", pl.col("estimate").round(1)).rows()
+    [('words', 33.3)]
+
+    A longer way to name the boy makes shared words a third more alike, and no idea is shared that was not before.
+    """
+    named = listed_measures(measures)
+    kept = tuple(f"{k}@{identity(v)}" if identity(v) != k else k for k, v in named.items())
+    settings = StyleSettings(measures=kept or None, n_resamples=n_resamples, confidence=confidence, seed=seed)
+    table = _checked(to_polars(pairs), bool(named))
+    found = {name: _before_and_after(as_similarity(one), table) for name, one in named.items()}
+    for name, values in _brought(table).items():
+        if name in found:
+            raise DesignError(f"two measures are called '{name}'; rename one")
+        found[name] = values
+    if not found:
+        raise DesignError("there is no measure; name some, such as measures=['words']")
+    how = IntervalSettings("percentile", n_resamples, confidence, seed)
+    rows, words = [], ""
+    for name, values in found.items():
+        one = estimate_sums(_Change(), values, how, n_items=len(values), unit="pairs")
+        words = one.describe_interval() if len(values) > 1 else ""
+        why = "the mean similarity before is 0" if not np.isfinite(one.value[0]) else one.reasons[0]
+        before, after = values.mean(axis=0)
+        rows.append(
+            {"measure": name, **one[0].row(), "before": before, "after": after, "n": len(values), "reason": why}
+        )
+    frame = pl.DataFrame(rows, schema_overrides={"reason": pl.String}, infer_schema_length=None)
+    order = frame["estimate"].abs().fill_nan(np.inf)
+    frame = frame.with_columns(_order=order).sort("_order", "measure").drop("_order")
+    facts = {"pairs": table.height, "measures": len(found)}
+    return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words))
+
+
+def _checked(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:
+    absent = [c for c in COLUMNS if c not in table.columns]
+    if reads_texts and absent:
+        raise DataError(f"the pairs need columns {listing(COLUMNS)}; there is no '{absent[0]}'")
+    for column in [] if absent else COLUMNS:
+        empty = table.with_row_index("_row", 1).filter(pl.col(column).is_null())
+        if empty.height:
+            raise DataError(f"row {empty['_row'][0]} of the pairs has nothing in '{column}'")
+    if not table.height:
+        raise DataError("there are no pairs")
+    return table
+
+
+def _before_and_after(similarity: Similarity, table: pl.DataFrame) -> Floats:
+    """The similarity of each pair, before and after: (pairs, 2)."""
+    texts = [table[c].cast(pl.String).to_list() for c in COLUMNS]
+    fitted = similarity.fitted([text for column in texts for text in column])
+    return np.stack([fitted.pairs(texts[0], texts[1]), fitted.pairs(texts[2], texts[3])], axis=1)
+
+
+def _brought(table: pl.DataFrame) -> Mapping[str, Floats]:
+    """Numbers that somebody brings: ``NAME_before`` and ``NAME_after``."""
+    names = [c.removesuffix("_before") for c in table.columns if c.endswith("_before")]
+    found = {}
+    for name in names:
+        both = [f"{name}_before", f"{name}_after"]
+        if both[1] not in table.columns:
+            raise DataError(f"the pairs have '{both[0]}' and no '{both[1]}'")
+        values = table.select(pl.col(both).cast(pl.Float64)).drop_nulls().to_numpy()
+        if len(values):
+            found[name] = values
+    return found
+
+
+def _digest(table: pl.DataFrame) -> str:
+    rows = sorted("\x1f".join(map(str, row)) for row in table.select(sorted(table.columns)).iter_rows())
+    return hashlib.blake2b("\x1e".join(rows).encode(), digest_size=6).hexdigest()

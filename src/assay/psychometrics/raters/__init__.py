@@ -1,0 +1,1 @@
+"""Raters as instruments: severity, consistency and fairness of every person and every judge."""

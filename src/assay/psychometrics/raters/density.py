@@ -1,0 +1,285 @@
+"""The log posterior of the hierarchical rater model: ideal ratings summed out, traits integrated, and its gradient.
+
+    p(x | θ) = Σ_ξ p(ξ | θ) Π_r p(x_r | ξ, r)                       of a cell, the sum over categories exact
+    p(x) = Σ_q w_q Π_cells p(x | θ_q)                               of what shares a trait, by Gauss–Hermite points
+    p(x_r = k | ξ, r) ∝ exp(−(k − (ξ + φ))² / 2ψ²)                  the signal-detection stage, eq. 6
+    p(ξ | θ) ∝ exp(ξ α·θ − Σ_{h ≤ ξ} γ_h)                           the generalized partial credit model, eq. 5
+
+The formulas are written once, for numpy and for jax alike; what gathers by position is given in either's own terms.
+The gradient is by hand (`Density.gradient`), so that the quick road needs no more than the base install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from assay.estimation.statistic import Floats, Ints
+from assay.psychometrics.raters.layout import Layout, Traits
+from assay.psychometrics.raters.table import RaterTable
+
+IMPOSSIBLE = -1e30
+"""The logarithm of the probability of a category that a criterion does not have."""
+
+FARTHEST = 4.0
+"""ln ψ and ln α beyond this, either way, make no difference: a search may try them, and no label tells them apart."""
+
+TINY = 1e-290
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """What the likelihood is made of on the way; arrays of numpy or jax.
+
+    Attributes
+    ----------
+    distance, spread : (blocks · raters, categories, categories), (blocks · raters,)
+        k − ξ − φ by label k and ideal rating ξ, and 1 / ψ².
+    detection : (blocks · raters, categories, categories)
+        log p(k | ξ).
+    likelihood : (cells, categories)
+        p(labels | ξ), the largest of a cell 1.
+    ideal : tuple of (blocks, q, categories)
+        p(ξ | θ_q), one a grid.
+    mixed : tuple of (cells, q)
+        p(labels | θ_q), one a grid.
+    unit : tuple of (units, q)
+        log w_q p(labels | θ_q) of what shares a trait, one a grid.
+    value : float
+        The log likelihood.
+    """
+
+    distance: Any
+    spread: Any
+    detection: Any
+    likelihood: Any
+    ideal: tuple[Any, ...]
+    mixed: tuple[Any, ...]
+    unit: tuple[Any, ...]
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """One grid of traits and what is integrated over it: different units by their cells."""
+
+    traits: Traits
+    cells: Ints
+    blocks: Ints
+    block_of_cell: Ints
+    kind: Ints
+    patterns: list[Ints]
+    count: Floats
+
+    @property
+    def start(self) -> Ints:
+        """Where the cells of each unit begin."""
+        return np.concatenate([[0], np.cumsum([len(p) for p in self.patterns])])
+
+
+Sums = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The log posterior of a table's parameters."""
+
+    table: RaterTable
+    layout: Layout
+
+    @cached_property
+    def valid(self) -> Floats:
+        """Which categories each block has: (blocks, categories)."""
+        sizes = np.tile(self.table.sizes, len(self.table.groups))
+        return np.asarray(np.arange(self.table.n_categories) < sizes[:, None])
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """Each grid with its cells."""
+        cells, found = self.table.cells, []
+        for traits in self.layout.traits:
+            mine = np.flatnonzero(np.isin(cells.block % len(self.table.criteria), traits.criteria))
+            kind, patterns, count = cells.units(traits.criteria)
+            if not traits.names:
+                # Without a trait every cell is on its own.
+                kind, patterns, count = np.arange(len(cells)), [np.array([u]) for u in mine], cells.count[mine]
+            place = np.full(len(cells), -1)
+            place[mine] = np.arange(len(mine))
+            blocks = np.unique(cells.block[mine])
+            found.append(
+                Grid(traits, mine, blocks, np.searchsorted(blocks, cells.block[mine]), kind,
+                     [place[p] for p in patterns], count.astype(float))
+            )  # fmt: skip
+        return tuple(found)
+
+    # -- forward, numpy or jax --------------------------------------------------------------------
+
+    def stages(self, x: Any, xp: Any, by_cell: Sums, by_unit: tuple[Sums, ...]) -> Stages:
+        """The likelihood and all on the way to it.
+
+        Parameters
+        ----------
+        x : (p,) array of ``xp``
+        by_cell : function
+            Rows by `RaterTable.column`, summed over the labels of each cell.
+        by_unit : tuple of function
+            Rows by cell of a grid, summed over the cells of each unit.
+        """
+        table, k = self.table, np.arange(self.table.n_categories)
+        phi, log_psi = xp.asarray(self.layout.phi) @ x, self.log_psi(x, xp)
+        distance = (k[:, None] - k[None, :])[None] - phi[:, None, None]
+        spread = xp.exp(-2 * log_psi)
+        there = np.repeat(self.valid, len(table.raters), axis=0)[:, :, None]
+        raw = xp.where(there, -0.5 * distance**2 * spread[:, None, None], IMPOSSIBLE)
+        detection = raw - _log_sum(raw, xp, 1)
+        summed = by_cell(detection.reshape(-1, table.n_categories))
+        there = self.valid[table.cells.block]
+        summed = xp.where(there, summed, IMPOSSIBLE)
+        top = summed.max(axis=1)
+        likelihood = xp.exp(summed - top[:, None])
+        value = (top * table.cells.count).sum()
+        ideal, mixed, unit = [], [], []
+        for grid, sums in zip(self.grids, by_unit, strict=True):
+            ideal.append(self._ideal(x, xp, grid))
+            mixed.append(self._mixed(likelihood, ideal[-1], grid, xp) + TINY)
+            unit.append(sums(xp.log(mixed[-1])) + xp.asarray(grid.traits.log_weights))
+            value = value + (_log_sum(unit[-1], xp, 1)[:, 0] * grid.count).sum()
+        return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
+
+    def _ideal(self, x: Any, xp: Any, grid: Grid) -> Any:
+        """p(ξ | θ_q) of each block on a grid: (blocks, q, categories)."""
+        gamma = self.layout.gamma[grid.blocks]
+        steps = xp.where(gamma >= 0, x[gamma], 0.0)
+        height = xp.concatenate([xp.zeros((len(gamma), 1)), xp.cumsum(steps, axis=1)], axis=1)
+        logits = -height[:, None, :]
+        if grid.traits.names:
+            tilt = self.slopes(x, xp, grid) @ xp.asarray(grid.traits.points.T)
+            logits = logits + tilt[:, :, None] * np.arange(self.table.n_categories)
+        logits = xp.where(self.valid[grid.blocks][:, None, :], logits, IMPOSSIBLE)
+        return xp.exp(logits - _log_sum(logits, xp, 2))
+
+    def slopes(self, x: Any, xp: Any, grid: Grid) -> Any:
+        """α of each block on each trait: (blocks, traits)."""
+        loads = self.loads(grid)
+        return xp.where(loads >= 0, xp.exp(xp.clip(x[loads], -FARTHEST, FARTHEST)), 0.0)
+
+    def loads(self, grid: Grid) -> Ints:
+        """The parameter ln α of each block on each trait: (blocks, traits), −1 for none."""
+        place = {int(j): i for i, j in enumerate(grid.traits.criteria)}
+        n = len(self.table.criteria)
+        return np.asarray(grid.traits.loads[[place[int(b) % n] for b in grid.blocks]])
+
+    @staticmethod
+    def _mixed(likelihood: Any, ideal: Any, grid: Grid, xp: Any) -> Any:
+        """p(labels | θ_q) of each cell of a grid: (cells, q)."""
+        mine = likelihood[grid.cells]
+        if xp is not np:
+            return xp.einsum("uk,uqk->uq", mine, ideal[grid.block_of_cell])
+        found = np.empty((len(mine), ideal.shape[1]))
+        for b, rows in _slices(grid):
+            found[rows] = mine[rows] @ ideal[b].T
+        return found
+
+    def log_psi(self, x: Any, xp: Any) -> Any:
+        """ln ψ of each block and rater."""
+        return xp.clip(xp.asarray(self.layout.psi) @ x, -FARTHEST, FARTHEST)
+
+    def log_prior(self, x: Any) -> Any:
+        """The log prior, but for a constant."""
+        return -0.5 * (((x - self.layout.mean) / self.layout.sd) ** 2).sum()
+
+    # -- numpy --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _by_label(self) -> Any:
+        """Cells by column: how often each holds it, sparse."""
+        from scipy.sparse import csr_matrix
+
+        cells = self.table.cells
+        width = self.table.n_blocks * len(self.table.raters) * self.table.n_categories
+        return csr_matrix((np.ones(len(cells.column)), cells.column, cells.start), shape=(len(cells), width))
+
+    @cached_property
+    def _by_cell(self) -> tuple[Any, ...]:
+        """Units by cell of each grid, sparse."""
+        from scipy.sparse import csr_matrix
+
+        return tuple(
+            csr_matrix(
+                (np.ones(int(g.start[-1])), np.concatenate(g.patterns), g.start), shape=(len(g.patterns), len(g.cells))
+            )
+            for g in self.grids
+        )
+
+    @cached_property
+    def _backward(self) -> tuple[Any, tuple[Any, ...]]:
+        """The same the other way round."""
+        return self._by_label.T.tocsr(), tuple(one.T.tocsr() for one in self._by_cell)
+
+    def at(self, x: Floats) -> Stages:
+        """All on the way to the likelihood, in numpy."""
+        sums = tuple((lambda rows, m=m: m @ rows) for m in self._by_cell)
+        return self.stages(x, np, lambda rows: self._by_label @ rows, sums)
+
+    def value(self, x: Floats) -> float:
+        """The log posterior, but for a constant."""
+        return float(self.at(x).value + self.log_prior(x))
+
+    def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
+        """The log posterior and its gradient: (p,)."""
+        s = self.at(x)
+        slope = -(x - self.layout.mean) / self.layout.sd**2
+        responsible = np.zeros_like(s.likelihood)
+        to_label, to_cell = self._backward
+        for i, grid in enumerate(self.grids):
+            weight = _share(s.unit[i], grid.count)
+            per_mixed = (to_cell[i] @ weight) / s.mixed[i]
+            per_ideal = np.empty_like(s.ideal[i])
+            mine = s.likelihood[grid.cells]
+            for b, rows in _slices(grid):
+                per_ideal[b] = per_mixed[rows].T @ mine[rows]
+                responsible[grid.cells[rows]] = (per_mixed[rows] @ s.ideal[i][b]) * mine[rows]
+            self._of_ideal(slope, x, grid, s.ideal[i], per_ideal)
+        per_detection = np.asarray(to_label @ responsible).reshape(s.detection.shape)
+        p = np.exp(s.detection)
+        lean = per_detection - p * per_detection.sum(axis=1, keepdims=True)
+        per_phi = (lean * s.distance).sum(axis=(1, 2)) * s.spread
+        per_psi = (lean * s.distance**2).sum(axis=(1, 2)) * s.spread
+        per_psi[np.abs(self.layout.psi @ x) >= FARTHEST] = 0.0
+        slope += per_phi @ self.layout.phi + per_psi @ self.layout.psi
+        return float(s.value + self.log_prior(x)), slope
+
+    def _of_ideal(self, slope: Floats, x: Floats, grid: Grid, ideal: Floats, per_ideal: Floats) -> None:
+        """Add what γ and ln α of a grid change."""
+        per_logit = ideal * (per_ideal - (ideal * per_ideal).sum(axis=2, keepdims=True))
+        gamma = self.layout.gamma[grid.blocks]
+        # γ_h lowers every category from h up.
+        per_step = -np.cumsum(per_logit.sum(axis=1)[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        np.add.at(slope, gamma[gamma >= 0], per_step[gamma >= 0])
+        if grid.traits.names:
+            loads = self.loads(grid)
+            per_tilt = (per_logit * np.arange(ideal.shape[2])).sum(axis=2)
+            per_slope = (per_tilt @ grid.traits.points) * self.slopes(x, np, grid)
+            per_slope[np.abs(x[loads]) >= FARTHEST] = 0.0
+            np.add.at(slope, loads[loads >= 0], per_slope[loads >= 0])
+
+
+def _share(unit: Floats, count: Floats) -> Floats:
+    """How likely each point is for each unit, times how many are like it: (units, q)."""
+    top = np.exp(unit - unit.max(axis=1, keepdims=True))
+    return np.asarray(top / top.sum(axis=1, keepdims=True) * count[:, None])
+
+
+def _slices(grid: Grid) -> list[tuple[int, slice]]:
+    """The cells of each block of a grid, which stand together."""
+    ends = np.searchsorted(grid.block_of_cell, np.arange(len(grid.blocks) + 1))
+    return [(b, slice(int(ends[b]), int(ends[b + 1]))) for b in range(len(grid.blocks))]
+
+
+def _log_sum(values: Any, xp: Any, axis: int) -> Any:
+    top = values.max(axis=axis, keepdims=True)
+    return top + xp.log(xp.exp(values - top).sum(axis=axis, keepdims=True))

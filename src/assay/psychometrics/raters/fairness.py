@@ -1,0 +1,183 @@
+"""Is anybody severer with one group of subjects than others are? Differences of φ and ψ by group, eq. 7 and H.2.
+
+Ideal ratings have shares of their own in every group, so a real gap between groups is no bias of anybody; what is left
+of a rater's difference is compared with the mean of all raters (or of people, or of judges), because a bias that all
+share cannot be told from a real gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from assay.errors import DesignError, counted
+from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.multiplicity import simultaneous_p
+from assay.estimation.statistic import Ints
+from assay.psychometrics.raters.fit import Fit
+
+LEAST_SUBJECTS = 30
+LEAST_LABELS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Fairness:
+    """Differences between groups of subjects.
+
+    Attributes
+    ----------
+    group : str
+        The column.
+    groups : tuple of str
+        The first is the one that others are compared with.
+    rows : polars.DataFrame
+        One row a rater and further group: ``annotator``, ``kind``, ``group``, ``against``; ``estimate``, ``low``,
+        ``high`` of Δφ in categories, less the mean of the reference raters, below 0 where the rater is severer with
+        ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign of the estimate, ``within_rope``
+        that it is too small to matter; ``ratio`` of ψ with its ends; ``labels``, ``labels_against``; ``verdict``;
+        ``reason`` where nothing can be said.
+    families : polars.DataFrame
+        Where there are people and judges: the judges' mean Δφ less the people's, a row a group.
+    gaps : Estimates
+    cautions : tuple of str
+    """
+
+    group: str
+    groups: tuple[str, ...]
+    rows: pl.DataFrame
+    families: pl.DataFrame
+    gaps: Estimates
+    cautions: tuple[str, ...]
+
+    def sentences(self, rope: float) -> Iterator[str]:
+        """Who is unfair to whom, and who is not shown to be."""
+        for group in self.groups[1:]:
+            rows = self.rows.filter(pl.col("group") == group)
+            told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+            for row in told.sort("p_adjusted", "annotator").iter_rows(named=True):
+                yield (
+                    f"{row['annotator']} is {row['verdict']} with {group} than with {self.groups[0]}, compared with "
+                    f"the other raters: {row['estimate']:+.2f} categories [{row['low']:.2f}, {row['high']:.2f}], "
+                    f"p = {max(row['p_adjusted'], 0.001):.3f} corrected for {counted(self.rows.height, 'comparison')}."
+                )
+            same = rows.filter(pl.col("verdict") == "the same in practice").height
+            small = rows.filter(pl.col("verdict") == "shown, too small to matter").height
+            left = rows.filter(pl.col("verdict") == "not shown").height
+            unseen = rows.filter(pl.col("verdict").is_null()).height
+            ends = [
+                f"{counted(same, 'rater')} within {rope:g} categories of 0, whatever the sign" if same else "",
+                f"{counted(small, 'rater')} differ, by less than matters" if small else "",
+                f"{counted(left, 'rater')} neither shown to differ nor to be the same" if left else "",
+                f"{counted(unseen, 'rater')} without labels in both groups" if unseen else "",
+            ]
+            others = "; ".join(e for e in ends if e)
+            yield f"{group} against {self.groups[0]}: {len(told)} of {rows.height} raters differ" + (
+                f"; {others}." if others else "."
+            )
+        for row in self.families.iter_rows(named=True):
+            yield (
+                f"Judges less people, {row['group']} against {self.groups[0]}: {row['estimate']:+.2f} categories "
+                f"[{row['low']:.2f}, {row['high']:.2f}]."
+            )
+
+
+def fairness(found: Fit) -> Fairness:
+    """Differences of each rater between each further group and the first.
+
+    Raises
+    ------
+    DesignError
+        Where no two raters saw two groups, or no rater of the reference did.
+    """
+    table, settings = found.table, found.settings
+    assert settings.group is not None
+    compared = found.density.layout.compared[1:]
+    if not compared.any():
+        raise DesignError(
+            f"no two raters labelled subjects of the same two groups of '{settings.group}', so nobody's difference "
+            "can be told from a real one"
+        )
+    among = _reference(found)
+    gaps, ratios = found.severity_gaps(among), found.variability_ratios
+    p = simultaneous_p(gaps.value, gaps.replicates)
+    rows = []
+    for i, (gap, ratio) in enumerate(zip(gaps, ratios, strict=True)):
+        g, r = divmod(i, len(table.raters))
+        draws = gaps.replicates[:, i]
+        known = bool(compared[g, r])
+        share = float(np.mean(draws * np.sign(gap.estimate) > 0)) if known else None
+        rope = float(np.mean(np.abs(draws) <= settings.rope)) if known else None
+        reason = None if known else f"no labels in both {table.groups[0]} and {table.groups[g + 1]}"
+        verdict = None
+        if known and rope is not None:
+            verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
+        rows.append(
+            {"annotator": table.raters[r], "kind": "judge" if table.is_judge[r] else "human",
+             "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
+             "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
+             "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,
+             "labels": int(table.seen[g + 1, r]), "labels_against": int(table.seen[0, r]), "verdict": verdict,
+             "reason": reason or gap.reason}
+        )  # fmt: skip
+    types = {"verdict": pl.String, "reason": pl.String, "p_adjusted": pl.Float64, "probability": pl.Float64,
+             "within_rope": pl.Float64}  # fmt: skip
+    return Fairness(
+        settings.group, table.groups, pl.DataFrame(rows, schema_overrides=types), _families(found, gaps), gaps,
+        tuple(_cautions(found)),
+    )  # fmt: skip
+
+
+def _verdict(value: float, p: float, within: float, alpha: float, enough: float) -> str:
+    if within >= enough:
+        return "the same in practice" if p > alpha else "shown, too small to matter"
+    if p > alpha:
+        return "not shown"
+    return "severer" if value < 0 else "more lenient"
+
+
+def _reference(found: Fit) -> Ints:
+    table, which = found.table, found.settings.reference
+    mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}
+    among = np.flatnonzero(mine[which])
+    if not found.density.layout.compared[1:][:, among].any(axis=1).all():
+        raise DesignError(
+            f"reference='{which}' needs {which} with labels in every group; take another reference, such as 'all'"
+        )
+    return among
+
+
+def _families(found: Fit, gaps: Estimates) -> pl.DataFrame:
+    """Judges' mean difference less people's."""
+    table, compared = found.table, found.density.layout.compared[1:]
+    rows = []
+    for g, group in enumerate(table.groups[1:]):
+        weights = np.zeros(compared.shape)
+        sides = [np.flatnonzero(compared[g] & (table.is_judge == kind)) for kind in (1, 0)]
+        if not all(map(len, sides)):
+            continue
+        weights[g, sides[0]], weights[g, sides[1]] = 1 / len(sides[0]), -1 / len(sides[1])
+        one: Estimate = gaps.contrast(weights.ravel())[0]
+        rows.append({"group": group, **one.row()})
+    types = {"group": pl.String, "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(rows, schema=types)
+
+
+def _cautions(found: Fit) -> Iterator[str]:
+    table = found.table
+    subjects = [len(np.unique(table.subject[table.group == g])) for g in range(len(table.groups))]
+    few = [f"{name} has {n}" for name, n in zip(table.groups, subjects, strict=True) if n < LEAST_SUBJECTS]
+    if few:
+        yield (
+            f"small groups: {', '.join(few)} subjects of the {LEAST_SUBJECTS} that a comparison of groups should have; "
+            "take no difference, and no absence of one, for shown."
+        )
+    seen = table.seen
+    thin = [r for i, r in enumerate(table.raters) if 0 < seen[:, i].min() < LEAST_LABELS]
+    if thin and not few:
+        yield (
+            f"{counted(len(thin), 'rater')} ({', '.join(thin[:6])}{' …' if len(thin) > 6 else ''}) gave fewer than "
+            f"{LEAST_LABELS} labels in a group; their differences are known badly."
+        )

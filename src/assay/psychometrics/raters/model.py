@@ -1,0 +1,397 @@
+"""Who is severe, who is erratic, who is unfair? The hierarchical rater model, of people and judges alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Unpack
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.errors import counted, listing
+from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.multiplicity import simultaneous_p
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats
+from assay.psychometrics.raters import drawing
+from assay.psychometrics.raters.checks import FAR, UNLIKELY, Diagnostics, diagnose, modes_frame, predictive
+from assay.psychometrics.raters.fairness import Fairness, fairness
+from assay.psychometrics.raters.fit import Fit, fit
+from assay.psychometrics.raters.modes import Progress
+from assay.psychometrics.raters.recovered import ideal_ratings, traits
+from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference
+from assay.psychometrics.raters.table import rater_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RIVAL = 0.05
+"""Another mode is told of from this share of the mass."""
+
+APART = 0.05
+"""Modes whose φ differ by more would say something else of raters."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaterModel(Result):
+    """Severity and consistency of every rater.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row a rater: ``annotator``, ``kind``, ``estimate`` (φ in categories, centred over raters: below 0 is severer
+        than their mean) with ``low`` and ``high``, ``p_adjusted`` of φ = 0 over all raters; ``psi`` with its ends: the
+        standard deviation of labels around the ideal rating, in categories; ``labels``; ``fit_p`` and ``misfit`` of the
+        predictive check; ``rhat`` and ``effective_draws``, the worse of φ and ψ.
+    modes : polars.DataFrame
+        One row a maximum of the posterior that a start led to: ``share`` of the mass, ``severity_apart`` and
+        ``variability_apart``, how far its φ and ψ are from the best's.
+    items : polars.DataFrame
+        One row a criterion (and group): ``categories``, ``slope`` of each trait, ``spread``, by which ψ is larger.
+    diagnostics : Diagnostics
+    fairness : Fairness or None
+        Where a group was named.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "φ"
+
+    rows: pl.DataFrame
+    modes: pl.DataFrame
+    items: pl.DataFrame
+    diagnostics: Diagnostics
+    fairness: Fairness | None
+    run: Run
+    fitted: Fit = field(repr=False, metadata={"json": False})
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The raters."""
+        return self.rows
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing speaks against the fit."""
+        return self.diagnostics.converged
+
+    @property
+    def severity(self) -> Estimates:
+        """φ of each rater, centred over raters, in the order of the table; ask for a ``contrast`` of some."""
+        return self.fitted.severity
+
+    @property
+    def variability(self) -> Estimates:
+        """ψ of each rater, in the order of the table."""
+        return self.fitted.variability
+
+    @cached_property
+    def ideal(self) -> pl.DataFrame:
+        """The ideal rating of each item, with its uncertainty; see `recovered.ideal_ratings`."""
+        return ideal_ratings(self.fitted)
+
+    @cached_property
+    def traits(self) -> pl.DataFrame:
+        """The trait of each subject: ``subject``, ``trait``, ``estimate``, ``sd``."""
+        return traits(self.fitted)
+
+    def compare(self, first: str, second: str) -> Estimate:
+        """φ of one rater less φ of another."""
+        names = self.rows["annotator"].to_list()
+        weights = np.zeros(len(names))
+        weights[names.index(first)], weights[names.index(second)] = 1, -1
+        return self.severity.contrast(weights)[0]
+
+    def sentences(self) -> tuple[str, ...]:
+        """Whether to trust the rest; then who is severe, erratic, unfair, and who is not shown to be."""
+        return tuple(_sentences(self))
+
+    def summary(self) -> str:
+        """Whether the fit converged, who is severe, who is erratic, who is unfair."""
+        return "\n".join([*self.sentences(), f"Intervals: {self.run.interval}.", *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Severity against variability of every rater: severe left, lenient right, erratic on top."""
+        return drawing.raters(self.rows, self.converged, ax)
+
+    def plot_fairness(self, ax: Axes | None = None) -> Axes:
+        """Each rater's difference between groups against that of its variability."""
+        return drawing.fairness(self.fairness, self.run.settings, ax)  # type: ignore[arg-type]
+
+    def plot_ideal(self, ax: Axes | None = None) -> Axes:
+        """The shares of ideal ratings beside those of the labels, criterion by criterion."""
+        return drawing.ideal(self.fitted, ax)
+
+
+def rater_model(
+    labels: Annotations | Chunks,
+    group: str | None = None,
+    *,
+    quick: bool = False,
+    baseline: str | None = None,
+    reference: Reference = "all",
+    rope: float = 0.1,
+    dimensions: Mapping[str, str | Sequence[str]] | None = None,
+    starts: int = 10,
+    nodes: int = 21,
+    chains: int = 4,
+    warmup: int = 500,
+    draws: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Unpack[FacetOptions],
+) -> RaterModel:
+    """Who is severe, who is erratic, who is unfair? The hierarchical rater model (Patz et al. 2002).
+
+    Each item has an ideal rating ξ on each criterion, which its trait θ makes more or less likely (generalized partial
+    credit, eq. 5 of Hardy 2025); a rater's label is the ideal rating plus the rater's severity φ, blurred by the
+    rater's variability ψ: p(k | ξ, r) ∝ exp(−(k − (ξ + φ))² / 2ψ²), eq. 6. φ = φ_r + η_j and ln ψ = ln ψ_r + ln τ_j of
+    rater r and criterion j, after Mariano and Junker (2007). ξ is summed out, θ integrated by Gauss–Hermite quadrature.
+
+    Only what is identified is reported: φ centred over raters, differences, ψ. A shift that all raters share cannot be
+    told from items that deserve it.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Labels in ordered categories; criteria may have different numbers of them, and nobody need label everything.
+    group : str, optional
+        An item column: the group of the subject. Then φ and ψ are estimated by group, see `fairness`.
+    quick : bool
+        Penalised maximum likelihood: the most probable parameters, with errors from the observed information. Seconds,
+        and no more than the base install; intervals are those of a normal.
+    baseline : str, optional
+        The group that others are compared with; the one with most labels when not given.
+    reference : {"all", "humans", "judges"}
+        The raters whose mean difference between groups counts as none.
+    rope : float
+        Differences up to so many categories do not matter in practice.
+    dimensions : mapping of criterion to trait or traits, optional
+        On which trait each criterion loads; one trait for all when not given. Traits are independent.
+    starts : int
+        Fits from other starts, of which the one with most mass counts.
+    nodes : int
+        Points at which a trait is evaluated; two that criteria share have about two thirds as many each.
+    chains, warmup, draws : int
+        Of the sampler (NUTS). By the quick road, chains · draws values are drawn from a normal.
+    confidence, seed
+        Level of the intervals; same seed, same numbers.
+    progress : function
+        Called with (what, done, steps).
+    **options
+        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.settings.FacetOptions`.
+
+    Returns
+    -------
+    RaterModel
+
+    Raises
+    ------
+    DesignError
+        For labels that are no ordered categories, fewer than two raters, a group that no two raters share.
+    DataError
+        For a column that is not there, or items without a value in it.
+    MissingExtra
+        Without the extra ``raters``, unless ``quick``.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(60, 4, scale="1-5", judges={"gpt": 0.3}, seed=2)
+    >>> found = assay.rater_model(labels, quick=True, starts=2)
+    >>> found.rows["annotator"].to_list(), round(sum(found.rows["estimate"]), 6)
+    (['ann_1', 'ann_2', 'ann_3', 'ann_4', 'gpt'], 0.0)
+    """
+    settings = RaterSettings.of(
+        {**options, "annotators": _names(options.get("annotators")), "reverse": _names(options.get("reverse")),
+         "group": group, "quick": quick, "baseline": baseline, "reference": reference, "rope": rope,
+         "dimensions": dimensions, "starts": starts, "nodes": nodes, "chains": chains, "warmup": warmup, "draws": draws,
+         "confidence": confidence, "seed": seed}, "rater_model",
+    )  # fmt: skip
+    table = rater_table(in_memory(labels, "a rater model"), settings, group=group, baseline=baseline)
+    found = fit(table, settings, progress)
+    return _result(found)
+
+
+def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    return None if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def _result(found: Fit) -> RaterModel:
+    table, settings = found.table, found.settings
+    checked, modes, diagnosis = predictive(found), modes_frame(found), diagnose(found)
+    fair = fairness(found) if settings.group else None
+    n = settings.chains * settings.draws
+    level = f"{100 * settings.confidence:g}%"
+    how = (
+        f"{level}, by the quick road: {n:,} draws of a normal with the observed information, seed {settings.seed}"
+        if found.chains is None
+        else f"{level} of {n:,} draws of the posterior ({settings.chains} chains by NUTS), seed {settings.seed}"
+    )
+    facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
+    if table.criteria != (None,):
+        facts["criteria"] = len(table.criteria)
+    notes = (*table.notes, *found.density.layout.notes)
+    cautions = (*_cautions(found, checked, modes), *(fair.cautions if fair else ()))
+    run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
+    rows = _rows(found, checked, diagnosis)
+    return RaterModel(rows, modes, _items(found), diagnosis, fair, run, found)
+
+
+def _rows(found: Fit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
+    table = found.table
+    p = simultaneous_p(found.severity.value, found.severity.replicates)
+    labels = table.seen.sum(axis=0)
+    rows = [
+        {"annotator": name, "kind": "judge" if table.is_judge[r] else "human", **found.severity[r].row(),
+         "p_adjusted": float(p[r]), "psi": found.variability[r].estimate, "psi_low": found.variability[r].low,
+         "psi_high": found.variability[r].high, "labels": int(labels[r]), "reason": found.severity[r].reason}
+        for r, name in enumerate(table.raters)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+    frame = frame.with_columns(fit_p=checked["p"], misfit=checked["misfit"])
+    if diagnosis.rows.height:
+        worst = diagnosis.rows.group_by("annotator").agg(pl.col("rhat").max(), pl.col("effective_draws").min())
+        frame = frame.join(worst, on="annotator", how="left", maintain_order="left")
+    return frame.select(*(c for c in frame.columns if c != "reason"), "reason")
+
+
+def _items(found: Fit) -> pl.DataFrame:
+    """One row a criterion."""
+    table, density, x = found.table, found.density, found.center
+    spread = (density.layout.psi @ x).reshape(density.layout.shape)[0].mean(axis=1)
+    rows = []
+    for grid in density.grids:
+        slopes = density.slopes(x, np, grid)
+        for i, j in enumerate(grid.traits.criteria):
+            shown = {name: float(slopes[i, d]) for d, name in enumerate(grid.traits.names)}
+            rows.append(
+                {"criterion": table.criteria[j] or "all", "categories": len(table.categories[j]),
+                 "spread": float(np.exp(spread[j] - spread.mean())),
+                 "slope": ", ".join(f"{n} {v:.2f}" for n, v in shown.items() if v)}
+            )  # fmt: skip
+    return pl.DataFrame(rows).sort("criterion")
+
+
+def _cautions(found: Fit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
+    table = found.table
+    if len(table.parties) > 1:
+        said = "; ".join(listing(p, 4) for p in table.parties[:3]) + (" …" if len(table.parties) > 3 else "")
+        yield (
+            f"raters are in {len(table.parties)} parties that share no items ({said}); between parties, φ differs by "
+            "whatever their items differ, unless items were dealt out at random."
+        )
+    rivals = modes.filter((pl.col("mode") > 1) & (pl.col("share") >= RIVAL))
+    apart = rivals.filter(pl.max_horizontal("severity_apart", "variability_apart") > APART)
+    if apart.height:
+        share, phi, psi = _most(apart, "share", "severity_apart", "variability_apart")
+        yield (
+            f"another mode holds {100 * share:.0f}% of the posterior and has φ up to {phi:.2f} and ψ up to {psi:.2f} "
+            "elsewhere; intervals speak of the best mode alone."
+        )
+    bad = checked.filter((pl.col("p") <= UNLIKELY) & (pl.col("misfit") > FAR))
+    if bad.height:
+        yield (
+            f"the model does not give labels as {listing(bad['annotator'].to_list())} did (predictive p at most "
+            f"{UNLIKELY}, more than {100 * FAR:.0f}% of labels elsewhere); severity and variability do not describe "
+            f"{'this rater' if bad.height == 1 else 'these raters'}."
+        )
+
+
+# -- words ----------------------------------------------------------------------------------------------
+
+
+def _sentences(found: RaterModel) -> Iterator[str]:
+    if not found.converged:
+        yield f"NOT CONVERGED: {'; '.join(found.diagnostics.problems)}. Do not use these numbers{_remedy(found)}."
+    fitted = found.fitted
+    if fitted.chains is None:
+        yield "Quick road: penalised maximum likelihood, with errors of a normal; sample before you publish."
+    elif found.converged:
+        worst = _most(found.diagnostics.rows, "rhat")[0]
+        least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
+        yield (
+            f"Converged: R-hat at most {worst:.3f}, at least {least:,.0f} effective draws, "
+            f"{counted(fitted.chains.divergences, 'divergence')}."
+        )
+    alpha = 1 - fitted.settings.confidence
+    yield from _severe(found.rows, alpha)
+    yield from _erratic(found, alpha)
+    yield from _judges_and_people(found)
+    if found.fairness is not None:
+        yield from found.fairness.sentences(fitted.settings.rope)
+    yield _about_modes(found)
+
+
+def _remedy(found: RaterModel) -> str:
+    if found.fitted.chains is None:
+        return "; try more starts, or sample"
+    return f"; take more draws (draws={2 * found.fitted.settings.draws}), or look at the modes"
+
+
+def _severe(rows: pl.DataFrame, alpha: float) -> Iterator[str]:
+    told = rows.filter(pl.col("p_adjusted") <= alpha).sort("estimate")
+    sides = (
+        ("Severer than the raters' mean", told.filter(pl.col("estimate") < 0)),
+        ("More lenient", told.filter(pl.col("estimate") > 0).reverse()),
+    )
+    for words, some in sides:
+        if some.height:
+            each = (f"{r['annotator']} ({r['estimate']:+.2f} [{r['low']:.2f}, {r['high']:.2f}])" for r in _each(some))
+            yield f"{words}, in categories: {listing(list(each), 6)}."
+    left = rows.height - told.height
+    if left:
+        yield f"{counted(left, 'rater')} of {rows.height} not told apart from the mean in severity."
+
+
+def _erratic(found: RaterModel, alpha: float) -> Iterator[str]:
+    logs = np.log(found.variability.replicates)
+    away = logs - logs.mean(axis=1, keepdims=True)
+    at = np.log(found.variability.value)
+    p = simultaneous_p(at - at.mean(), away)
+    rows = found.rows.with_columns(p=pl.Series(p), away=pl.Series(at - at.mean())).filter(pl.col("p") <= alpha)
+    for words, some in (
+        ("Less consistent than the raters' mean", rows.filter(pl.col("away") > 0).sort("psi", descending=True)),
+        ("More consistent", rows.filter(pl.col("away") < 0).sort("psi")),
+    ):
+        if some.height:
+            each = (f"{r['annotator']} ({r['psi']:.2f} [{r['psi_low']:.2f}, {r['psi_high']:.2f}])" for r in _each(some))
+            yield f"{words}, ψ in categories: {listing(list(each), 6)}."
+    left = found.rows.height - rows.height
+    if left:
+        yield f"{counted(left, 'rater')} of {found.rows.height} not told apart from the mean in consistency."
+
+
+def _judges_and_people(found: RaterModel) -> Iterator[str]:
+    judge = found.fitted.table.is_judge.astype(bool)
+    if judge.any() and not judge.all():
+        weights: Floats = np.where(judge, 1 / judge.sum(), -1 / (~judge).sum())
+        one = found.severity.contrast(weights)[0]
+        yield f"Judges less people, mean severity: {one.estimate:+.2f} categories [{one.low:.2f}, {one.high:.2f}]."
+
+
+def _about_modes(found: RaterModel) -> str:
+    modes, starts = found.modes, found.fitted.settings.starts
+    if modes.height == 1:
+        return f"{counted(starts, 'start')} led to one mode."
+    apart = modes.filter(pl.col("mode") > 1)
+    near = apart.filter(pl.col("share") >= RIVAL)
+    share = f"{100 * modes['share'][0]:.0f}% of the mass"
+    words = f"{counted(starts, 'start')} led to {modes.height} modes; the best has {share}"
+    if near.height:
+        phi, psi = _most(near, "severity_apart", "variability_apart")
+        words += f", those with {100 * RIVAL:.0f}% or more move φ by up to {phi:.2f} and ψ by up to {psi:.2f}"
+    return words + "."
+
+
+def _most(rows: pl.DataFrame, *columns: str) -> list[float]:
+    """The largest value of each column."""
+    return [float(rows[c].to_numpy().max()) for c in columns]
+
+
+def _each(rows: pl.DataFrame) -> Iterator[dict[str, object]]:
+    return rows.iter_rows(named=True)

@@ -1,0 +1,61 @@
+"""What a page about raters shows: titles, words, frames and pictures, for a report to lay out."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.raters.rasch import FacetRasch
+from assay.reporting.page import Part
+
+
+def rater_parts(found: RaterModel) -> tuple[Part, ...]:
+    """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
+    shown = found.rows.drop([c for c in found.rows.columns if found.rows[c].null_count() == found.rows.height])
+    parts = [
+        Part(
+            "Who is severe, who is erratic?",
+            (*found.sentences(), *found.cautions),
+            (("φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic.", shown),),
+            (
+                ("Severity against variability.", found.plot),
+                ("Ideal ratings, as the average rater says them, beside the labels.", found.plot_ideal),
+            ),
+            (*map(str, found.exclusions), *found.notes),
+        )
+    ]
+    fair = found.fairness
+    if fair is not None:
+        rows = fair.rows.drop([c for c in fair.rows.columns if fair.rows[c].null_count() == fair.rows.height])
+        families = ((("Judges' mean difference less people's.", fair.families),)) if fair.families.height else ()
+        parts.append(
+            Part(
+                f"Who is unfair? By {fair.group}",
+                tuple(fair.sentences(found.fitted.settings.rope)),
+                ((f"Δφ against {fair.groups[0]}, less the mean of the reference raters.", rows), *families),
+                (("Differences between groups of each rater.", found.plot_fairness),),
+            )
+        )
+    if found.diagnostics.rows.height or found.modes.height > 1:
+        frames: list[tuple[str, pl.DataFrame]] = [
+            ("Modes, and how far their φ and ψ are from the best's.", found.modes)
+        ]
+        if found.diagnostics.rows.height:
+            worst = found.diagnostics.rows.sort("rhat", descending=True).head(10)
+            frames.append(("The ten largest R-hat.", worst))
+        parts.append(Part("Can the fit be trusted?", (), tuple(frames)))
+    return tuple(parts)
+
+
+def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
+    """Severity, fair averages and fit of every rater."""
+    rows = found.rows.drop([c for c in found.rows.columns if found.rows[c].null_count() == found.rows.height])
+    return (
+        Part(
+            "How severe is each rater? The many-facet Rasch model",
+            (*found.sentences(), *found.cautions),
+            (("λ in logits, above 0 severe; infit and outfit are 1 as expected.", rows), ("Criteria.", found.items)),
+            (("Severity of every rater.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )

@@ -1,0 +1,361 @@
+"""From the one table to what the rater models speak of: cells, the labels in each, the traits that cells share.
+
+A *cell* is one criterion of one item, with the labels that raters gave to it. Cells with the same labels by the same
+raters have the same likelihood, so each different one is kept once; so are items (or what shares a trait) whose cells
+are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import KEY, Annotations, natural
+from assay.data.clusters import digest_of_columns
+from assay.data.facets import numbers_of, refuse_conditions
+from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.result import Exclusion, fingerprint_with
+from assay.estimation.statistic import Floats, Ints
+from assay.psychometrics.raters.settings import FacetSettings
+
+MOST_CATEGORIES = 20
+"""A scale of more is none that ideal ratings are summed over."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaterTable:
+    """The labels of all raters, each different cell once.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        People first, each in natural order.
+    is_judge : (raters,) bool
+    criteria : tuple of str or None
+        ``None`` where the table has no criteria.
+    categories : tuple of tuple
+        The labels of each criterion from the lowest to the highest; of a reversed one, as turned round.
+    groups : tuple of str
+        Groups of the subjects, the one that others are compared with first; one, unnamed, where there are none.
+    item, criterion, rater, value, group, subject : (labels,) int
+        Each label: codes, and its category from 0.
+    items, subjects : tuple
+        What the codes are called.
+    """
+
+    raters: tuple[str, ...]
+    is_judge: Floats
+    criteria: tuple[str | None, ...]
+    categories: tuple[tuple[Any, ...], ...]
+    groups: tuple[str, ...]
+    item: Ints
+    criterion: Ints
+    rater: Ints
+    value: Ints
+    group: Ints
+    subject: Ints
+    items: tuple[str, ...]
+    subjects: tuple[Any, ...]
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def sizes(self) -> Ints:
+        """Categories of each criterion: (criteria,)."""
+        return np.array([len(c) for c in self.categories])
+
+    @property
+    def n_categories(self) -> int:
+        """Of the criterion that has most."""
+        return int(self.sizes.max())
+
+    @property
+    def n_blocks(self) -> int:
+        """Groups times criteria."""
+        return len(self.groups) * len(self.criteria)
+
+    @property
+    def block(self) -> Ints:
+        """Group and criterion of each label, as one code: (labels,)."""
+        return self.group * len(self.criteria) + self.criterion
+
+    @cached_property
+    def column(self) -> Ints:
+        """Block, rater and category of each label as one code: (labels,)."""
+        return np.asarray((self.block * len(self.raters) + self.rater) * self.n_categories + self.value)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The different cells."""
+        _, cell = np.unique(self.item * len(self.criteria) + self.criterion, return_inverse=True)
+        first = np.unique(cell, return_index=True)[1]
+        kind, pattern, count = alike(cell, self.column, len(first))
+        block = np.empty(len(pattern), dtype=np.int64)
+        block[kind] = self.block[first]
+        order = np.argsort(block, kind="stable")
+        place = np.argsort(order)
+        patterns = [pattern[i] for i in order]
+        return Cells(
+            block[order], count[order], place[kind], self.item[first], self.criterion[first], self.subject[first],
+            np.concatenate(patterns), np.concatenate([[0], np.cumsum([len(p) for p in patterns])]),
+        )  # fmt: skip
+
+    @cached_property
+    def seen(self) -> Ints:
+        """Labels by group and rater: (groups, raters)."""
+        n = len(self.raters)
+        found = np.bincount(self.group * n + self.rater, minlength=len(self.groups) * n)
+        return found.reshape(len(self.groups), n)
+
+    def every(self, often: int) -> RaterTable:
+        """The labels of one subject of so many."""
+        rows = self.subject % often == 0
+        codes = ("item", "criterion", "rater", "value", "group", "subject")
+        return replace(self, **{name: getattr(self, name)[rows] for name in codes})
+
+    @cached_property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        """Raters who share cells, directly or through others; one party where all do."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        cell = self.item * len(self.criteria) + self.criterion
+        n = len(self.raters)
+        links = coo_matrix((np.ones(len(cell)), (self.rater, n + cell)), shape=(n + cell.max() + 1,) * 2)
+        of = connected_components(links, directed=False)[1][:n]
+        return tuple(tuple(self.raters[r] for r in np.flatnonzero(of == one)) for one in np.unique(of))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Each different cell once, sorted by block.
+
+    Attributes
+    ----------
+    block : (cells,) int
+    count : (cells,) int
+        How many cells are like it.
+    kind : (all cells,) int
+        Which of the different ones each cell is like.
+    item, criterion, subject : (all cells,) int
+    column : (labels,) int
+        `RaterTable.column` of the labels of each different cell, one after the other.
+    start : (cells + 1,) int
+        Where those of each begin.
+    """
+
+    block: Ints
+    count: Ints
+    kind: Ints
+    item: Ints
+    criterion: Ints
+    subject: Ints
+    column: Ints
+    start: Ints
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def units(self, among: Ints) -> tuple[Ints, list[Ints], Ints]:
+        """What shares a trait, by the different cells among those of these criteria.
+
+        Returns
+        -------
+        kind : (subjects,) int
+            Which of the different units each subject is like; −1 for one without such cells.
+        patterns : list of (cells,) int
+            The cells of each different unit.
+        count : (units,) int
+            Subjects that are like it.
+        """
+        mine = np.isin(self.criterion, among)
+        present, subject = np.unique(self.subject[mine], return_inverse=True)
+        kind, patterns, count = alike(subject, self.kind[mine], len(present))
+        of = np.full(int(self.subject.max()) + 1, -1)
+        of[present] = kind
+        return of, patterns, count
+
+
+def alike(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
+    """Holders with the same contents: which kind each is, the contents of each kind, how many are of it."""
+    tokens = np.random.default_rng(20_022).integers(0, 2**63, int(content.max()) + 1, dtype=np.uint64)
+    total = np.zeros(n, dtype=np.uint64)
+    np.add.at(total, holder, tokens[content] * np.uint64(2) + np.uint64(1))
+    _, first, kind, count = np.unique(total, return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((content, holder))
+    start = np.searchsorted(holder[order], np.arange(n + 1))
+    return kind, [content[order[start[h] : start[h + 1]]] for h in first], count
+
+
+# -- from labels --------------------------------------------------------------------------------------
+
+
+def rater_table(
+    labels: Annotations, settings: FacetSettings, *, group: str | None = None, baseline: str | None = None
+) -> RaterTable:
+    """The labels of a table as codes.
+
+    Raises
+    ------
+    DataError
+        For columns that are not there, or items without a value in them.
+    DesignError
+        For labels that are no ordered categories, fewer than two raters, or repeats that nobody has resolved.
+    """
+    if settings.annotators is not None:
+        labels = labels.where(annotator=list(settings.annotators))
+    used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group) if c is not None))
+    fingerprint = fingerprint_with(labels.fingerprint, **used)
+    repeated = labels.has_repeats
+    if not (repeated and settings.repeats == "each"):
+        labels = labels.resolve_repeats("error" if settings.repeats == "each" else settings.repeats)
+    if settings.repeats != "each":
+        refuse_conditions(labels, ())
+    order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
+    labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
+    notes = [f"repeated answers: {settings.repeats}"] if repeated else []
+    value = numbers_of(labels, settings.reverse or (), ordered=True)
+    criteria = labels.criteria or (None,)
+    criterion = _position(labels.labels["criterion"], criteria) if labels.criteria else np.zeros(len(value), np.int64)
+    found = _Coded(labels, criteria, criterion, value, settings)
+    categories, excluded = found.categories()
+    raters = (*labels.humans, *labels.judges)
+    subjects, subject = _levels(labels, settings.object or "item", "object")
+    groups, of_group = _levels(labels, group, "group") if group else (("",), np.zeros(len(value), np.int64))
+    items = natural(labels.labels["item"].unique().to_list())
+    table = RaterTable(
+        raters, np.array([r in labels.judges for r in raters]), criteria, categories, tuple(map(str, groups)),
+        _position(labels.labels["item"], items), criterion, _position(labels.labels["annotator"], raters),
+        found.value, of_group, subject, items, subjects, fingerprint, (*notes, *found.notes), tuple(excluded),
+    )  # fmt: skip
+    table = _with_baseline(_without_constant(table), baseline)
+    if len(table.raters) < 2:
+        raise DesignError(
+            f"a rater model compares raters, and there is only {table.raters[0]}; it needs two or more"
+        )  # fmt: skip
+    if group and len(table.groups) < 2:
+        raise DesignError(f"'{group}' has one value only ({groups[0]}); fairness compares two groups or more")
+    return table
+
+
+@dataclass
+class _Coded:
+    """Labels as categories from 0, criterion by criterion."""
+
+    labels: Annotations
+    criteria: tuple[str | None, ...]
+    criterion: Ints
+    number: Floats
+    settings: FacetSettings
+
+    def __post_init__(self) -> None:
+        self.value = np.zeros(len(self.number), dtype=np.int64)
+        self.notes: list[str] = []
+
+    def categories(self) -> tuple[tuple[tuple[Any, ...], ...], list[Exclusion]]:
+        found, excluded = [], []
+        for j, name in enumerate(self.criteria):
+            mine = self.criterion == j
+            whole = self._whole(name, self.number[mine])
+            low, high = int(whole.min()), int(whole.max())
+            self.value[mine] = whole - low
+            found.append(tuple(self._named(name, k) for k in range(low, high + 1)))
+            if low == high:
+                why = f"every label is {found[-1][0]}, which tells nothing of raters"
+                excluded.append(Exclusion("criterion", 1, why, () if name is None else (name,)))
+            elif (never := self._never(name, found[-1])) is not None:
+                self.notes.append(never)
+        return tuple(found), excluded
+
+    def _whole(self, name: str | None, value: Floats) -> Ints:
+        whole = np.rint(value).astype(np.int64)
+        where = "" if name is None else f" of '{name}'"
+        if (whole != value).any():
+            odd = value[whole != value][0]
+            raise DesignError(
+                f"a rater model needs ordered categories, and labels{where} have fractions ({odd:g}); round them to "
+                "the categories that raters could give"
+            )
+        if np.ptp(whole) >= MOST_CATEGORIES:
+            raise DesignError(
+                f"a rater model sums over ideal ratings of at most {MOST_CATEGORIES} categories; labels{where} go "
+                f"from {whole.min()} to {whole.max()}; bin them first"
+            )
+        return whole
+
+    def _named(self, name: str | None, number: int) -> Any:
+        scale = self.labels.scale_of(name)
+        if scale.numeric or scale.categories is None:
+            return number
+        listed = scale.categories
+        return listed[len(listed) - 1 - number] if name in (self.settings.reverse or ()) else listed[number]
+
+    def _never(self, name: str | None, found: tuple[Any, ...]) -> str | None:
+        scale = self.labels.scale_of(name)
+        n = 0 if scale.categories is None else len(scale.categories)
+        if n <= len(found):
+            return None
+        place = "" if name is None else f" of '{name}'"
+        return f"nobody gave the lowest or highest labels{place}; ideal ratings run from {found[0]} to {found[-1]}"
+
+
+def _position(values: pl.Series, names: Sequence[Any]) -> Ints:
+    place = values.cast(pl.String).replace_strict([str(n) for n in names], list(range(len(names))))
+    return np.asarray(place.to_numpy()).astype(np.int64)
+
+
+def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...], Ints]:
+    """The values of an item's column, in natural order, and each label's."""
+    values = labels.column(column)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    if values.null_count():
+        items = labels.labels["item"].filter(values.is_null()).unique(maintain_order=True)
+        raise DataError(
+            f"{counted(values.null_count(), 'label')} have no '{column}', the {role} (item '{items[0]}'"
+            f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
+        )
+    names = natural(values.unique().to_list())
+    if labels.labels.select("item").with_columns(v=values).group_by("item").agg(pl.col("v").n_unique())["v"].max() != 1:
+        raise DesignError(f"'{column}' differs within an item; the {role} is a property of what is rated")
+    return names, _position(values, names)
+
+
+def _without_constant(table: RaterTable) -> RaterTable:
+    """Without criteria on which all labels are the same."""
+    kept = np.flatnonzero(table.sizes > 1)
+    if not len(kept):
+        raise DesignError("every label is the same, which tells nothing of raters")
+    if len(kept) == len(table.criteria):
+        return table
+    place = np.full(len(table.criteria), -1)
+    place[kept] = np.arange(len(kept))
+    rows = place[table.criterion] >= 0
+    codes = {name: getattr(table, name)[rows] for name in ("item", "rater", "value", "group", "subject")}
+    there = np.unique(codes["rater"])
+    codes["rater"] = np.searchsorted(there, codes["rater"])
+    return replace(
+        table, criteria=tuple(table.criteria[j] for j in kept), categories=tuple(table.categories[j] for j in kept),
+        criterion=place[table.criterion[rows]], raters=tuple(table.raters[r] for r in there),
+        is_judge=table.is_judge[there], **codes,
+    )  # fmt: skip
+
+
+def _with_baseline(table: RaterTable, baseline: str | None) -> RaterTable:
+    """The group that others are compared with first: the one named, or the one with most labels."""
+    if len(table.groups) < 2:
+        return table
+    if baseline is not None and baseline not in table.groups:
+        raise DataError(f"there is no group '{baseline}' to compare with; there are {listing(table.groups)}")
+    most = int(np.bincount(table.group).argmax()) if baseline is None else table.groups.index(baseline)
+    order = [most, *(g for g in range(len(table.groups)) if g != most)]
+    return replace(table, groups=tuple(table.groups[g] for g in order), group=np.argsort(order)[table.group])

@@ -1,0 +1,159 @@
+"""Equation 1: by hand, against a slow road, what it refuses, what its intervals hold."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.ideas.worlds import World, noisy
+
+import assay
+from assay.errors import DataError, DesignError
+from assay.estimation.intervals import wilson
+from assay.statistics.odd_one_out import PairTable, code_of_pair, pair_of_code
+
+
+def read(rows, columns=("item", "a", "b", "c", "label", "annotator"), **options):
+    frame = pl.DataFrame(rows, schema=list(columns), orient="row")
+    return assay.read(frame, scale="odd-one-out", **{"humans": sorted(set(frame["annotator"])), **options})
+
+
+def test_equation_1_by_hand():
+    # x and y are together in three choices and kept in two; z is with x in two and kept in none.
+    labels = read(
+        [("1", "x", "y", "z", "C", "ann"), ("2", "z", "x", "y", "A", "bob"), ("3", "x", "w", "y", "A", "ann")]
+    )
+    found = assay.triplet_similarity(labels)
+    assert (found.of("y", "x")["estimate"], found.of("x", "y")["n"]) == (2 / 3, 3)
+    assert (found.of("x", "z")["estimate"], found.of("x", "z")["n"]) == (0.0, 2)
+    assert found.of("w", "y")["estimate"] == 1.0
+    assert found.n_under_floor == 4
+    assert found.n_unseen == 1
+    names, alike = found.matrix()
+    assert np.isnan(alike[names.index("w"), names.index("z")])
+    with pytest.raises(DataError, match="never compared"):
+        found.of("w", "z")
+
+
+def test_counts_agree_with_the_slow_road():
+    labels = World.of(7, 2).study(floor=4, overlap=2, judges={"gpt": World.of(7, 2)})
+    rows = labels.labels.join(labels.items, on="item").filter(pl.col("annotator") != "gpt")
+    wanted: dict[tuple[str, ...], list[int]] = {}
+    for row in rows.iter_rows(named=True):
+        three = [row["first_item"], row["second_item"], row["third_item"]]
+        odd = three["ABC".index(row["label"])]
+        for pair in itertools.combinations(sorted(three), 2):
+            counts = wanted.setdefault((row["document"], *pair), [0, 0])
+            counts[0] += odd not in pair
+            counts[1] += 1
+    found = assay.triplet_similarity(labels).table
+    assert {
+        (r["document"], r["first"], r["second"]): [r["kept"], r["n"]] for r in found.iter_rows(named=True)
+    } == wanted
+    assert found["estimate"].to_numpy() @ found["n"].to_numpy() / found["n"].sum() == pytest.approx(1 / 3)
+
+
+def test_every_pair_has_its_code():
+    first, second = np.triu_indices(9, 1)
+    codes = code_of_pair(first, second, 9)
+    assert codes.tolist() == list(range(36))
+    assert all(np.array_equal(a, b) for a, b in zip(pair_of_code(codes, 9), (first, second), strict=True))
+
+
+def test_a_large_pool_is_counted_by_sorting_alike(monkeypatch):
+    rng = np.random.default_rng(0)
+    member = np.stack([rng.choice(12, 3, replace=False) for _ in range(50)])
+    odd = rng.integers(0, 3, 50)
+    dense = PairTable.of(member, odd, 12)
+    monkeypatch.setattr("assay.statistics.odd_one_out.MOST_CELLS", 0)
+    sorted_ = PairTable.of(member[:20], odd[:20], 12)
+    again = PairTable.of(np.concatenate([member, member]), np.concatenate([odd, odd]), 12)
+    assert np.array_equal(again.n, 2 * dense.n)
+    assert np.array_equal(again.kept, 2 * dense.kept)
+    assert sorted_.n.sum() == 60
+
+
+def test_the_same_name_in_two_documents_is_two_texts():
+    labels = World.of(4, 2).study(floor=2)
+    found = assay.triplet_similarity(labels)
+    assert found.table.height == 12
+    assert set(found.table["document"]) == {"d0", "d1"}
+    with pytest.raises(DesignError, match="there are 2 documents; name one, such as document='d0'"):
+        found.matrix()
+    assert found.matrix("d1")[1].shape == (4, 4)
+
+
+def test_judges_choices_count_only_when_asked_for():
+    world = World.of(6)
+    labels = world.study(floor=3, judges={"gpt": noisy(world, 2)})
+    people, judge = assay.triplet_similarity(labels), assay.triplet_similarity(labels, annotators="judges")
+    assert not people.table["estimate"].equals(judge.table["estimate"])
+    assert judge.table.equals(assay.triplet_similarity(labels, annotators=["gpt"]).table)
+    assert "annotators whose choices are not asked about" in people.summary()
+    with pytest.raises(DataError, match="did you mean 'p0'"):
+        assay.triplet_similarity(labels, annotators=["p00"])
+    alone = labels.where(kind="judge")
+    with pytest.raises(DesignError, match="no person chose an odd one out; take annotators='judges'"):
+        assay.triplet_similarity(alone)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("1", "x", "x", "z", "A", "ann")], r"1 triplet \(1\) names a text twice \('x'\)"),
+        ([("1", "x", "y", None, "A", "ann"), ("2", "x", "y", "z", "A", "ann")], r"1 triplet \(1\) has nothing in 'c'"),
+    ],
+)
+def test_triplets_without_three_different_texts_are_refused(rows, words):
+    with pytest.raises(DataError, match=words):
+        assay.triplet_similarity(read(rows))
+
+
+def test_columns_are_found_or_asked_for():
+    columns = ("item", "one", "two", "three", "label", "annotator")
+    labels = read([("1", "x", "y", "z", "C", "ann")], columns)
+    with pytest.raises(DesignError, match=r"name the columns with texts=\['a', 'b', 'c'\]"):
+        assay.triplet_similarity(labels)
+    assert assay.triplet_similarity(labels, texts=["one", "two", "three"]).of("x", "y")["estimate"] == 1
+    with pytest.raises(DesignError, match="three columns"):
+        assay.triplet_similarity(labels, texts=["one", "two"])
+    stars = assay.read(pl.DataFrame({"item": ["1"], "annotator": ["a"], "label": [3]}), scale="1-5")
+    with pytest.raises(DesignError, match="needs odd ones out"):
+        assay.triplet_similarity(stars)
+
+
+def test_answers_to_one_triplet_count_for_less_where_they_are_alike():
+    """Ten people who follow one rule, on few thirds, do not know a pair as well as ten thirds would."""
+    world = World.of(8, sharpness=5)
+    many = assay.triplet_similarity(world.study(floor=3, people=10, overlap=10))
+    assert many.alike > 0.5
+    row = many.table.filter((pl.col("estimate") > 0.3) & (pl.col("estimate") < 0.7)).row(0, named=True)
+    low, high = wilson(row["estimate"], row["n"])
+    assert row["high"] - row["low"] > 1.5 * (high - low)
+    apart = assay.triplet_similarity(world.study(floor=6))
+    assert np.isnan(apart.alike)
+    row = apart.table.row(3, named=True)
+    assert (row["low"], row["high"]) == pytest.approx(wilson(row["estimate"], row["n"]))
+
+
+def test_intervals_hold_the_truth():
+    world, inside = World.of(12), []
+    truth = world.truth()
+    for seed in range(25):
+        found = assay.triplet_similarity(world.study(floor=6, seed=seed)).table
+        inside += [
+            r["low"] <= truth[r["document"], r["first"], r["second"]] <= r["high"] for r in found.iter_rows(named=True)
+        ]
+    assert 0.93 < np.mean(inside) < 0.995
+
+
+def test_truth_is_recovered():
+    world = World.of(15, sharpness=1.0)
+    truth = world.truth()
+    found = assay.triplet_similarity(world.study(floor=13, overlap=3)).table
+    from scipy.stats import spearmanr
+
+    wanted = [truth[r["document"], r["first"], r["second"]] for r in found.iter_rows(named=True)]
+    assert spearmanr(found["estimate"], wanted).statistic > 0.95

@@ -1,0 +1,221 @@
+"""Measures against experts: ranks, differences, ceilings, sweeps, documents, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+from tests.ideas.worlds import World, noisy, pair_values
+
+import assay
+from assay.errors import DataError, DesignError
+
+QUICK = {"n_resamples": 100}
+WORLD = World.of(10, 2, sharpness=0.7)
+LABELS = WORLD.study(floor=8, overlap=2, judges={"gpt": noisy(WORLD, 0.2), "llama": noisy(WORLD, 2)}, repeats=3)
+MEASURES = {"good": pair_values(noisy(WORLD, 0.3)), "bad": pair_values(noisy(WORLD, 4))}
+FOUND = assay.validate_similarity(LABELS, MEASURES, n_resamples=300)
+
+
+def row(found, name):
+    return found.table.filter(pl.col("measure") == name).row(0, named=True)
+
+
+def test_it_is_spearman_s_rho_of_equation_1():
+    experts = assay.triplet_similarity(LABELS).table
+    values = {(d, *sorted((a, b))): v for d, a, b, v in MEASURES["good"].iter_rows()}
+    mine = [values[r["document"], r["first"], r["second"]] for r in experts.iter_rows(named=True)]
+    assert row(FOUND, "good")["estimate"] == pytest.approx(spearmanr(experts["estimate"], mine).statistic)
+    by = [
+        spearmanr(
+            part["estimate"], [values[r["document"], r["first"], r["second"]] for r in part.iter_rows(named=True)]
+        )
+        for part in experts.partition_by("document", maintain_order=True)
+    ]
+    assert row(FOUND, "good")["within"] == pytest.approx(np.mean([r.statistic for r in by]))
+    documents = FOUND.by_document.filter(pl.col("measure") == "good")
+    assert documents["estimate"].to_list() == pytest.approx([r.statistic for r in by])
+    assert documents["n"].to_list() == [45, 45]
+
+
+def test_a_judge_is_a_measure_by_its_own_choices():
+    judge = assay.triplet_similarity(LABELS, annotators=["gpt"]).table
+    experts = assay.triplet_similarity(LABELS).table
+    both = experts.join(judge, on=["document", "first", "second"])
+    assert row(FOUND, "gpt")["estimate"] == pytest.approx(spearmanr(both["estimate"], both["estimate_right"]).statistic)
+    assert row(FOUND, "gpt")["kind"] == "judge"
+    without = assay.validate_similarity(LABELS, MEASURES, with_judges=False, **QUICK)
+    assert "gpt" not in without.table["measure"]
+
+
+def test_measures_stand_by_rho_with_paired_differences():
+    measures = FOUND.table.filter(pl.col("kind") != "ceiling")
+    assert measures["estimate"].is_sorted(descending=True)
+    assert measures["measure"].to_list()[:2] == ["gpt", "good"]
+    assert FOUND.best == "gpt"
+    bad = row(FOUND, "bad")
+    assert bad["difference"] == pytest.approx(bad["estimate"] - row(FOUND, "gpt")["estimate"])
+    assert bad["difference_high"] < 0
+    apart = FOUND.difference("gpt", "bad")
+    assert (apart["difference"], apart["low"]) == pytest.approx((-bad["difference"], -bad["difference_high"]))
+    assert "It beats" in assay.validate_similarity(LABELS, MEASURES, with_judges=False, **QUICK).summary()
+    with pytest.raises(DataError, match="did you mean 'good'"):
+        FOUND.difference("god", "bad")
+
+
+def test_paired_intervals_are_narrower_than_two_apart():
+    twin = {"one": pair_values(noisy(WORLD, 0.5)), "other": pair_values(noisy(noisy(WORLD, 0.5), 0.1, seed=11))}
+    found = assay.validate_similarity(LABELS, twin, with_judges=False, **QUICK)
+    apart = found.difference("one", "other")
+    alone = row(found, "one")
+    assert apart["high"] - apart["low"] < 0.8 * (alone["high"] - alone["low"])
+    assert "not shown to beat" in found.summary()
+
+
+def test_the_order_of_values_alone_matters():
+    steps = MEASURES["good"].with_columns(pl.col("value").exp().alias("value"))
+    found = assay.validate_similarity(LABELS, {"good": MEASURES["good"], "steps": steps}, with_judges=False, **QUICK)
+    assert row(found, "good")["estimate"] == row(found, "steps")["estimate"]
+    assert row(found, "steps")["difference"] in (0.0, None)
+
+
+def test_a_measure_that_says_which_document_loses_over_all_pairs_only():
+    """Experts' similarities have the mean 1/3 in every document."""
+    level = MEASURES["good"].with_columns(
+        value=pl.col("value") + pl.when(pl.col("document") == "d0").then(50).otherwise(0)
+    )
+    found = assay.validate_similarity(LABELS, {"good": MEASURES["good"], "level": level}, with_judges=False, **QUICK)
+    assert row(found, "level")["estimate"] < row(found, "good")["estimate"] - 0.2
+    assert row(found, "level")["within"] == pytest.approx(row(found, "good")["within"])
+
+
+def test_the_ceiling_is_what_other_experts_reach():
+    """Halves stepped up say what an equally large study of the same experts would have."""
+    truth = WORLD.truth()
+    experts = assay.triplet_similarity(LABELS).table
+    other = assay.triplet_similarity(WORLD.study(floor=8, overlap=2, seed=77)).table
+    both = experts.join(other, on=["document", "first", "second"])
+    again = spearmanr(both["estimate"], both["estimate_right"]).statistic
+    assert FOUND.ceiling["estimate"] == pytest.approx(again, abs=0.08)
+    mind = spearmanr(experts["estimate"], [truth[r] for r in experts.select("document", "first", "second").iter_rows()])
+    assert row(FOUND, "best that a measure can do")["estimate"] == pytest.approx(mind.statistic, abs=0.06)
+    # As published, bootstrap samples share judgments with what they are held against.
+    assert row(FOUND, "bootstrap of the experts")["estimate"] > FOUND.ceiling["estimate"]
+
+
+def test_experts_who_do_not_look_have_no_ceiling_and_no_measure_is_good():
+    blind = World(WORLD.names, WORLD.document, np.zeros_like(WORLD.alike))
+    found = assay.validate_similarity(blind.study(floor=8, overlap=2), MEASURES, **QUICK)
+    assert found.ceiling["estimate"] < 0.3
+    assert found.table["low"][0] < 0 < found.table["high"][0]
+
+
+def test_the_best_of_many_is_said_to_be_optimistic():
+    """Thirty measures of pure noise: the best looks good, and nested choice leaves little of it."""
+    rng = np.random.default_rng(8)
+    noise = {k: MEASURES["good"].with_columns(value=pl.Series(rng.normal(size=90))) for k in range(30)}
+    found = assay.validate_similarity(LABELS, {"sweep": noise}, with_judges=False, **QUICK)
+    best = found.sweeps.filter("best")
+    assert found.sweeps.height == 30
+    assert best["estimate"][0] == found.sweeps["estimate"].max() > 0.15
+    nested = found.table.row(0, named=True)
+    assert nested["kind"] == "nested choice"
+    assert nested["estimate"] < best["estimate"][0] - 0.1
+    assert "best of 30 settings, which is optimistic" in found.summary()
+
+
+def test_a_sweep_with_a_true_winner_keeps_it():
+    settings = {"a": pair_values(noisy(WORLD, 0.1)), "b": pair_values(noisy(WORLD, 3, seed=6))}
+    found = assay.validate_similarity(LABELS, {"sweep": settings}, with_judges=False, **QUICK)
+    assert found.table["measure"][0] == "sweep a"
+    assert found.table["estimate"][0] > found.sweeps["estimate"].max() - 0.03
+
+
+def test_a_judge_s_answers_about_pairs_are_averaged_over_repeats_and_orders():
+    pairs = MEASURES["good"].with_row_index("item")
+    value = (pairs["value"] - pairs["value"].min()) / (pairs["value"].max() - pairs["value"].min())
+    rows = pairs.select("item", "document", first_item="first", second_item="second").with_columns(label=value)
+    swapped = rows.rename({"first_item": "second_item", "second_item": "first_item"}).select(rows.columns)
+    frame = pl.concat(
+        [rows.with_columns(repeat=pl.lit(1)), swapped.with_columns(item=pl.col("item") + 1000, repeat=pl.lit(2))]
+    ).with_columns(annotator=pl.lit("gpt4"))
+    asked = assay.read(frame, scale="interval:0-1", judges=["gpt4"])
+    found = assay.validate_similarity(LABELS, {"continuous": asked}, with_judges=False, **QUICK)
+    assert row(found, "gpt4")["estimate"] == pytest.approx(row(FOUND, "good")["estimate"])
+    assert row(found, "gpt4")["kind"] == "judge"
+
+
+def test_a_judge_under_two_prompts_is_two_measures():
+    frame = LABELS.labels.join(LABELS.items, on="item")
+    told = frame.filter(pl.col("annotator") == "gpt").with_columns(prompt=pl.lit("plain"))
+    more = frame.filter(pl.col("annotator") == "llama").with_columns(
+        prompt=pl.lit("with-topic"), annotator=pl.lit("gpt")
+    )
+    people = frame.filter(pl.col("annotator").str.starts_with("p")).with_columns(prompt=pl.lit(None, pl.String))
+    both = assay.read(
+        pl.concat([people, told, more]), scale="odd-one-out", judges=["gpt"], conditions=["prompt"],
+        humans=["p0", "p1", "p2"],
+    )  # fmt: skip
+    found = assay.validate_similarity(both, **QUICK)
+    apart = found.difference("gpt (prompt=with-topic)", "gpt (prompt=plain)")
+    assert apart["high"] < 0
+    assert apart["percent"] == pytest.approx(100 * apart["difference"] / row(found, "gpt (prompt=plain)")["estimate"])
+    assert apart["percent_low"] < apart["percent"] < apart["percent_high"] < 0
+
+
+def test_measures_of_the_texts_read_their_contents():
+    texts = {"a": "red red", "b": "red blue", "c": "blue blue", "d": "green"}
+    triplets = {"abc": "C", "abd": "C", "acd": "C", "bcd": "C"}
+    rows = [(t, *t, *(texts[x] for x in t), label, "ann") for t, label in triplets.items()]
+    names = ["item", "first_item", "second_item", "third_item", "first", "second", "third", "label", "annotator"]
+    labels = assay.read(pl.DataFrame(rows, schema=names, orient="row"), scale="odd-one-out", humans=["ann"])
+    calls: list[list[str]] = []
+
+    class Counting:
+        name = "counting"
+
+        def matrix(self, given):
+            calls.append(list(given))
+            return np.array([[len({*a.split()} & {*b.split()}) for a in given] for b in given], dtype=float)
+
+        def __call__(self, a, b):
+            raise AssertionError("pairs one by one, where all can be had at once")
+
+    found = assay.validate_similarity(labels, ["words", Counting()], **QUICK)
+    assert set(found.table["measure"][:2].to_list()) == {"words", "counting"}
+    assert calls == [["red red", "red blue", "blue blue", "green"]], "each text once"
+    bare = assay.read(pl.DataFrame(rows, schema=names, orient="row").drop("first"), scale="odd-one-out", humans=["ann"])
+    with pytest.raises(DesignError, match="reads the texts; name the three columns"):
+        assay.validate_similarity(bare, "words")
+
+
+@pytest.mark.parametrize(
+    ("measures", "words"),
+    [
+        (None, "there is nothing to compare with the experts"),
+        ("rouge", "did you mean 'rouge-"),
+        ({"x": 3}, "measure 'x' is int; give a name"),
+        ({"x": {("t00", "other"): 1.0}}, "has no value for any of the 90 pairs"),
+        ({"x": pl.DataFrame({"first": ["a"], "value": [1]})}, "needs columns 'first', 'second' and one of numbers"),
+        ({"x": {("t00", "t01"): 1.0, ("t01", "t00"): 2.0}}, "two values for"),
+        (["words", "words"], "two measures are called 'words'"),
+    ],
+)
+def test_what_is_no_measure_is_refused(measures, words):
+    with pytest.raises((DesignError, DataError), match=words):
+        assay.validate_similarity(LABELS, measures, with_judges=False, **QUICK)
+
+
+def test_a_measure_that_is_the_same_everywhere_has_no_rho_and_a_reason():
+    flat = MEASURES["good"].with_columns(value=pl.lit(1.0))
+    found = assay.validate_similarity(LABELS, {"good": MEASURES["good"], "flat": flat}, with_judges=False, **QUICK)
+    assert np.isnan(row(found, "flat")["estimate"])
+    assert row(found, "flat")["reason"] == "all pairs have the same value"
+
+
+def test_pairs_that_a_measure_does_not_know_are_counted():
+    some = MEASURES["good"].head(60)
+    found = assay.validate_similarity(LABELS, {"good": MEASURES["bad"], "some": some}, with_judges=False, **QUICK)
+    assert "30 pairs: a measure has no value for it ('some' knows 60)" in found.summary()
+    assert found.table["n"][0] == 60

@@ -1,0 +1,73 @@
+"""Tables of raters with a known truth: the hierarchical rater model, drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+import assay
+from assay.data.annotations import Annotations
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A table, and what it was drawn from."""
+
+    labels: Annotations
+    phi: np.ndarray
+    psi: np.ndarray
+    ideal: np.ndarray
+
+
+def rated(
+    n_items: int = 60,
+    phi: Sequence[float] = (-0.5, 0.0, 0.5, -0.25, 0.25),
+    psi: Sequence[float] = (0.4, 0.5, 0.6, 0.8, 0.5),
+    *,
+    criteria: int = 1,
+    categories: int = 5,
+    gap: float = 0.0,
+    bias: dict[int, float] | None = None,
+    seen: float = 1.0,
+    slope: float = 1.2,
+    seed: int = 0,
+) -> Truth:
+    """Labels by the model: people, the last rater a judge.
+
+    ``gap`` moves the second group's trait, ``bias`` the named raters' severity with it; ``seen`` is the share of items
+    that a rater labels.
+    """
+    rng = np.random.default_rng(seed)
+    group = np.arange(n_items) % 2
+    theta = rng.normal(size=n_items) - gap * group
+    k = np.arange(categories)
+    step = np.linspace(-1.2, 1.2, categories - 1)
+    height = np.concatenate([[0.0], np.cumsum(step)])
+    names = [f"ann_{r + 1}" for r in range(len(phi) - 1)] + ["gpt"]
+    rows, kept = [], np.zeros((n_items, criteria), dtype=int)
+    for j in range(criteria):
+        logits = slope * theta[:, None] * k - height
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        kept[:, j] = (rng.random((n_items, 1)) > np.cumsum(p, axis=1)).sum(axis=1).clip(0, categories - 1)
+        for r, name in enumerate(names):
+            center = kept[:, j] + phi[r] + (bias or {}).get(r, 0.0) * group
+            q = np.exp(-0.5 * ((k - center[:, None]) / psi[r]) ** 2)
+            q /= q.sum(axis=1, keepdims=True)
+            label = (rng.random((n_items, 1)) > np.cumsum(q, axis=1)).sum(axis=1).clip(0, categories - 1)
+            rows += [
+                {"item": f"i{i:04d}", "annotator": name, "criterion": f"c{j + 1}", "label": int(label[i]) + 1}
+                for i in np.flatnonzero(rng.random(n_items) < seen)
+            ]
+    frame = pl.DataFrame(rows)
+    if criteria == 1:
+        frame = frame.drop("criterion")
+    items = pl.DataFrame(
+        {"item": [f"i{i:04d}" for i in range(n_items)], "dialect": [["north", "south"][g] for g in group]}
+    )
+    labels = assay.read(frame, judges=["gpt"], scale=f"1-{categories}", items=items)
+    truth = np.array(phi) + np.array([(bias or {}).get(r, 0.0) for r in range(len(phi))]) / 2
+    return Truth(labels, truth - truth.mean(), np.array(psi), kept)

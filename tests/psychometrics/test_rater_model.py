@@ -1,0 +1,431 @@
+"""The hierarchical rater model: its likelihood, what it finds again, what it says."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from rated import rated
+
+import assay
+from assay.errors import AssayError, MissingExtra
+from assay.psychometrics.raters.density import Density
+from assay.psychometrics.raters.layout import contrasts, layout
+from assay.psychometrics.raters.settings import RaterSettings
+from assay.psychometrics.raters.table import rater_table
+
+# -- the likelihood -----------------------------------------------------------------------------------
+
+
+def density(labels, group=None, nodes=9, dimensions=None, **options) -> Density:
+    table = rater_table(labels, RaterSettings(**options), group=group)
+    return Density(table, layout(table, dimensions, nodes))
+
+
+def somewhere(found: Density, seed: int = 1) -> np.ndarray:
+    return found.layout.mean + 0.4 * np.random.default_rng(seed).normal(size=found.layout.p)
+
+
+TABLES = {
+    "one criterion": ({}, {}),
+    "three criteria": ({"criteria": 3}, {}),
+    "by group": ({"criteria": 2, "gap": 0.5}, {"group": "dialect"}),
+    "some labels": ({"criteria": 2, "seen": 0.6}, {}),
+    "two traits": ({"criteria": 3}, {"dimensions": {"c1": "a", "c2": ("a", "b"), "c3": "b"}}),
+    "items of a group share a trait": ({"criteria": 1}, {"object": "dialect"}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_gradient_is_that_of_the_value(name):
+    made, asked = TABLES[name]
+    found = density(rated(24, categories=3, **made).labels, **asked)
+    x = somewhere(found)
+    value, slope = found.value_and_gradient(x)
+    assert value == pytest.approx(found.value(x), rel=1e-12)
+    steps = np.eye(found.layout.p) * 1e-5
+    numeric = [(found.value(x + s) - found.value(x - s)) / 2e-5 for s in steps]
+    np.testing.assert_allclose(slope, numeric, atol=2e-5)
+
+
+@pytest.mark.slow  # half a minute of compiling
+@pytest.mark.parametrize("name", ["by group", "two traits"])
+def test_numpy_and_jax_have_one_likelihood(name):
+    jax = pytest.importorskip("jax")
+    from assay.psychometrics.raters.sampling import jax_value
+
+    made, asked = TABLES[name]
+    found = density(rated(24, categories=3, **made).labels, **asked)
+    x = somewhere(found)
+    with jax.enable_x64(True):
+        value, slope = jax.jit(jax.value_and_grad(jax_value(found)))(x)
+    assert float(value) == pytest.approx(found.value(x), rel=1e-10)
+    np.testing.assert_allclose(np.asarray(slope), found.value_and_gradient(x)[1], atol=1e-8)
+
+
+def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
+    """Eq. 4 to 6 as they stand: every ideal rating and a fine grid of θ, cell by cell, label by label."""
+    labels = rated(12, criteria=2, categories=3, seen=0.8).labels
+    found = density(labels, nodes=41)
+    x = somewhere(found)
+    table, plan = found.table, found.layout
+    shape = (len(table.criteria), len(table.raters))
+    phi, psi = (plan.phi @ x).reshape(shape), np.exp((plan.psi @ x).reshape(shape))
+    alpha = np.exp(x[plan.of_kind("ln alpha")])
+    theta = np.linspace(-6, 6, 2001)
+    weight = np.exp(-(theta**2) / 2)
+    weight /= weight.sum()
+    total = 0.0
+    for i in range(len(table.items)):
+        of_item = np.ones_like(theta)
+        for j in range(2):
+            up = np.concatenate([[0.0], np.cumsum(x[plan.gamma[j]])])
+            ideal = np.exp(np.arange(3) * alpha[j] * theta[:, None] - up)
+            ideal /= ideal.sum(axis=1, keepdims=True)
+            given = np.ones(3)
+            for at in np.flatnonzero((table.item == i) & (table.criterion == j)):
+                r, k = table.rater[at], table.value[at]
+                p = np.exp(-((np.arange(3)[:, None] - np.arange(3) - phi[j, r]) ** 2) / (2 * psi[j, r] ** 2))
+                given = given * (p / p.sum(axis=0))[k]
+            of_item = of_item * (ideal @ given)
+        total += np.log(weight @ of_item)
+    assert found.at(x).value == pytest.approx(total, abs=1e-5)
+
+
+def test_items_that_were_labelled_alike_are_computed_once_and_count_each():
+    found = density(rated(400, categories=2, phi=(0.0, 0.2), psi=(0.5, 0.5)).labels)
+    cells = found.table.cells
+    assert len(cells) <= 4
+    assert cells.count.sum() == 400
+
+
+def test_contrasts_are_centred_and_orthonormal():
+    made = contrasts(7)
+    np.testing.assert_allclose(made.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(made.T @ made, np.eye(6), atol=1e-12)
+
+
+# -- what it finds again --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def quick():
+    truth = rated(200, criteria=2, seed=4)
+    return truth, assay.rater_model(truth.labels, quick=True, starts=3)
+
+
+def test_severity_and_variability_are_found_again(quick):
+    truth, found = quick
+    assert np.corrcoef(found.rows["estimate"], truth.phi)[0, 1] > 0.98
+    np.testing.assert_allclose(found.rows["estimate"], truth.phi, atol=0.12)
+    np.testing.assert_allclose(found.rows["psi"], truth.psi, rtol=0.25)
+
+
+def test_severity_is_centred_in_every_draw(quick):
+    _, found = quick
+    np.testing.assert_allclose(found.severity.replicates.sum(axis=1), 0, atol=1e-9)
+
+
+def test_the_ideal_ratings_are_found_again(quick):
+    truth, found = quick
+    ideal = found.ideal.sort("criterion", "item")
+    close = ideal["ideal"].cast(pl.Int64).to_numpy() - 1 == truth.ideal.T.ravel()
+    assert close.mean() > 0.85
+    sure = (ideal["certainty"] > 0.95).to_numpy()
+    assert close[sure].mean() > 0.93
+    assert 0.6 < ideal["certainty"].mean() - 0 < 1
+    assert len(found.traits) == 200
+
+
+def test_reversed_criteria_are_turned_round():
+    truth = rated(80, criteria=2, seed=3)
+    turned = truth.labels.labels.with_columns(
+        label=pl.when(pl.col("criterion") == "c2").then(6 - pl.col("label")).otherwise(pl.col("label"))
+    )
+    other = assay.read(turned, judges=["gpt"], scale="1-5")
+    one = assay.rater_model(truth.labels, quick=True, starts=1)
+    two = assay.rater_model(other, quick=True, starts=1, reverse="c2")
+    np.testing.assert_allclose(one.rows["estimate"], two.rows["estimate"], atol=1e-6)
+
+
+def test_ordered_words_and_criteria_of_different_lengths():
+    truth = rated(60, criteria=2, seed=5)
+    words = ["poor", "fair", "good", "very good", "excellent"]
+    frame = truth.labels.labels.with_columns(
+        label=pl.when(pl.col("criterion") == "c1")
+        .then(pl.col("label").replace_strict(dict(enumerate(words, 1)), return_dtype=pl.String))
+        .otherwise(pl.min_horizontal("label", 3).cast(pl.String))
+    )
+    scales = {"c1": assay.Ordinal(words), "c2": assay.Ordinal(["1", "2", "3"])}
+    found = assay.rater_model(assay.read(frame, judges=["gpt"], scale=scales), quick=True, starts=1)
+    assert found.items["categories"].to_list() == [5, 3]
+    assert set(found.ideal.filter(pl.col("criterion") == "c1")["ideal"]) <= set(words)
+
+
+# -- modes ----------------------------------------------------------------------------------------------
+
+
+def test_modes_a_category_apart_are_found_and_say_the_same_of_raters():
+    """A criterion whose ideal ratings may be 1 and 2 or 2 and 3: η takes the difference back."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(80):
+        ideal = rng.integers(2, 4)
+        for name, lean in (("ann", -0.3), ("bob", 0.0), ("gpt", 0.3)):
+            for j in (1, 2):
+                label = int(np.clip(np.rint(ideal + lean + 0.4 * rng.normal()), 1, 4))
+                rows.append({"item": f"i{i}", "annotator": name, "criterion": f"c{j}", "label": label})
+    found = assay.rater_model(assay.read(pl.DataFrame(rows), judges=["gpt"], scale="1-4"), quick=True, starts=12)
+    assert found.modes.height > 1
+    assert found.modes["share"].sum() == pytest.approx(1)
+    near = found.modes.filter(pl.col("share") > 0.05)
+    assert near["severity_apart"].max() < 0.1
+    assert "modes; the best has" in found.summary()
+
+
+def test_nothing_uncentred_is_printed(quick):
+    """η, which the modes trade against ideal ratings, is in no table and in no sentence."""
+    _, found = quick
+    assert "η" not in found.summary()
+    assert not [c for f in (found.rows, found.items, found.modes, found.ideal) for c in f.columns if "eta" in c]
+
+
+# -- words ----------------------------------------------------------------------------------------------
+
+
+def test_raters_alike_earn_no_sentence():
+    """Four raters without a difference: nobody is called severe or erratic."""
+    found = assay.rater_model(rated(60, (0, 0, 0, 0), (0.5,) * 4, seed=11).labels, quick=True, starts=2)
+    said = found.summary()
+    assert "Severer than" not in said
+    assert "More lenient" not in said
+    assert "4 raters of 4 not told apart from the mean in severity" in said
+
+
+def test_the_severe_and_the_erratic_are_named(quick):
+    _, found = quick
+    said = found.summary()
+    assert re.search(r"Severer than the raters' mean.*ann_1", said)
+    assert re.search(r"Less consistent.*ann_4", said)
+    assert said.splitlines()[0].startswith("Quick road")
+
+
+def test_a_rater_who_uses_only_the_ends_is_not_described():
+    truth = rated(150, seed=6)
+    ends = truth.labels.labels.with_columns(
+        label=pl.when(pl.col("annotator") == "gpt")
+        .then(pl.when(pl.col("label") >= 3).then(5).otherwise(1))
+        .otherwise(pl.col("label"))
+    )
+    found = assay.rater_model(assay.read(ends, judges=["gpt"], scale="1-5"), quick=True, starts=2)
+    assert any("does not give labels as gpt did" in c for c in found.cautions)
+    assert not any("does not give labels" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions)
+
+
+def test_parties_that_share_no_items_are_told_of():
+    labels = rated(60, seed=7).labels
+    number = pl.col("item").str.slice(1).cast(pl.Int64)
+    mine = pl.when(pl.col("annotator").is_in(["ann_1", "ann_2"])).then(number < 30).otherwise(number >= 30)
+    apart = assay.read(labels.labels.filter(mine), judges=["gpt"], scale="1-5")
+    found = assay.rater_model(apart, quick=True, starts=2)
+    assert any("2 parties that share no items (ann_1, ann_2; ann_3, ann_4, gpt)" in c for c in found.cautions)
+    assert not any("parties" in c for c in assay.rater_model(labels, quick=True, starts=1).cautions)
+
+
+REFUSED = {
+    "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "there is only ann_1"),
+    "fractions": (
+        lambda t: assay.read(t.labels.with_columns(pl.col("label") + 0.5), judges=["gpt"]),
+        {},
+        "labels have fractions",
+    ),
+    "categories without order": (
+        lambda t: assay.read(t.labels.with_columns(label="x" + pl.col("label").cast(pl.String)), judges=["gpt"]),
+        {},
+        "raters need labels that are ordered",
+    ),
+    "one label": (
+        lambda t: assay.read(t.labels.with_columns(label=3), judges=["gpt"], scale="1-5"),
+        {},
+        "every label is the same",
+    ),
+    "a group of one value": (lambda t: t.where(dialect="north"), {"group": "dialect"}, "has one value only"),
+    "no such baseline": (lambda t: t, {"group": "dialect", "baseline": "east"}, "there are north, south"),
+    "a trait for nobody": (lambda t: t, {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_answered_is_refused(name):
+    change, options, words = REFUSED[name]
+    with pytest.raises(AssayError, match=words):
+        assay.rater_model(change(rated(20).labels), quick=True, starts=1, **options)
+
+
+def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name.split(".")[0] in ("jax", "numpyro"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    import importlib
+
+    monkeypatch.setattr(importlib, "import_module", lambda name, *rest: without(name))
+    with pytest.raises(MissingExtra, match=r"quick=True fits it without.*\[raters\]"):
+        assay.rater_model(rated(20).labels, starts=1)
+
+
+# -- sampling -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def short():
+    """Too few draws of a small table."""
+    pytest.importorskip("numpyro")
+    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
+    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+
+
+def test_few_draws_are_not_enough_and_the_first_line_and_the_page_say_so(short):
+    from assay.psychometrics.raters.parts import rater_parts
+
+    assert not short.converged
+    assert short.summary().startswith("NOT CONVERGED: ")
+    assert rater_parts(short)[0].words[0].startswith("NOT CONVERGED")
+    assert "NOT CONVERGED" in short.plot().get_title(loc="left")
+    assert {"rhat", "effective_draws"} <= set(short.rows.columns)
+    assert np.abs(short.severity.replicates.sum(axis=1)).max() < 1e-9
+
+
+def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
+    from assay.psychometrics.raters import modes
+
+    monkeypatch.setattr(modes, "MOST_STEPS", 1)
+    monkeypatch.setattr(modes, "MOST_NEWTON", 0)
+    monkeypatch.setattr(modes, "MOST_POLISHED", 0)
+    found = assay.rater_model(rated(40, seed=2).labels, quick=True, starts=1)
+    assert found.summary().startswith("NOT CONVERGED: the fit stopped before a maximum")
+
+
+@pytest.mark.slow
+def test_both_roads_say_the_same():
+    pytest.importorskip("numpyro")
+    truth = rated(120, (-0.6, 0.0, 0.3, 0.6), (0.5, 0.5, 0.6, 0.8), criteria=2, categories=4, seed=2)
+    found = assay.rater_model(truth.labels, starts=3, chains=2, warmup=300, draws=600)
+    quick = assay.rater_model(truth.labels, quick=True, starts=3)
+    assert found.converged, found.summary()
+    assert found.summary().startswith("Converged: R-hat at most")
+    np.testing.assert_allclose(found.rows["estimate"], quick.rows["estimate"], atol=0.05)
+    np.testing.assert_allclose(found.severity.standard_error, quick.severity.standard_error, rtol=0.25)
+
+
+@pytest.mark.slow
+def test_one_seed_gives_the_same_draws():
+    pytest.importorskip("numpyro")
+    labels = rated(30, (-0.3, 0.3), (0.5, 0.5), categories=3).labels
+    one, two = (assay.rater_model(labels, starts=1, chains=2, warmup=50, draws=100) for _ in range(2))
+    np.testing.assert_array_equal(one.severity.replicates, two.severity.replicates)
+
+
+# -- fairness -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unfair():
+    truth = rated(160, criteria=2, gap=0.8, bias={2: -0.6}, seed=9)
+    return assay.rater_model(truth.labels, "dialect", quick=True, starts=2)
+
+
+def test_the_rater_with_a_bias_is_the_one_found(unfair):
+    rows = unfair.fairness.rows
+    told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+    assert told["annotator"].to_list() == ["ann_3"]
+    row = told.row(0, named=True)
+    assert row["estimate"] == pytest.approx(-0.48, abs=0.2)  # −.6 less the mean of five, −.12
+    assert row["probability"] > 0.99
+    assert row["against"] == "north"
+    assert re.search("ann_3 is severer with south than with north.*corrected for 5 comparisons", unfair.summary())
+
+
+def test_a_real_gap_is_nobody_s_bias():
+    truth = rated(160, criteria=2, gap=1.5, seed=10)
+    found = assay.rater_model(truth.labels, "dialect", quick=True, starts=2)
+    assert not found.fairness.rows["verdict"].is_in(["severer", "more lenient"]).any()
+    assert np.abs(found.fairness.rows["estimate"].to_numpy()).max() < 0.3
+
+
+def test_the_reference_moves_all_differences_alike(unfair):
+    people = assay.rater_model(
+        rated(160, criteria=2, gap=0.8, bias={2: -0.6}, seed=9).labels,
+        "dialect",
+        reference="humans",
+        quick=True,
+        starts=2,
+    )
+    moved = people.fairness.rows["estimate"].to_numpy() - unfair.fairness.rows["estimate"].to_numpy()
+    np.testing.assert_allclose(moved, moved[0], atol=1e-6)
+    assert people.fairness.rows["estimate"][:4].mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_small_groups_are_warned_of(unfair):
+    small = assay.rater_model(rated(30, seed=12).labels, "dialect", quick=True, starts=1)
+    assert any("small groups: north has 15, south has 15" in c for c in small.cautions)
+    assert not any("small groups" in c for c in unfair.cautions)
+
+
+def test_a_rater_of_one_group_has_no_difference_and_a_reason():
+    truth = rated(80, seed=13)
+    number = pl.col("item").str.slice(1).cast(pl.Int64)
+    rows = truth.labels.labels.filter((pl.col("annotator") != "ann_1") | (number % 2 == 0))
+    labels = assay.read(rows, judges=["gpt"], scale="1-5", items=truth.labels.items)
+    found = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness.rows
+    row = found.filter(pl.col("annotator") == "ann_1").row(0, named=True)
+    assert np.isnan(row["estimate"])
+    assert row["reason"] == "no labels in both north and south"
+    assert found["estimate"].drop_nans().sum() == pytest.approx(0, abs=1e-9)
+
+
+# -- where people meet it -------------------------------------------------------------------------------
+
+
+def test_the_report_says_who_is_severe():
+    labels = rated(60, (-0.8, 0.0, 0.3, 0.5), (0.5,) * 4, seed=14).labels
+    page = assay.report(labels, annotators="skilled", n_resamples=60)
+    titles = [s.title for s in page.page.sections]
+    assert "Who is severe, who is erratic?" in titles
+    words = next(s for s in page.page.sections if s.title == "Who is severe, who is erratic?").words
+    assert any("Severer than the raters' mean" in w and "ann_1" in w for w in words)
+
+
+def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
+    from assay.cli.app import main
+
+    truth = rated(160, criteria=1, bias={2: -0.9}, seed=9)
+    truth.labels.labels.write_csv(tmp_path / "labels.csv")
+    truth.labels.items.write_csv(tmp_path / "items.csv")
+    words = ["raters", str(tmp_path / "labels.csv"), "--judges", "gpt", "--items", str(tmp_path / "items.csv")]
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--scale", "1-5", "--group", "dialect", "--quick", "--starts", "1", "-o", str(page)])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "Δφ" in said
+    assert re.search(r"ann_3 is severer with south than with north", said)
+    assert "Who is unfair? By dialect" in page.read_text()
+
+
+@pytest.mark.slow
+def test_under_no_bias_nobody_is_accused_in_95_studies_of_100():
+    """A real gap between groups, six raters alike: family-wise error at 5%, with the error of 60 studies."""
+    accused = 0
+    for seed in range(60):
+        labels = rated(100, (0.0,) * 6, (0.6,) * 6, gap=1.0, seed=500 + seed).labels
+        rows = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness.rows
+        accused += rows["verdict"].is_in(["severer", "more lenient"]).any()
+    assert accused <= 8  # P(more | .05) = .4%
