@@ -35,7 +35,7 @@ def by_theme(texts: list[str]) -> np.ndarray:
 
 def clusters(**options: object) -> ClusterTopics:
     pytest.importorskip("sklearn", reason='needs the extra "topics"')
-    given = {"min_size": 5, "reducer": "pca", "dimensions": 2, **options}
+    given = {"min_size": 5, "min_samples": 5, "reducer": "pca", "dimensions": 2, **options}
     return ClusterTopics(embeddings=Embeddings(OwnEncoder(by_theme)), **given)
 
 
@@ -97,8 +97,38 @@ def test_the_order_of_texts_changes_nothing_and_a_seed_gives_the_same_again(make
 def test_texts_without_words_are_no_topic(make):
     texts, _ = planted(45)
     matrix = make().matrix([*texts, "", "123 ?"])
-    assert matrix[-2:, -2:].tolist() == [[1, 1], [1, 1]]
+    assert matrix[-2:, -2:].tolist() == [[1, 0], [0, 1]]
     assert (matrix[-2:, :-2] == 0).all()
+    assert make().matrix([*texts, "", " "])[-2, -1] == 1
+    assert "; 2 of 47 different texts have no topic" in make().fitted([*texts, "", "123 ?"]).about
+
+
+def test_texts_are_not_alike_for_having_no_topic():
+    """Else a clustering that leaves most texts out would call them all the same."""
+    texts = [
+        "axe one",
+        "bob two",
+        *(f"none {word}" for word in ("red", "old", "new")),
+        *(f"a {word}" for word in ("big", "low", "far", "dry", "odd")),
+    ]
+    matrix = Given().matrix(texts)
+    assert (matrix[2:5, :] == np.eye(10)[2:5]).all()
+
+
+def test_clusters_that_leave_most_texts_out_are_refused():
+    texts, _ = planted(45)
+    odd = [f"zz{chr(97 + k % 26)}{chr(97 + k // 26)} qq" for k in range(80)]
+
+    class Few(ClusterTopics):
+        def _clusters(self, rows):
+            label = np.full(len(rows), -1)
+            label[:12] = [0, 1] * 6
+            return label
+
+    similarity = Few(embeddings=Embeddings(OwnEncoder(by_theme)), min_size=6, reducer="pca", dimensions=2)
+    assert (similarity.model(texts).shares[:, -1] == 1).mean() < 0.5
+    with pytest.raises(assay.DesignError, match=r"have no topic, so that most similarities would say nothing"):
+        similarity.matrix(sorted([*texts, *odd]))
 
 
 def test_words_of_no_topic_have_a_share_of_none():

@@ -270,6 +270,7 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     if similarity.about:
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
     table, gone = _outputs(labels, settings)
+    similarity = similarity.fitted(table["label"].to_list())
     alike = _Alike.of(table, similarity, settings.span)
     items = alike.frame()
     if not items.height:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from assay.data.scales import Label
 from assay.errors import DataError, DesignError
 from assay.estimation.statistic import Floats, Ints
+from assay.similarity.protocol import Similarity
 
 TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
@@ -278,6 +279,8 @@ class PairwiseScore(Score):
     pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = field(repr=False)
     """Two equally long lists of labels -> a number for each pair; higher is closer."""
     name: str = "similarity"
+    about: str = ""
+    """Which model and settings the similarity has, in words."""
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """Summed similarity of the judge's label to the others' less that of the annotator's."""
@@ -422,7 +425,8 @@ def make_score(score: str | Callable[..., float] | Score, similarity: Any = None
             raise DesignError(
                 "the score 'similarity' needs similarity=...: a function of two labels, or a table of label pairs"
             )
-        return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity))
+        about = similarity.about if isinstance(similarity, Similarity) else ""
+        return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity), about=about)
     if callable(score):
         return CustomScore(score, name=getattr(score, "__name__", "custom"))
     raise DesignError(f"score '{score}' is not known; take accuracy, neg_rmse, similarity, or give a function")

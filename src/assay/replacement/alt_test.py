@@ -24,6 +24,7 @@ from assay.estimation.options import Method, number_in, short
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
 from assay.replacement import assurance, curves, decision
+from assay.replacement.alignment import PairwiseScore
 from assay.replacement.assurance import Enough
 from assay.replacement.decision import Verdict
 from assay.replacement.panel import AltTestTable
@@ -33,7 +34,6 @@ from assay.replacement.tally import Tally, tally
 from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
 from assay.reporting.words import interval, number, p_value, said
-from assay.similarity.protocol import Similarity
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -525,7 +525,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
         },
         interval="" if estimate is None else estimate.describe_intervals()[0],
         exclusions=found.exclusions(),
-        notes=(s.similarity.about,) if isinstance(s.similarity, Similarity) and s.similarity.about else (),
+        notes=(table.score.about,) if isinstance(table.score, PairwiseScore) and table.score.about else (),
         cautions=_cautions(found, s),
     )  # fmt: skip
     return AltTest(

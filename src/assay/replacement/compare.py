@@ -207,7 +207,9 @@ def compare_judges(
         next_best=order[1] if len(order) > 1 else None,
         lead=lead,
         lead_is_clear=bool(lead.low > 0),
-        run=Run("compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=notes),
+        run=Run(
+            "compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=(*first.run.notes, *notes)
+        ),
     )
 
 

@@ -108,7 +108,7 @@ class Similarity(ABC):
 class Vectors(Similarity):
     """A similarity of texts that are rows of numbers: their inner product, put on the scale of the similarity.
 
-    A row of zeros is a text without content: 1 beside another such, 0 beside any other.
+    A row of zeros has nothing in common with any other; blank texts are 1 beside each other all the same.
     """
 
     @abstractmethod
@@ -134,8 +134,9 @@ class Vectors(Similarity):
         for k in range(0, len(first), step):
             i, j = first[k : k + step], second[k : k + step]
             found[k : k + step] = self.of_products(np.einsum("kd,kd->k", rows[i], rows[j]))
+        blank = _blank(texts)
         found[empty[first] | empty[second]] = 0.0
-        found[empty[first] & empty[second]] = 1.0
+        found[blank[first] & blank[second]] = 1.0
         return found
 
     def matrix(self, texts: Sequence[str]) -> Floats:
@@ -145,7 +146,7 @@ class Vectors(Similarity):
         empty = np.asarray(~rows.any(axis=1))
         found = np.asarray(self.of_products(rows @ rows.T))
         found[empty] = found[:, empty] = 0.0
-        found[np.ix_(empty, empty)] = 1.0
+        found[np.ix_(_blank(distinct), _blank(distinct))] = 1.0
         np.fill_diagonal(found, 1.0)
         found = (found + found.T) / 2
         if not np.isfinite(found).all():
@@ -271,6 +272,10 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
             raise DataError(f"a similarity of texts compares texts; got {text!r}, which is {type(text).__name__}")
         place.setdefault(text, len(place))
     return list(place), np.fromiter((place[text] for text in texts), dtype=np.int64, count=len(texts))
+
+
+def _blank(texts: Sequence[str]) -> NDArray[np.bool_]:
+    return np.array([not text.strip() for text in texts], dtype=bool)
 
 
 def _quoted(texts: Sequence[str], i: int, j: int) -> str:

@@ -47,7 +47,7 @@ def _bertscore_length(
 
 
 def _topics(
-    model: str = DEFAULT_MODEL, min_size: int = 10, min_samples: int = 0, reducer: Reducer = "umap",
+    model: str = DEFAULT_MODEL, min_size: int = 10, min_samples: int = 1, reducer: Reducer = "umap",
     dimensions: int = 5, neighbours: int = 15, stop_words: StopWords = "english", seed: int = 0,
     device: str | None = None,
 ) -> Similarity:  # fmt: skip

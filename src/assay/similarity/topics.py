@@ -26,13 +26,16 @@ import numpy as np
 from assay.errors import DesignError, counted, require
 from assay.similarity.embeddings import Embeddings, SentenceEncoder, unit_rows
 from assay.similarity.postprocessing import principal
-from assay.similarity.protocol import Floats, Ints, Vectors
+from assay.similarity.protocol import Floats, Ints, Rows, Similarity, Vectors
 
 EXTRA = "topics"
 LEAST = 10
 """Different texts with words from which topics are learned at least."""
 WINDOW, FAINT = 4, 0.1
 """Words in a row whose topics are looked for together, and likeness to a topic that counts as none (BERTopic's)."""
+
+MOST_WITHOUT = 0.5
+"""The largest share of texts without a topic with which similarities are given."""
 
 Reducer = Literal["umap", "pca"]
 StopWords = Literal["english", "none"]
@@ -68,7 +71,7 @@ class Topical(Vectors):
         """Topics of distinct texts; those without words have a share of 1 of no topic."""
 
     def rows(self, texts: Sequence[str]) -> Floats:
-        """Roots of shares; 0 for a text without words."""
+        """Roots of shares; 0 for a text without a topic, so that no two are alike for having none."""
         order = sorted(range(len(texts)), key=lambda i: texts[i])
         usable = [i for i in order if words_of(texts[i])]
         if len(usable) < LEAST:
@@ -77,9 +80,17 @@ class Topical(Vectors):
                 f"{'is' if len(usable) == 1 else 'are'} {len(usable)}. Ask for all of them at once"
             )
         shares = self.model([texts[i] for i in usable]).shares
-        found = np.zeros((len(texts), shares.shape[1]))
-        found[usable] = np.sqrt(shares)
+        found = np.zeros((len(texts), shares.shape[1] - 1))
+        found[usable] = np.sqrt(shares[:, :-1])
         return found
+
+    def fitted(self, texts: Sequence[str]) -> Similarity:
+        """The shares of these texts; ``about`` says how many have no topic."""
+        known = list(dict.fromkeys(texts))
+        rows = self.rows(known)
+        without = int((~rows.any(axis=1)).sum())
+        said = f"{self.about}; {without:,} of {counted(len(known), 'different text')} have no topic and are like none"
+        return Rows(self.name, {text: k for k, text in enumerate(known)}, rows, self.of_products, said)
 
     def of_products(self, product: Floats) -> Floats:
         """1 − √(1 − Σ √(p q))."""
@@ -113,7 +124,7 @@ class ClusterTopics(Topical):
     min_size : int
         Texts that a topic has at least: HDBSCAN's ``min_cluster_size``, which decides how many topics there are.
     min_samples : int
-        HDBSCAN's, 0 for as many as ``min_size``; more leave more texts without a topic.
+        HDBSCAN's, 1 as in the paper, 0 for as many as ``min_size``; more leave more texts without a topic.
     reducer : {"umap", "pca"}
         What brings embeddings down to a few dimensions.
     dimensions, neighbours : int
@@ -124,7 +135,7 @@ class ClusterTopics(Topical):
 
     embeddings: Embeddings = field(default_factory=lambda: Embeddings(SentenceEncoder()))
     min_size: int = 10
-    min_samples: int = 0
+    min_samples: int = 1
     reducer: Reducer = "umap"
     dimensions: int = 5
     neighbours: int = 15
@@ -159,7 +170,14 @@ class ClusterTopics(Topical):
                 f"{'one topic was' if n else 'no topics were'} found among {counted(len(texts), 'text')}, so that all "
                 f"texts would be alike: take a smaller min_size than {self.min_size}, or another reducer"
             )
-        return _by_words(_counted_words(texts, self.stop_words), label, n)
+        found = _by_words(_counted_words(texts, self.stop_words), label, n)
+        without = float(np.mean(found.shares[:, -1] == 1))
+        if without > MOST_WITHOUT:
+            raise DesignError(
+                f"{without:.0%} of {counted(len(texts), 'text')} have no topic, so that most similarities would say "
+                "nothing: take a smaller min_size or min_samples, another reducer, or lda"
+            )
+        return found
 
     def _reduced(self, rows: Floats) -> Floats:
         most = min(self.dimensions, len(rows) - 2, rows.shape[1])
