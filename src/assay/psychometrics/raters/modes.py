@@ -24,7 +24,9 @@ STEEP = 1e-2
 """A gradient, in posterior standard deviations, above which a fit has not arrived."""
 
 MOST_STEPS = 500
-MOST_POLISHED = 3
+MOST_POLISHED = 4
+MOST_CARRIED = 2
+"""Maxima of some subjects from which all are fitted."""
 
 MANY_LABELS = 12_000
 """Of tables with more, some subjects are fitted first."""
@@ -81,20 +83,33 @@ def find_modes(density: Density, starts: int, seed: int, progress: Progress | No
 
     The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
     ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere. Of large
-    tables all are of the first kind, because a start anywhere ends thousands of units of log likelihood below.
+    tables some subjects are fitted from all starts, and all subjects from the best maxima of those.
     """
-    best = _first_mode(density)
-    # Coordinates in which the posterior around one mode is round suit the way to the others too.
-    root = _root(best.covariance)
-    reached = [(best.x, best.log_posterior)]
-    for i in range(1, starts):
-        if progress is not None:
-            progress("fitting", i, starts)
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
-        top = max(reached, key=lambda pair: pair[1])
-        anywhere = i % 2 == 0 and not _is_large(density)
-        start = _anywhere(density, reached[0][0], rng) if anywhere else _a_category_off(density, top[0], rng)
-        reached.append(climb(density, start, root))
+    often = int(np.ceil(len(density.table) / MANY_LABELS))
+    if often > 1:
+        some = Density(density.table.every(often), density.layout)
+        there = find_modes(some, starts, seed, progress)[:MOST_CARRIED]
+        reached = [climb(density, m.x, _root(m.covariance) / np.sqrt(often)) for m in there]
+        best = mode_at(density, *max(reached, key=lambda pair: pair[1]), 1)
+    else:
+        first = _from_labels(density)
+        wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
+        best = mode_at(density, *climb(density, first, wide), 1)
+        # Coordinates in which the posterior around one mode is round suit the way to the others too.
+        root = _root(best.covariance)
+        reached = [(best.x, best.log_posterior)]
+        for i in range(1, starts):
+            if progress is not None:
+                progress("fitting", i, starts)
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
+            top = max(reached, key=lambda pair: pair[1])[0]
+            start = _anywhere(density, best.x, rng) if i % 2 == 0 else _a_category_off(density, top, rng)
+            reached.append(climb(density, start, root))
+    return _different(density, reached, best)
+
+
+def _different(density: Density, reached: list[tuple[Floats, float]], best: Mode) -> tuple[Mode, ...]:
+    """What was reached, each mode once, with its mass; ``best`` is the mode whose shape is known."""
     reached.sort(key=lambda pair: -pair[1])
     different: list[tuple[Floats, float, int]] = []
     for x, value in reached:
@@ -123,24 +138,6 @@ def _polished(density: Density, mode: Mode) -> Mode:
             break
         mode = mode_at(density, *climb(density, mode.x, _root(mode.covariance)), mode.found)
     return mode
-
-
-def _is_large(density: Density) -> bool:
-    return len(density.table) > MANY_LABELS
-
-
-def _first_mode(density: Density) -> Mode:
-    """From the labels up; of many subjects, some show the way to the others."""
-    table = density.table
-    start, often = _from_labels(density), int(np.ceil(len(table) / MANY_LABELS))
-    if often == 1:
-        root = widths(density, start, density.layout.sd) * np.identity(len(start), dtype=np.float64)
-    else:
-        some = Density(table.every(often), density.layout)
-        wide = widths(some, start, density.layout.sd) * np.identity(len(start), dtype=np.float64)
-        there = mode_at(some, *climb(some, start, wide), 1)
-        start, root = there.x, _root(there.covariance) / np.sqrt(often)
-    return mode_at(density, *climb(density, start, root), 1)
 
 
 def _root(covariance: Floats) -> Floats:

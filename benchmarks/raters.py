@@ -1,0 +1,182 @@
+"""The rater model beside JAGS: the same model, the same priors, in one run; and the quick road's times on real tables.
+
+    python benchmarks/raters.py                    # simulated: 60 items, 5 raters, JAGS beside assay
+    python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: sampling and the quick road
+    python benchmarks/raters.py --coverage 100     # how often intervals hold the truth, false alarms of fairness
+
+JAGS is Debian's ``jags``; where it is absent, that is said and the rest runs. Times are of this machine at this moment;
+what is worth keeping are the ratios within a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import assay
+from assay.psychometrics.raters.sampling import rhat_and_samples
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "psychometrics"))
+from rated import rated
+
+MODEL = """
+model {
+  for (i in 1:I) {
+    theta[i] ~ dnorm(0, 1)
+    for (j in 1:J) {
+      for (k in 1:K) { up[i, j, k] <- exp((k - 1) * alpha[j] * theta[i] - height[j, k]) }
+      xi[i, j] ~ dcat(up[i, j, 1:K])
+    }
+  }
+  for (n in 1:N) {
+    for (k in 1:K) {
+      p[n, k] <- exp(-pow(k - xi[item[n], crit[n]] - phi[rater[n]] - eta[crit[n]], 2)
+                     / (2 * exp(2 * (lpsi[rater[n]] + ltau[crit[n]]))))
+    }
+    x[n] ~ dcat(p[n, 1:K])
+  }
+  for (r in 1:R) {
+    raw[r] ~ dnorm(0, 1)
+    phi[r] <- raw[r] - mean(raw[])
+    lpsi[r] ~ dnorm(log(0.5), 1)
+    psi[r] <- exp(lpsi[r])
+  }
+  for (j in 1:J) {
+    eta[j] ~ dnorm(0, 4)
+    rawtau[j] ~ dnorm(0, 4)
+    ltau[j] <- rawtau[j] - mean(rawtau[])
+    lalpha[j] ~ dnorm(0, 4)
+    alpha[j] <- exp(lalpha[j])
+    height[j, 1] <- 0
+    for (k in 2:K) { gamma[j, k] ~ dnorm(0, 0.25); height[j, k] <- height[j, k - 1] + gamma[j, k] }
+  }
+}
+"""
+"""Eq. 4 to 6 with the priors of `assay.psychometrics.raters.layout.PRIORS`."""
+
+
+def jags(found: assay.RaterModel, chains: int, draws: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Draws of φ and ψ, (chains, draws, raters) each, and the seconds that sampling took."""
+    table = found.fitted.table
+    ideal = np.full((len(table.items), len(table.criteria)), 2)
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        (at / "model.txt").write_text(MODEL)
+        values = {
+            "I": len(table.items), "J": len(table.criteria), "K": table.n_categories, "N": len(table),
+            "R": len(table.raters), "item": table.item + 1, "crit": table.criterion + 1, "rater": table.rater + 1,
+            "x": table.value + 1,
+        }  # fmt: skip
+        said = (f'"{n}" <- {_r(v)}' for n, v in values.items())
+        (at / "data.txt").write_text("\n".join(said) + "\n")
+        cell = np.unique(table.item * ideal.shape[1] + table.criterion, return_inverse=True)[1]
+        mean = np.bincount(cell, table.value) / np.bincount(cell)
+        ideal.ravel()[np.unique(table.item * ideal.shape[1] + table.criterion)] = np.rint(mean) + 1
+        starts = f'"xi" <- structure({_r(ideal.T.ravel())}, .Dim = c({ideal.shape[0]}, {ideal.shape[1]}))\n'
+        for c in range(chains):
+            seed = f'".RNG.name" <- "base::Mersenne-Twister"\n".RNG.seed" <- {c + 1}\n'
+            (at / f"start{c + 1}.txt").write_text(starts + seed)
+        lines = ["model in model.txt", "data in data.txt", f"compile, nchains({chains})"]
+        lines += [f"parameters in start{c + 1}.txt, chain({c + 1})" for c in range(chains)]
+        lines += ["initialize", "update 1000", "monitor phi", "monitor psi", f"update {draws}", "coda *", "exit"]
+        (at / "run.txt").write_text("\n".join(lines) + "\n")
+        began = time.perf_counter()
+        done = subprocess.run(["jags", "run.txt"], cwd=at, capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - began
+        if not (at / "CODAindex.txt").exists():
+            raise RuntimeError(done.stdout + done.stderr)
+        index = [line.split() for line in (at / "CODAindex.txt").read_text().splitlines()]
+        kept = [np.loadtxt(at / f"CODAchain{c + 1}.txt")[:, 1] for c in range(chains)]
+        of = {n: np.stack([k[int(a) - 1 : int(b)] for k in kept]) for n, a, b in index}
+    phi, psi = (np.stack([of[f"{n}[{r + 1}]"] for r in range(len(table.raters))], -1) for n in ("phi", "psi"))
+    return phi, psi, seconds
+
+
+def _r(value: object) -> str:
+    return f"c({', '.join(str(int(v)) for v in value)})" if isinstance(value, np.ndarray) else str(value)
+
+
+def beside_jags(draws: int) -> None:
+    """Posterior means and effective draws a second of both."""
+    truth = rated(60, criteria=2, categories=4, seed=3)
+    found = assay.rater_model(truth.labels, chains=2, warmup=400, draws=draws)
+    print(found.summary().splitlines()[0])
+    chains = found.fitted.chains
+    assert chains is not None
+    mine = found.fitted.density.layout.severity(chains.x).mean(axis=-2)
+    ours = rhat_and_samples(mine)[1].min() / chains.seconds
+    print(f"assay: {chains.seconds:.1f} s, {ours:.1f} effective draws of phi a second (the least)")
+    if shutil.which("jags") is None:
+        print("JAGS is not installed (Debian: apt-get install jags), so nothing stands beside it")
+        return
+    phi, psi, seconds = jags(found, 2, draws * 3)
+    rhat, size = rhat_and_samples(phi)
+    theirs = size.min() / seconds
+    print(f"JAGS: {seconds:.1f} s, {theirs:.2f} a second, R-hat {rhat.max():.3f}; ratio {ours / theirs:.1f}")
+    for name, one, other in (
+        ("phi", mine, phi),
+        ("psi", np.exp(found.fitted.density.layout.variability(chains.x).mean(axis=-2)), psi),
+    ):
+        apart = np.abs(one.mean((0, 1)) - other.mean((0, 1))) / other.std((0, 1))
+        print(f"{name}: posterior means differ by at most {apart.max():.2f} posterior standard deviations")
+
+
+def lesion(folder: str) -> None:
+    """The four features of 0 to 2."""
+    labels = assay.read(folder, split_item="__")
+    labels = labels.where(criterion=[c for c in labels.criteria if c != "Color"])
+    began = time.perf_counter()
+    quick = assay.rater_model(labels, quick=True)
+    print(f"quick road: {time.perf_counter() - began:.1f} s")
+    began = time.perf_counter()
+    found = assay.rater_model(labels)
+    print(f"sampling: {time.perf_counter() - began:.1f} s; {found.summary().splitlines()[0]}")
+    apart = (found.rows["estimate"] - quick.rows["estimate"]).abs().max()
+    print(f"phi of the two roads differs by at most {apart:.3f}")
+
+
+def coverage(n: int) -> None:
+    """The quick road at 60 items: intervals that hold, and studies in which anybody is accused of a bias."""
+    held_phi, held_psi, related, accused, accused_gap, named = [], [], [], 0, 0, 0
+    for seed in range(n):
+        truth = rated(60, seed=1000 + seed)
+        rows = assay.rater_model(truth.labels, quick=True, starts=2).rows
+        held_phi.append((rows["low"].to_numpy() <= truth.phi) & (truth.phi <= rows["high"].to_numpy()))
+        held_psi.append((rows["psi_low"].to_numpy() <= truth.psi) & (truth.psi <= rows["psi_high"].to_numpy()))
+        related.append(np.corrcoef(rows["estimate"], truth.phi)[0, 1])
+        for gap in (0.0, 1.0):
+            labels = rated(120, (0.0,) * 6, (0.6,) * 6, gap=gap, seed=5000 + seed).labels
+            fair = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
+            any_told = bool(fair.rows["verdict"].is_in(["severer", "more lenient"]).any())
+            accused, accused_gap = accused + (any_told and not gap), accused_gap + (any_told and bool(gap))
+        labels = rated(120, (0.0,) * 6, (0.6,) * 6, gap=1.0, bias={2: -0.6}, seed=9000 + seed).labels
+        fair = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
+        told = fair.rows.filter(pl.col("verdict") == "severer")["annotator"].to_list()
+        named += told == ["ann_3"]
+    print(f"studies: {n}")
+    print(f"intervals that hold: phi {np.mean(held_phi):.3f}, psi {np.mean(held_psi):.3f}")
+    print(f"correlation with the truth: median {np.median(related):.3f}")
+    print(f"anybody accused, no bias: {accused / n:.3f}; with a real gap of one sd: {accused_gap / n:.3f}")
+    print(f"a rater with a bias of -.6 is the one named severer: {named / n:.3f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lesion")
+    parser.add_argument("--coverage", type=int)
+    parser.add_argument("--draws", type=int, default=1000)
+    given = parser.parse_args()
+    if given.lesion:
+        lesion(given.lesion)
+    elif given.coverage:
+        coverage(given.coverage)
+    else:
+        beside_jags(given.draws)
