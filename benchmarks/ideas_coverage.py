@@ -1,6 +1,6 @@
 """How often intervals of ideas hold the truth: eq. 1, ρ of a measure, agreement above chance, the number needed.
 
-    python benchmarks/ideas_coverage.py [studies]
+    python benchmarks/ideas_coverage.py [studies] [first line] [last line]
 
 Worlds of known similarities (tests/ideas/worlds.py), triplets by the rule, people who choose by Luce's rule. The
 truth of ρ
@@ -21,15 +21,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.ideas.worlds import World, noisy, pair_values
 
 import assay
+from assay.ideas import validate
 
 SETTINGS = ((15, 0.2, 3), (15, 0.5, 3), (15, 1.5, 3), (15, 0.2, 8), (15, 0.5, 8), (15, 1.5, 8), (8, 0.5, 6))
 """Texts, sharpness, comparisons of each pair."""
 
 
-def main(studies: int = 150) -> None:
+validate.SPLITS = 2  # ceilings and sweeps are not looked at here
+
+
+def main(studies: int = 150, first: int = 1, last: int = len(SETTINGS)) -> None:
     print("| texts | experts agree | comparisons | eq. 1 | ρ | true ρ | difference of ρ |")
     print("|---|---|---|---|---|---|---|")
-    for n, sharpness, floor in SETTINGS:
+    for n, sharpness, floor in SETTINGS[first - 1 : last]:
         print(line(n, sharpness, floor, studies), flush=True)
 
 
@@ -58,4 +62,4 @@ def line(n: int, sharpness: float, floor: int, studies: int) -> str:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main(*map(int, sys.argv[1:4]))

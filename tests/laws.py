@@ -21,6 +21,7 @@ from assay.concordance.settings import AgreementSettings, GradingScaleSettings, 
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.settings import (
+    EmbeddingSettings,
     EnoughSettings,
     MapSettings,
     PlanTripletsSettings,
@@ -536,6 +537,12 @@ QUESTIONS = (
         QUICK, written,
     ),
     Question(
+        "triplet_embedding", lambda labels, **options: assay.triplet_embedding(labels, **options), EmbeddingSettings,
+        {**CHOICES, "dimensions": [1], "folds": [{"dimensions": None, "folds": 3}], "n_resamples": [6],
+         "confidence": [0.5], "seed": [3]},
+        {"n_resamples": 5, "dimensions": 2}, odd_ones,
+    ),
+    Question(
         "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), EnoughSettings,
         {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
         {"n_splits": 20, "sizes": (30,)}, odd_ones,
@@ -642,6 +649,7 @@ RESULTS = (
     "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
     "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
+    "TripletEmbedding",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -40,6 +40,8 @@ from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
+from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
+from assay.ideas.embedding import triplet_embedding as triplet_embedding
 from assay.ideas.enough import Judgments as Judgments
 from assay.ideas.enough import TripletPlan as TripletPlan
 from assay.ideas.enough import judgments_needed as judgments_needed

@@ -42,6 +42,9 @@ from assay.statistics.scaling import places
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_MOVED = 4_000
+"""Comparisons of a judge's answers with people of other items."""
+
 TIE = 1e-9
 """Similarities that differ by no more are the same."""
 
@@ -77,7 +80,8 @@ class AnnotatorSimilarity(Result):
         ``difference``, ``difference_low``, ``difference_high`` (closeness less that), ``advantage`` (share of people to
         whose company it is at least as close as they are), ``advantage_low``, ``advantage_high``, ``closer_than``
         (share
-        of people whose own difference is lower), ``n`` (items), ``reason``.
+        of people whose own difference is lower), ``other_items`` (of a judge: closeness of its answers to people of
+        other items, which its way of writing earns without the item), ``n`` (items), ``reason``.
     pairs : polars.DataFrame
         ``first``, ``second``, ``estimate`` (mean similarity over the items that both answered), ``adjusted`` (as
         it would
@@ -250,7 +254,7 @@ def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOpti
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
-    frame = _with_places(pl.DataFrame(rows, schema_overrides={"reason": pl.String}, infer_schema_length=None))
+    frame = _with_places(pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None))
     columns = [c for c in ("repeat",) if c in labels.labels.columns]
     data = fingerprint_with(
         labels.fingerprint, **digest_of_columns(labels, settings.clusters, *columns), similarity=similarity.about
@@ -261,6 +265,9 @@ def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOpti
     return AnnotatorSimilarity(
         frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note)
     )
+
+
+_TYPES: dict[str, Any] = {"reason": pl.String, "other_items": pl.Float64}
 
 
 def _refuse_what_is_no_text(labels: Annotations) -> None:
@@ -291,6 +298,9 @@ class _TextAnswers:
     """Their similarities: (annotators, annotators), repeats averaged."""
     item: Ints
     """Of each entry of ``who``."""
+    fitted: Similarity = field(repr=False)
+    texts: pl.DataFrame = field(repr=False)
+    """``item``, ``who`` and ``text`` of every answer."""
 
     @classmethod
     def of(cls, labels: Annotations, similarity: Similarity) -> _TextAnswers:
@@ -304,12 +314,31 @@ class _TextAnswers:
         item, who, texts = item[order], who[order], table["label"].gather(order).to_list()
         starts = np.flatnonzero(np.diff(item, prepend=-1))
         parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(item)], strict=True)]
-        found = similarity.fitted(texts).matrices([texts[part] for part in parts])
+        fitted = similarity.fitted(texts)
+        found = fitted.matrices([texts[part] for part in parts])
         merged = [_by_annotator(who[part], alike) for part, alike in zip(parts, found, strict=True)]
         return cls(
             tuple(names.to_list()), tuple(labels.annotators["kind"].to_list()), labels.n_items,
-            tuple(w for w, _ in merged), tuple(a for _, a in merged), item[starts],
+            tuple(w for w, _ in merged), tuple(a for _, a in merged), item[starts], fitted,
+            pl.DataFrame({"item": item, "who": who, "text": texts}),
         )  # fmt: skip
+
+    def of_other_items(self, annotator: int, seed: int) -> float:
+        """Closeness of an annotator's answers to people of other items: what its way of writing alone would earn."""
+        rng = np.random.default_rng((seed, annotator))
+        mine = self.texts.filter(pl.col("who") == annotator).unique("item", keep="first", maintain_order=True)
+        humans = np.flatnonzero(self.is_human)
+        people = self.texts.filter(pl.col("who").is_in(humans) & (pl.col("who") != annotator))
+        if mine.height < 2 or not people.height:
+            return float("nan")
+        # Each item is given the answer to the next one, in a random circle.
+        circle = mine[rng.permutation(mine.height)]
+        moved = circle.select("item", other=pl.col("text").shift(1).fill_null(circle["text"][-1]))
+        both = people.join(moved, on="item", maintain_order="left")
+        if not both.height:
+            return float("nan")
+        both = both[np.sort(rng.permutation(both.height)[:MOST_MOVED])]
+        return float(self.fitted.pairs(both["other"].to_list(), both["text"].to_list()).mean())
 
     @cached_property
     def is_human(self) -> Any:
@@ -351,7 +380,8 @@ class _TextAnswers:
             }
             for what, one in (("difference", found[2]), ("advantage", found[3])):
                 row |= {what: one.estimate, f"{what}_low": one.low, f"{what}_high": one.high}
-            rows.append({**row, "n": len(used), "reason": found.reasons[0]})
+            moved = self.of_other_items(f, settings.seed) if self.kinds[f] == "judge" else None
+            rows.append({**row, "other_items": moved, "n": len(used), "reason": found.reasons[0]})
         words = f"fewer than {settings.min_items} items that two other people answered too"
         gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
         return rows, how, gone
@@ -425,9 +455,11 @@ def _with_places(rows: pl.DataFrame) -> pl.DataFrame:
         if any(name != row["annotator"] for name, _ in people) else None
         for row in rows.iter_rows(named=True)
     ]  # fmt: skip
-    columns = [c for c in rows.columns if c not in ("n", "reason")]
+    columns = [c for c in rows.columns if c not in ("other_items", "n", "reason")]
     rows = rows.with_columns(closer_than=pl.Series(share, dtype=pl.Float64))
-    return rows.select(*columns, "closer_than", "n", "reason").sort("difference", descending=True, maintain_order=True)
+    return rows.select(*columns, "closer_than", "other_items", "n", "reason").sort(
+        "difference", descending=True, maintain_order=True
+    )
 
 
 def _map(pairs: pl.DataFrame, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, float]:

@@ -1,0 +1,152 @@
+"""Where annotators sit: by hand, planted judges, repeats, the map, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.errors import DataError, DesignError
+from assay.statistics.scaling import places
+
+WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
+
+
+def study(seed: int = 1, n_items: int = 60, **judges):
+    """Each item has an idea of four words; people say three of them, and one word of their own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n_items):
+        idea = rng.choice(WORDS, 4, replace=False)
+        says = {f"p{k}": " ".join([*rng.choice(idea, 3, replace=False), f"own{k}"]) for k in range(4)}
+        says |= {name: judge(rng, idea) for name, judge in judges.items()}
+        rows += [(f"i{i:02d}", who, text) for who, text in says.items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.read(frame, scale="text", judges=list(judges))
+
+
+def same_as_people(rng, idea):
+    return " ".join([*rng.choice(idea, 3, replace=False), "mine"])
+
+
+def all_of_it(rng, idea):
+    return " ".join(idea)
+
+
+def never_looks(rng, idea):
+    return " ".join(rng.choice(WORDS, 4, replace=False))
+
+
+def one_phrase(rng, idea):
+    return "red green blue old"
+
+
+def test_by_hand():
+    # s(ann, bob) = s(ann, cho) = s(bob, cho) = 1/2 by words; gpt shares both words with ann, one with each other.
+    says = {"ann": "x a", "bob": "x b", "cho": "x c", "gpt": "x a"}
+    rows = [(f"i{i}", who, text) for i in range(3) for who, text in says.items()]
+    labels = assay.read(
+        pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="text", judges=["gpt"]
+    )
+    found = assay.annotator_similarity(labels, min_items=2, method="none")
+    gpt, bob = found.of("gpt"), found.of("bob")
+    assert (gpt["estimate"], gpt["people"], gpt["difference"]) == pytest.approx((2 / 3, 1 / 2, 1 / 6))
+    assert gpt["advantage"] == 1.0
+    assert (bob["estimate"], bob["people"], bob["n"]) == pytest.approx((1 / 2, 1 / 2, 3))
+    names, alike = found.matrix()
+    assert alike[names.index("gpt"), names.index("ann")] == pytest.approx(1)
+    with pytest.raises(DataError, match="did you mean 'gpt'"):
+        found.of("gpt4")
+
+
+def test_planted_judges_sit_where_they_belong():
+    found = assay.annotator_similarity(
+        study(like=same_as_people, best=all_of_it, blind=never_looks, phrase=one_phrase), similarity="words"
+    )
+    place = {row["annotator"]: row for row in found.table.iter_rows(named=True)}
+    assert place["best"]["difference_low"] > 0
+    assert place["best"]["closer_than"] == 1.0
+    assert place["like"]["difference_low"] < 0 < place["like"]["difference_high"]
+    for useless in ("blind", "phrase"):
+        assert place[useless]["difference_high"] < 0
+        assert place[useless]["closer_than"] == 0.0
+        # It earns as much on other items: nothing of it comes from the item.
+        assert place[useless]["estimate"] == pytest.approx(place[useless]["other_items"], abs=0.05)
+    assert place["like"]["estimate"] > place["like"]["other_items"] + 0.1
+    assert "best is closer to people than they are to each other" in found.summary()
+    assert "blind is not as close to people" in found.summary()
+
+
+def test_a_judge_like_people_is_told_apart_as_rarely_as_promised():
+    told = 0
+    for seed in range(15):
+        found = assay.annotator_similarity(study(seed, 40, like=same_as_people)).of("like")
+        told += not found["difference_low"] <= 0 <= found["difference_high"]
+    assert told <= 3
+
+
+def test_the_advantage_is_that_of_the_alternative_annotator_test():
+    labels = study(like=same_as_people)
+    mine = assay.annotator_similarity(labels, similarity="words").of("like")["advantage"]
+    test = assay.alt_test(labels, "like", similarity="words", epsilon=0.1, method="none")
+    assert mine == pytest.approx(test.advantage_probability.estimate)
+
+
+def test_repeats_count_together():
+    labels = study(like=same_as_people, n_items=12)
+    twice = pl.concat([labels.labels.with_columns(repeat=pl.lit(r)) for r in (1, 2)])
+    again = assay.read(twice, scale="text", judges=["like"], repeat="repeat")
+    one, two = (assay.annotator_similarity(x, method="none").table for x in (labels, again))
+    assert one["estimate"].to_list() == pytest.approx(two["estimate"].to_list())
+
+
+def test_the_map_keeps_distances_and_puts_copies_together():
+    rng = np.random.default_rng(3)
+    true = rng.normal(size=(9, 2))
+    far = np.sqrt(((true[:, None] - true[None]) ** 2).sum(axis=2))
+    found, stress = places(far, np.ones_like(far))
+    again = np.sqrt(((found[:, None] - found[None]) ** 2).sum(axis=2))
+    assert stress < 1e-3
+    np.testing.assert_allclose(again, far, atol=1e-2)
+    hole, weight = far.copy(), np.ones_like(far)
+    hole[0, 1] = hole[1, 0] = np.nan
+    weight[0, 1] = weight[1, 0] = 0
+    found, stress = places(hole, weight)
+    assert stress < 1e-2
+    assert np.hypot(*(found[0] - found[1])) == pytest.approx(far[0, 1], abs=0.2)
+    labels = study(best=all_of_it, copy=lambda rng, idea: " ".join(idea))
+    at = {
+        r["annotator"]: np.array([r["x"], r["y"]])
+        for r in assay.annotator_similarity(labels).positions.iter_rows(named=True)
+    }
+    assert np.hypot(*(at["best"] - at["copy"])) < 0.2 * min(
+        np.hypot(*(at["best"] - at[p])) for p in ("p0", "p1", "p2", "p3")
+    )
+    assert assay.annotator_similarity(labels).plot_closeness().figure is not None
+
+
+def test_who_shares_few_items_is_left_out_by_name():
+    labels = study(like=same_as_people, n_items=12)
+    few = labels.labels.filter((pl.col("annotator") != "p3") | (pl.col("item") < "i05"))
+    found = assay.annotator_similarity(assay.read(few, scale="text", judges=["like"]))
+    assert "p3" not in found.table["annotator"]
+    assert "1 annotator (p3 with 5): fewer than 10 items" in found.summary()
+
+
+def test_labels_that_are_no_text_are_refused():
+    stars = assay.read(pl.DataFrame({"item": ["1"], "annotator": ["a"], "label": [3]}), scale="1-5")
+    with pytest.raises(DesignError, match="needs labels on the scale text"):
+        assay.annotator_similarity(stars)
+    with pytest.raises(DesignError, match="nobody has 10 items that two other people answered"):
+        assay.annotator_similarity(study(like=same_as_people, n_items=3))
+
+
+@pytest.mark.real_data
+def test_kilogram(real_data):
+    """The words of gpt-4o are as those of people, and gemini_pro's are not."""
+    found = assay.annotator_similarity(
+        assay.read(real_data / "alt_test" / "kilogram", scale="text"), similarity="words"
+    )
+    assert found.of("gpt-4o")["difference_low"] > 0 > found.of("gemini_pro")["difference_high"]
+    assert found.table.filter(pl.col("kind") == "human").height == 50
