@@ -134,7 +134,7 @@ def test_intervals_cover_roughly(design):
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_cover(design, n):
-    simulations = 800  # the how-to's table has 2,000
+    simulations = 400  # the how-to's table has 2,000
     error = 3 * np.sqrt(0.95 * 0.05 / simulations)
     for name, share in covered(NAMES, design, n, simulations, seed=1).items():
         assert 0.93 - error / 2 <= share <= 0.97 + error / 2, f"{name}: {share:.3f}"
