@@ -55,6 +55,6 @@ def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, st
         frame = next((f for f in (labels.items, labels.annotators) if name in f.columns), labels.labels)
         key = [k for k in (*KEY, name) if k in frame.columns]
         rows = frame.select(pl.concat_str([pl.col(k).cast(pl.String).fill_null("\0") for k in key], separator="\x1f"))
-        text = "\x1e".join(rows.to_series().sort().to_list())
+        text = rows.to_series().sort().str.join("\x1e").item() or ""
         found[column] = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
     return found

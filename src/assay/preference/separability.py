@@ -303,7 +303,8 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
         if len(values) > 1:
             raise DesignError(
                 f"outputs under several values of '{name}' ({listing([str(v) for v in values], 4)}) are not those of "
-                f"one system; choose one with labels.where({name}={values[0]!r}), and compare with stability(others=...)"
+                f"one system; choose one with labels.where({name}={values[0]!r}), and compare them with "
+                "stability(others=...)"
             )
     table, gone = labels.labels, ()
     if settings.systems is not None:
