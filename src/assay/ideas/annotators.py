@@ -140,8 +140,7 @@ class AnnotatorSimilarity(Result):
                 f"close as the "
                 f"person left out in {said(row['advantage'])} "
                 f"{interval(row['advantage_low'], row['advantage_high'])} of "
-                f"comparisons on {counted(row['n'], 'item')}; closer than {said(row['closer_than'])} of "
-                f"{counted(people.height, 'person').replace('persons', 'people')}."
+                f"comparisons on {counted(row['n'], 'item')}{_among(row['closer_than'], people.height)}."
             )
         if people.height:
             ends = people.sort("difference")
@@ -191,6 +190,12 @@ class AnnotatorSimilarity(Result):
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
         ax.set_xlabel("closeness to people, less that of people to each other")
         return ax
+
+
+def _among(share: float | None, n: int) -> str:
+    """Than how many people it is closer, where people were held against each other."""
+    people = counted(n, "person").replace("persons", "people")
+    return "" if share is None else f"; closer than {said(share)} of {people}"
 
 
 def _three(low: float, high: float) -> str:

@@ -1,9 +1,10 @@
 """Places of texts from choices of the odd one out: for designs too sparse to count each pair.
 
-P(A and B are kept together, of A, B, C) = exp(s_AB) / (exp(s_AB) + exp(s_AC) + exp(s_BC)), s_ij = −|x_i − x_j|²: Luce's
-choice rule among the three pairs, which for two would be Bradley and Terry's. Tamuz et al. (2011) and van der Maaten and
-Weinberger (2012) fit places to triplets of this kind. What is chosen about one pair says something of others, because
-all places lie in one space.
+P(A and B are kept together, of A, B, C) = exp(s_AB) / (exp(s_AB) + exp(s_AC) + exp(s_BC)), s_ij = −|x_i − x_j|²
+
+Luce's choice rule among the three pairs, which for two would be Bradley and Terry's. Tamuz et al. (2011) and van der
+Maaten and Weinberger (2012) fit places to triplets of this kind. What is chosen about one pair says something of
+others, because all places lie in one space.
 """
 
 from __future__ import annotations

@@ -45,7 +45,10 @@ def places(distance: Floats, weight: Floats, dimensions: int = 2) -> tuple[Float
         ratio = np.where(apart > 0, weight * wanted / np.where(apart > 0, apart, 1.0), 0.0)
         found = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ found)
     whole = float((weight * wanted**2).sum())
-    return _turned(found), float(np.sqrt(stress / whole)) if whole > 0 else 0.0
+    found = _turned(found)
+    # One or two annotators have no second axis.
+    found = np.pad(found, ((0, 0), (0, dimensions - found.shape[1])))
+    return found, float(np.sqrt(stress / whole)) if whole > 0 else 0.0
 
 
 def _apart(found: Floats) -> Floats:
