@@ -78,6 +78,7 @@ def test_planted_judges_sit_where_they_belong():
     assert "blind is not as close to people" in found.summary()
 
 
+@pytest.mark.slow
 def test_a_judge_like_people_is_told_apart_as_rarely_as_promised():
     told = 0
     for seed in range(15):

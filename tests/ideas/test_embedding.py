@@ -45,6 +45,7 @@ def test_sparse_designs_are_ranked_better_than_by_counting():
     assert np.mean(foretold) > 0.3
 
 
+@pytest.mark.slow
 def test_blind_choices_are_foretold_no_better_than_by_chance():
     world = World.of(8)
     blind = World(world.names, world.document, np.zeros_like(world.alike))

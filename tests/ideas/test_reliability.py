@@ -41,6 +41,7 @@ def test_people_together_are_all_their_pairs():
         assert row["agreement"][0] == pytest.approx((wide[a] == wide[b]).mean())
 
 
+@pytest.mark.slow
 def test_who_does_not_look_agrees_by_chance_alone():
     rng, letters = np.random.default_rng(3), np.array(list("ABC"))
     inside = 0

@@ -138,6 +138,7 @@ def test_answers_to_one_triplet_count_for_less_where_they_are_alike():
     assert (row["low"], row["high"]) == pytest.approx(wilson(row["estimate"], row["n"]))
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     world, inside = World.of(12), []
     truth = world.truth()

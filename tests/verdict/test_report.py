@@ -313,3 +313,15 @@ def test_a_picture_that_these_labels_do_not_allow_is_said(
     monkeypatch.setattr("assay.verdict.report.size_curves", refused)
     page = report(labels, judges=["careful"], epsilon=0.2).html()
     assert f"{size}: not drawn; there is no panel to draw" in page
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not beside these tests")
+def test_odd_ones_out_are_held_against_experts() -> None:
+    labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
+    page = report(labels, epsilon=0.2, min_items=5, n_resamples=40).html()
+    assert "Do automatic measures see what experts see?" in page
+    assert "gpt-4o ranks the pairs most as experts do" in page
+    assert "How alike are the texts?" in page

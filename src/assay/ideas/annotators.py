@@ -136,8 +136,8 @@ class AnnotatorSimilarity(Result):
             lines.append(
                 f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
                 f"difference of "
-                f"{row['difference']:+.3f} {_three(row['difference_low'], row['difference_high'])}; at least as "
-                f"close as the "
+                f"{row['difference']:+.3f} {_three(row['difference_low'], row['difference_high'])} "
+                f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the "
                 f"person left out in {said(row['advantage'])} "
                 f"{interval(row['advantage_low'], row['advantage_high'])} of "
                 f"comparisons on {counted(row['n'], 'item')}{_among(row['closer_than'], people.height)}."
