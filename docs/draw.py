@@ -12,14 +12,17 @@ table = assay.read(
 )
 judges = assay.compare_judges(table, annotators="crowd")
 tests = list(judges.tests.values())
+votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
+odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
 found = {
     "forest": judges.tests["gpt-4o"].plot(),
     "epsilon": pictures.epsilon_curves(tests),
     "size": pictures.size_curves(tests),
     "labels": labels.label_shares(table),
-    "ratings": assay.bradley_terry(
-        assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
-    ).plot(),
+    "ratings": assay.bradley_terry(votes).plot(),
+    "sets": assay.consistency(votes, by="separability", who=["humans"]).plot_values(),
+    "raters": assay.rater_model(table, quick=True).plot(),
+    "measures": assay.validate_similarity(odd, ["words", "rouge-1"]).plot(),
 }
 for name, ax in found.items():
     ax.figure.set_facecolor("white")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -154,3 +156,10 @@ def test_shares_of_each_value():
     ]  # fmt: skip
     drawn = assay.preference_strength(votes, by="half", method="none").plot_values()
     assert [bar.get_width() for bar in drawn.patches if bar.get_width()] == [0.5] * 4
+
+
+def test_values_are_of_those_who_were_asked_about():
+    file = Path(__file__).parents[2] / "examples/votes.csv"
+    votes = assay.read(file, scale="preference", repeat="repeat", judges=["gpt-4o"])
+    for who, wanted in (("humans", {"humans"}), ("judges", {"gpt-4o"}), ("annotators", {*votes.humans, "gpt-4o"})):
+        assert set(assay.consistency(votes, method="none", who=[who]).values["who"]) == wanted

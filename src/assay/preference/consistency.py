@@ -137,9 +137,15 @@ class RatingSets(Result):
         """
         judge = pl.col("kind") == "judge"
         settings: SetSettings = self.run.settings  # type: ignore[assignment]
-        alone = pl.lit(value="annotators" in settings.who)
+        asked = set(settings.who)
+        alone = pl.lit(value="annotators" in asked)
         who = pl.when(judge | alone).then("annotator").otherwise(pl.lit("humans"))
-        sets = self.sets.with_columns(who=who, value=pl.col(self.measure).round(9))
+        there = (
+            pl.when(judge)
+            .then(bool(asked & {"judges", "annotators"}))
+            .otherwise(bool(asked & {"humans", "annotators"}))
+        )
+        sets = self.sets.filter(there).with_columns(who=who, value=pl.col(self.measure).round(9))
         key = ["first", "second", "who", "bin"]
         found = sets.group_by(*key, "value").agg(sets=pl.len().cast(pl.Int64))
         found = found.with_columns(share=pl.col("sets") / pl.col("sets").sum().over(key))
@@ -172,7 +178,7 @@ class RatingSets(Result):
         ax.set_yticks(np.arange(bars.height)[::-1], names)
         ax.set_xlim(0, 1)
         ax.set_xlabel(f"share of rating sets, by {_MEASURES[self.measure]}")
-        pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(levels), 6))
+        pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(levels), 6))
         return ax
 
     def plot(self, ax: Axes | None = None) -> Axes:
