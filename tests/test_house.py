@@ -170,3 +170,8 @@ def test_imports_are_found_wherever_they_stand(code, wanted, tmp_path, monkeypat
     path.write_text(code)
     monkeypatch.setitem(MODULES, "assay.data.trial", path)
     assert [name for name, _ in imports_of("assay.data.trial")] == wanted
+
+
+def test_files_of_tests_have_names_of_their_own():
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names)), "pytest collects one of two files of a name alone"
