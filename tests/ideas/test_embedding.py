@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.optimize import check_grad
 from scipy.stats import spearmanr
-from tests.ideas.worlds import World
+from worlds import World
 
 import assay
 from assay.errors import DesignError

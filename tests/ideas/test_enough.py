@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import spearmanr
-from tests.ideas.worlds import World
+from worlds import World
 
 import assay
 from assay.errors import DesignError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.ideas.worlds import World, noisy, pair_values
+from worlds import World, noisy, pair_values
 
 import assay
 from assay.ideas import validate

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from tests.ideas.worlds import World
+from worlds import World
 
 import assay
 from assay.errors import DesignError

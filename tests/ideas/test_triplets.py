@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from tests.ideas.worlds import World, noisy
+from worlds import World, noisy
 
 import assay
 from assay.errors import DataError, DesignError

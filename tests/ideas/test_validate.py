@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import spearmanr
-from tests.ideas.worlds import World, noisy, pair_values
+from worlds import World, noisy, pair_values
 
 import assay
 from assay.errors import DataError, DesignError
