@@ -316,7 +316,7 @@ def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
 @pytest.mark.slow
 def test_both_roads_say_the_same():
     pytest.importorskip("numpyro")
-    # Raters who err now and then: with a variability near 0 chains mix so slowly that 600 draws are rightly called too few.
+    # Raters who err now and then: near a variability of 0 chains mix slowly, and 600 draws are rightly called too few.
     truth = rated(120, (-0.6, 0.0, 0.3, 0.6), (0.7, 0.7, 0.8, 0.9), criteria=2, categories=4, seed=2)
     found = assay.rater_model(truth.labels, starts=3, chains=2, warmup=300, draws=600)
     quick = assay.rater_model(truth.labels, quick=True, starts=3)
