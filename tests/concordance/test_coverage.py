@@ -134,10 +134,11 @@ def test_intervals_cover_roughly(design):
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_cover(design, n):
-    simulations = 400  # the how-to's table has 2,000
-    error = 3 * np.sqrt(0.95 * 0.05 / simulations)
+    # The how-to's table has 2,000 studies a cell: the lowest there is AC2 with missing labels and 50 items, .92 to .93.
+    simulations = 400
+    low, high = likely(simulations, 0.92, 0.975)
     for name, share in covered(NAMES, design, n, simulations, seed=1).items():
-        assert 0.93 - error / 2 <= share <= 0.97 + error / 2, f"{name}: {share:.3f}"
+        assert low <= share <= high, f"{name}: {share:.3f}"
 
 
 @pytest.mark.slow
