@@ -15,7 +15,7 @@ from assay.concordance.numerical import correlation, nmae, rmse
 from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
-from assay.estimation.intervals import near_an_end
+from assay.estimation.intervals import near_the_ends
 from assay.estimation.tails import EXACTLY, GROUPS, _grouped
 
 
@@ -91,7 +91,7 @@ def test_shares_stay_between_0_and_1():
     n = found.estimate * (1 - found.estimate) / found.standard_error**2
     x = n * found.estimate
     limit = stats.chi2.ppf(0.05, 2 * x) / 2 / n
-    assert near_an_end(found.estimate, found.standard_error, 0.95, 0.0) == pytest.approx(limit)
+    assert near_the_ends(np.array([found.estimate]), np.array([found.standard_error]), 0.95)[0] == pytest.approx(limit)
     assert found.low == pytest.approx(limit)
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from assay.concordance.few import MOST_ITEMS, scored
+from assay.concordance.few import MOST_ITEMS, Spread, score_of
 from assay.concordance.settings import CoefficientSettings, taken_by
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import Estimate, Estimates, Transform, near_an_end
+from assay.estimation.intervals import Estimate, Estimates, Transform, near_the_ends
 from assay.estimation.options import Taken
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
@@ -140,6 +140,18 @@ class Measure:
             return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
 
+    def where_few(
+        self, found: Estimates, spread: Spread, statistic: PanelStatistic | Ranks, i: int | None = None
+    ) -> Estimates:
+        """The first value, or value ``i`` by itself, with the interval that it has where few items decide.
+
+        What is ``found`` comes back where many do.
+        """
+        score = score_of(found, i or 0, spread, statistic, rare_label=self.rare_label, tails=self.tails)
+        if score is None:
+            return found
+        return (found if i is None else found.part(np.array([i]))).scored(score)
+
 
 @lru_cache(maxsize=64)
 def offered(scale: Scale) -> frozenset[Needs]:
@@ -252,7 +264,7 @@ def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings
     taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
     each = found.value[found.value.size > 1 :]
     found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
-    found = scored(found, ratings, statistic, rare_label=measure.rare_label, tails=measure.tails)
+    found = measure.where_few(found, Spread(ratings), statistic)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
@@ -404,13 +416,15 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
     to the power 1 / n; likewise at 0.
     """
     each, words, p = [], found.describe_intervals(), found.p(0.0)
+    lows, highs = found.low, found.high
+    if found.method == "jackknife" and any(measure.share for measure in measures):
+        near = near_the_ends(found.value, found.standard_error, found.confidence)
+        lows, highs = np.fmin(lows, near[0]), np.fmax(highs, near[1])
     edge = ((1 - found.confidence) / 2) ** (1 / found.n_units)
     exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} that all say the same"
     for i, measure in enumerate(measures):
-        value, low, high, error = (float(v[i]) for v in (found.value, found.low, found.high, found.standard_error))
-        if measure.share and found.method == "jackknife":
-            low = float(np.fmin(low, near_an_end(value, error, found.confidence, 0.0)))
-            high = float(np.fmax(high, near_an_end(value, error, found.confidence, 1.0)))
+        ends = (lows, highs) if measure.share else (found.low, found.high)
+        value, low, high, error = (float(v[i]) for v in (found.value, *ends, found.standard_error))
         if measure.highest is not None and high > measure.highest:
             low, high = on_the_logit_scale(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
@@ -482,7 +496,7 @@ def _named_pairs(
         if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
-            one = scored(one, two, statistic, rare_label=measure.rare_label, tails=measure.tails)
+            one = measure.where_few(one, Spread(two), statistic)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
 

@@ -8,6 +8,9 @@ error that it would have if it were the true one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from assay.data.annotations import Answers
@@ -39,56 +42,84 @@ MOST_VALUES = 7
 """Different labels up to which every pattern of them is tried."""
 
 
-def scored(
-    found: Estimates, ratings: Ratings, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool = False
-) -> Estimates:  # fmt: skip
-    """The first value with a score interval where few items decide, or with the reason why it has none.
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How the labels of a table are spread over its categories, looked at once for every coefficient of it."""
+
+    ratings: Ratings
+
+    @cached_property
+    def answers(self) -> Answers | None:
+        """The labels, where they are in memory."""
+        source = self.ratings.source
+        return source if isinstance(source, Answers) else None
+
+    @cached_property
+    def values(self) -> Floats:
+        """The different labels."""
+        return np.empty(0) if self.answers is None else np.unique(self.answers.value)
+
+    @cached_property
+    def few(self) -> tuple[int, int]:
+        """Items with another label than the commonest, and items with two different labels."""
+        assert self.answers is not None
+        return _few_items(self.answers, self.values)
+
+
+def score_of(
+    found: Estimates, i: int, spread: Spread, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool
+) -> Score | Tailed | str | None:
+    """What the interval of a value comes from where few items decide, or why it has none; None where many do.
 
     Parameters
     ----------
+    i : int
+        Where it stands among the values.
     rare_label : bool
         Whether the coefficient has no interval where hardly any item has another label than the commonest.
     tails : bool
         Whether the coefficient is a root mean square, which the largest distances decide.
     """
+    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.taken != "sample"
+    if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
+        return None
     if tails:
-        return _tailed(found, ratings)
-    on_z = found.transform[0] in ("fisher", "rank")
-    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and on_z and found.taken != "sample"
-    if not asks or isinstance(statistic, PairRanks | AlphaRanks) or ratings.in_chunks:
-        return found
-    answers = ratings.answers
-    values = np.unique(answers.value)
-    undefined = not np.isfinite(found.value[0])
-    if undefined or not 1 < len(values) <= MOST_VALUES or ratings.n_items > MOST_ITEMS:
-        return found
-    rare, split = _few_items(answers, values)
+        return _tailed(found, i, spread)
+    ratings, n_values = spread.ratings, len(spread.values)
+    on_z = found.transform[i] in ("fisher", "rank")
+    if (
+        isinstance(statistic, PairRanks | AlphaRanks)
+        or not on_z
+        or not 1 < n_values <= MOST_VALUES
+        or ratings.n_items > MOST_ITEMS
+    ):
+        return None
+    rare, split = spread.few
     if rare_label and rare < LEAST:
-        return found.without_interval(_too_rare(ratings, answers, rare))
+        return _too_rare(ratings, spread.answers, rare)
     clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
     if min(rare, split) >= FEW and not clustered:
-        return found
-    patterns = Patterns.of(answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
+        return None
+    patterns = Patterns.of(spread.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
     if patterns is None:
-        return found
+        return None
     value, error = curve(statistic, patterns, ratings.n_items)
-    return found.scored(Score(value, error, stepwise=not rare_label))
+    return Score(value, error, stepwise=not rare_label)
 
 
-def _tailed(found: Estimates, ratings: Ratings) -> Estimates:
+def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
     """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
-    asks = found.method == "jackknife" and len(found.leave_one_out) > 1 and found.taken != "sample"
-    if not asks or ratings.in_chunks or found.unit not in ("items", "clusters") or not np.isfinite(found.value[0]):
-        return found
-    values = ratings.answers.value
-    if len(np.unique(values)) <= min(MOST_COUNTED, len(values) / 2):
-        return found
-    without, n = found.leave_one_out[:, 0], found.n_units
-    bounds = ratings.scale.bounds if ratings.scale.numeric else None
+    assert spread.answers is not None
+    if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
+        return None
+    if len(spread.values) <= min(MOST_COUNTED, len(spread.answers.value) / 2):
+        return None
+    without, n, scale = found.leave_one_out[:, i], found.n_units, spread.ratings.scale
+    bounds = scale.bounds if scale.numeric else None
     highest = np.inf if bounds is None else bounds[1] - bounds[0]
     # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
-    squares = n * found.value[0] ** 2 - (n - 1) * without**2
-    return found.scored(Tailed(squares, max(len(np.unique(ratings.answers.annotator)) - 1, 1), highest))
+    squares = n * found.value[i] ** 2 - (n - 1) * without**2
+    return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
 
 
 def _few_items(answers: Answers, values: Floats) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from assay.concordance.coefficient import (
     why_undefined,
 )
 from assay.concordance.comparisons import A_HUMAN, A_RANDOM_HUMAN, WHO, Comparison, Drawing, Families, comparisons
-from assay.concordance.few import scored
+from assay.concordance.few import Spread
 from assay.concordance.measures import all_measures
 from assay.concordance.settings import AgreementSettings, CoefficientOptions, Who, taken_by
 from assay.concordance.swapping import p_by_swapping
@@ -559,18 +559,17 @@ class _Block:
         """Coefficients of the same labels with annotators as they are, or as a sample."""
         taken = [self._taken(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
+        spread = Spread(ready[0].ratings)
         for kind in dict.fromkeys(taken):
             mine = [i for i, one in enumerate(taken) if one == kind]
-            part, some = found.part(np.array(mine)), [ready[i] for i in mine]
+            part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "sample" and self.how.method != "none":
                 part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
             part = part if part.taken else part.of_these()
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
-                alone = part.part(np.array([k]))
-                rare, tails = one.measure.rare_label, one.measure.tails
-                few = scored(alone, one.ratings, one.statistic, rare_label=rare, tails=tails)
-                if few is not alone:
+                few = one.measure.where_few(part, spread, one.statistic, k)
+                if few is not part:
                     finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
 

@@ -377,8 +377,7 @@ def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Flo
     moments = statistics.moments(data)
     edges = np.cumsum((0, *statistics.widths))
     there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
-    rows = Grouped.of(unit, n_units)
-    return np.concatenate([rows.sums(moments), rows.sums(np.stack(there, axis=1).astype(float))], axis=1)
+    return Grouped.of(unit, n_units).sums(np.column_stack([moments, *there]))
 
 
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:

@@ -231,13 +231,9 @@ class Estimates:
             score=self.score if np.arange(len(self))[which][0] == 0 else None,
         )
 
-    def scored(self, score: Score | Tailed) -> Estimates:
-        """The first value with an interval that few items do not mislead."""
+    def scored(self, score: Score | Tailed | str) -> Estimates:
+        """The first value with an interval that few items do not mislead, or without one and why."""
         return dataclasses.replace(self, score=score)._made_again(self.confidence)
-
-    def without_interval(self, reason: str) -> Estimates:
-        """The first value without an interval, and why."""
-        return dataclasses.replace(self, score=reason)._made_again(self.confidence)
 
     def of_these(self) -> Estimates:
         """The same intervals, said to be of these annotators."""
@@ -622,18 +618,20 @@ def _wilson_of(share: Floats, error: Floats, n_units: NDArray[np.int64], confide
     return wilson(p, np.where(np.isnan(error), np.nan, n), confidence)
 
 
-def near_an_end(share: float, error: float, confidence: float, end: float) -> float:
-    """Where the interval of a share ends that is a few items short of 1 (or 0): the modified Wilson interval.
+def near_the_ends(share: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Lower ends for shares a few items above 0, upper ends for those a few items short of 1; else NaN.
 
-    Brown, Cai & DasGupta (2001, section 4.1.1): up to three items that differ, their number is Poisson.
+    The modified Wilson interval (Brown, Cai & DasGupta 2001, section 4.1.1): up to three items that differ, their
+    number is Poisson.
     """
     from scipy.special import gammaincinv
 
-    apart = abs(end - share)
-    n = share * (1 - share) / error**2 if error > 0 else 0.0
-    if not 0 < n * apart <= MOST_APART:
-        return math.nan
-    return float(end + math.copysign(gammaincinv(n * apart, 1 - confidence) / n, share - end))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.where(error > 0, share * (1 - share) / error**2, 0.0)
+        apart = np.stack([n * share, n * (1 - share)])
+        few = (apart > 0) & (apart <= MOST_APART)
+        low, high = np.where(few, gammaincinv(np.where(few, apart, 1.0), 1 - confidence) / n, np.nan)
+    return low, 1 - high
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:
