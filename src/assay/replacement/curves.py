@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DesignError
 from assay.estimation.options import Settings, option
-from assay.estimation.result import Result, Run
+from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import assurance, decision
 from assay.replacement.alignment import DENSE_CELLS, Panel
@@ -198,9 +199,6 @@ class SizeCurve(Result):
         interval of the test at hand.
     passing : (sizes,) float
         Share of the draws in which the judge passes as published.
-    settled : (sizes,) float
-        The assurance: the share of studies that end in a verdict, either way, averaged over what the items at hand
-        leave open. NaN for smaller panels of items that are clustered.
     n_annotators, n_draws, seed : int
         Annotators in a panel, draws for each size.
     """
@@ -209,7 +207,6 @@ class SizeCurve(Result):
     size: Ints
     winning_rate: Floats
     passing: Floats
-    settled: Floats
     advantage_probability: Floats
     low: Floats
     high: Floats
@@ -219,6 +216,20 @@ class SizeCurve(Result):
     epsilon: float
     threshold: float
     run: Run
+    studies: Callable[[], Floats] = field(repr=False, metadata={"json": False})
+
+    @cached_property
+    def settled(self) -> Floats:
+        """The assurance: the share of studies that end in a verdict, either way: (sizes,).
+
+        Averaged over what the items at hand leave open; NaN for smaller panels of items that are clustered. Made when
+        asked for, since it takes longer than the rest.
+        """
+        return self.studies()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON."""
+        return {**super().to_dict(), "settled": json_safe(self.settled)}
 
     @property
     def table(self) -> pl.DataFrame:
@@ -306,7 +317,7 @@ def size_curve(
         size=np.array(chosen.sizes),
         winning_rate=omega.mean(axis=1),
         passing=passing.mean(axis=1),
-        settled=_settled(test, panels, chosen, planned(table.settings, len(among))),
+        studies=partial(_settled, test, panels, chosen, planned(table.settings, len(among))),
         advantage_probability=np.nanmean(rho, axis=1),
         low=low,
         high=high,
