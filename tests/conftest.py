@@ -31,6 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): tests that pytest-xdist gives to one worker")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests with servers and browsers wait a good part of their time."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the PostgreSQL cluster, where tests are spread over several with ``--dist loadgroup``."""

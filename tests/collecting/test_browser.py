@@ -692,11 +692,15 @@ def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
 # -- for every eye, hand and screen ---------------------------------------------------------------------
 
 
+EYES = {("stars", "light"), ("stars", "dark"), ("kinds", "phone"), ("odd", "light"), ("pairs", "phone")}
+"""Each study and each look once; the slow run has all of them."""
+
+
 @in_browser
 @pytest.mark.parametrize(
     ("study", "look"),
     [
-        pytest.param(study, look, marks=pytest.mark.slow if look == "dark" and study in ("pairs", "odd") else ())
+        pytest.param(study, look, marks=() if (study, look) in EYES else pytest.mark.slow)
         for study, look in itertools.product(("stars", "kinds", "pairs", "odd"), ("light", "dark", "phone"))
     ],
 )

@@ -235,15 +235,15 @@ def in_documents(documents: int, n_studies: int, clusters: str | None) -> float:
 
 @pytest.mark.slow
 def test_items_of_the_same_document_make_the_test_too_hopeful_unless_it_is_told():
-    assert in_documents(100, 600, None) == pytest.approx(LEVEL, abs=0.02)
-    assert in_documents(10, 600, None) > 0.09
-    assert in_documents(10, 600, "document") == pytest.approx(LEVEL, abs=0.025)
+    assert in_documents(100, 300, None) == pytest.approx(LEVEL, abs=0.02)
+    assert in_documents(10, 300, None) > 0.09
+    assert in_documents(10, 300, "document") == pytest.approx(LEVEL, abs=0.025)
 
 
 @pytest.mark.slow
 def test_the_public_test_one_study_after_the_other():
     noise, rejected, passed = boundary(0.2), [], []
-    for seed in range(800):
+    for seed in range(400):
         labels = assay.simulate(50, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, seed=seed)
         test = assay.alt_test(labels, "judge", epsilon=0.2, method="none")
         rejected += (test.annotators["p"] <= LEVEL).to_list()
