@@ -26,6 +26,7 @@ class Say:
         *,
         status: int = 200,
         delay: float = 0.0,
+        until: Callable[[], bool] = lambda: True,
         headers: dict[str, str] | None = None,
         finish: str = "stop",
         fault: str | None = None,
@@ -34,6 +35,7 @@ class Say:
         reasoning: str | None = None,
     ) -> None:
         self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
+        self.until = until
         self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
         self.reasoning = reasoning
 
@@ -116,8 +118,9 @@ class ChatServer:
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         try:
-            if say.delay:
-                await asyncio.sleep(say.delay)
+            await asyncio.sleep(say.delay)
+            while not say.until():
+                await asyncio.sleep(0.001)
         finally:
             self.busy -= 1
         if say.fault == "drop":

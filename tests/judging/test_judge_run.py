@@ -295,8 +295,9 @@ def test_a_busy_service_is_asked_less_at_once(make_study):
 
 
 def test_two_runs_at_once_never_ask_the_same_question(make_study):
-    with ChatServer(lambda n, body, server: Say(delay=0.002)) as server:
-        study = make_study(400, server.url)
+    # Of one run alone, no more than ten questions are under way: with the eleventh, both are at work.
+    with ChatServer(lambda n, body, server: Say(until=lambda: server.count > 10)) as server:
+        study = make_study(400, server.url, limits={"concurrency": 10, "timeout": 60})
         found = []
         both = [threading.Thread(target=lambda: found.append(judge_study(load_study(study.folder)))) for _ in "ab"]
         for thread in both:
