@@ -377,7 +377,7 @@ def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Flo
     moments = statistics.moments(data)
     edges = np.cumsum((0, *statistics.widths))
     there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
-    return Grouped.of(unit, n_units).sums(np.column_stack([moments, *there]))
+    return Grouped.of(unit, n_units).sums(moments, np.stack(there, axis=1).astype(float))
 
 
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:

@@ -100,8 +100,12 @@ class Grouped:
         short = group.astype(np.uint16) if n_groups < 2**16 else group
         return cls(group, n_groups, np.argsort(short, kind="stable"))
 
-    def sums(self, rows: Floats) -> Floats:
-        """Rows summed by group, in order of rows: (groups, k)."""
+    def sums(self, *tables: Floats) -> Floats:
+        """Rows summed by group, in order of rows, tables side by side: (groups, k)."""
+        found = [self._sums(rows) for rows in tables]
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def _sums(self, rows: Floats) -> Floats:
         if self.order is None:
             return rows
         if len(self.order) > SPARSE:
