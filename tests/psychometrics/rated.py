@@ -71,3 +71,44 @@ def rated(
     labels = assay.read(frame, judges=["gpt"], scale=f"1-{categories}", items=items)
     truth = np.array(phi) + np.array([(bias or {}).get(r, 0.0) for r in range(len(phi))]) / 2
     return Truth(labels, truth - truth.mean(), np.array(psi), kept)
+
+
+def lessons(
+    phi: Sequence[float] = (-0.6, 0.0, 0.6, -0.3, 0.3, 0.0),
+    *,
+    parties: int = 1,
+    teachers: int = 60,
+    criteria: int = 3,
+    categories: int = 4,
+    seed: int = 0,
+) -> Truth:
+    """Lessons of teachers, each lesson with one rater who labels three segments of it: repeats of one item.
+
+    Raters of a party see the same teachers; parties share none.
+    """
+    rng = np.random.default_rng(seed)
+    k, psi, step = np.arange(categories), np.full(len(phi), 0.6), np.linspace(-1.0, 1.0, categories - 1)
+    height = np.concatenate([[0.0], np.cumsum(step)])
+    rows, kept = [], []
+    for t in range(teachers):
+        theta = rng.normal()
+        for n, r in enumerate(r for r in range(len(phi)) if r % parties == t % parties):
+            for j in range(criteria):
+                ideal = _drawn(1.2 * theta * k - height, rng)
+                kept.append(ideal)
+                rows += [
+                    {"item": f"t{t:02d}-{n}", "teacher": f"t{t:02d}", "annotator": f"r{r + 1}",
+                     "criterion": f"c{j + 1}", "segment": s,
+                     "label": 1 + _drawn(-0.5 * ((k - ideal - phi[r]) / psi[r]) ** 2, rng)}
+                    for s in range(3)
+                ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    labels = assay.read(
+        frame.drop("teacher"), repeat="segment", scale=f"1-{categories}", items=frame.select("item", "teacher").unique()
+    )
+    return Truth(labels, np.array(phi) - np.mean(phi), psi, np.array(kept))
+
+
+def _drawn(log_p: np.ndarray, rng: np.random.Generator) -> int:
+    p = np.exp(log_p - log_p.max())
+    return int(min((rng.random() > np.cumsum(p / p.sum())).sum(), len(p) - 1))

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from rated import rated
+from rated import lessons, rated
+from tables import ITEMS
 
 import assay
 from assay.errors import AssayError, MissingExtra
@@ -212,8 +213,12 @@ def test_the_severe_and_the_erratic_are_named(quick):
     assert said.splitlines()[0].startswith("Quick road")
 
 
-def test_a_rater_who_uses_only_the_ends_is_not_described():
+@pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
+def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch):
+    from assay.psychometrics.raters import checks
+
     truth = rated(150, seed=6)
+    monkeypatch.setattr(checks, "SIMULATED", simulated)
     ends = truth.labels.labels.with_columns(
         label=pl.when(pl.col("annotator") == "gpt")
         .then(pl.when(pl.col("label") >= 3).then(5).otherwise(1))
@@ -232,6 +237,102 @@ def test_parties_that_share_no_items_are_told_of():
     found = assay.rater_model(apart, quick=True, starts=2)
     assert any("2 parties that share no items (ann_1, ann_2; ann_3, ann_4, gpt)" in c for c in found.cautions)
     assert not any("parties" in c for c in assay.rater_model(labels, quick=True, starts=1).cautions)
+
+
+def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
+    """Each lesson has one rater. Of the part that is fitted first, one rater and one criterion have no label."""
+    from assay.psychometrics.raters import modes
+
+    truth = lessons(seed=1)
+    rows = truth.labels.labels
+    first = pl.col("item").str.slice(1, 2).cast(pl.Int64) % 7 == 0
+    rows = rows.filter(~first | ((pl.col("annotator") != "r6") & (pl.col("criterion") != "c3")))
+    labels = assay.read(rows, scale="1-4", items=truth.labels.items)
+    asked = {"quick": True, "starts": 3, "repeats": "each", "object": "teacher"}
+    whole = assay.rater_model(labels, **asked)
+    monkeypatch.setattr(modes, "MANY_LABELS", len(labels) // 7 + 1)
+    found = assay.rater_model(labels, **asked)
+    assert found.converged
+    assert found.fitted.modes[0].steepness < modes.STEEP
+    np.testing.assert_allclose(found.rows["estimate"], whole.rows["estimate"], atol=1e-3)
+    np.testing.assert_allclose(found.rows["estimate"], truth.phi, atol=0.2)
+    np.testing.assert_allclose(found.rows["psi"], truth.psi, rtol=0.2)
+    said = [c for c in found.cautions if "parties" in c]
+    assert len(said) == 1
+    assert "6 parties that share no items (r1; r2; r3 …)" in said[0]
+    assert "through 'teacher' that they share" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_classroom_observations_arrive(real_data):
+    """The CLASS table: 19 raters, 1,710 lessons with one rater each, teachers shared."""
+    labels = assay.read(
+        real_data / "class_observation" / "class_data.csv", item=["NCTETID", "OBSID"], repeat="CHAPNUM",
+        annotator="RATERID", label=list(ITEMS), scale="1-7",
+    )  # fmt: skip
+    found = assay.rater_model(labels, quick=True, object="NCTETID", repeats="each", reverse="CLNC")
+    assert found.converged
+    phi = dict(found.rows.select("annotator", "estimate").iter_rows())
+    assert phi["5"] == pytest.approx(-1.19, abs=0.05)
+    assert phi["17"] == pytest.approx(0.01, abs=0.05)
+    assert any("17 parties that share no items" in c for c in found.cautions)
+
+
+def test_parties_that_share_no_teacher_are_named_and_right_within():
+    truth = lessons(parties=2, seed=0)
+    found = assay.rater_model(truth.labels, quick=True, starts=3, repeats="each", object="teacher")
+    assert found.converged
+    assert any("2 parties that share no 'teacher' (r1, r3, r5; r2, r4, r6)" in c for c in found.cautions)
+    for party in (["r1", "r3", "r5"], ["r2", "r4", "r6"]):
+        one = found.compare(party[1], party[0])
+        gap = truth.phi[int(party[1][1]) - 1] - truth.phi[int(party[0][1]) - 1]
+        assert one.low < gap < one.high
+
+
+def test_a_search_that_has_not_arrived_goes_on_in_round_coordinates():
+    """A ridge a million times longer than wide, and bent: the Newton decrement ends below a hundredth."""
+    from assay.psychometrics.raters.modes import STEEP, climb, mode_near
+
+    class Ridge:
+        def value(self, x):
+            return self.value_and_gradient(x)[0]
+
+        def value_and_gradient(self, x):
+            off = x[1] - x[0] ** 2
+            value = -0.5 * (1e4 * off**2 + 1e-2 * (x[0] - 3) ** 2)
+            return value, np.array([2e4 * off * x[0] - 1e-2 * (x[0] - 3), -1e4 * off])
+
+    start = np.array([-1.0, 1.0])
+    rough, _ = climb(Ridge(), start, np.eye(2))
+    found = mode_near(Ridge(), rough)
+    assert found.arrived
+    np.testing.assert_allclose(found.x, [3, 9], atol=STEEP * 10 * 6)
+
+
+def test_raters_whose_labels_stand_alone_are_named():
+    """A label a cell: ψ cannot be told from how ideal ratings scatter. Repeats that count tell it."""
+    truth = lessons(seed=1)
+    single = truth.labels.labels.filter(pl.col("repeat") == 0).drop("repeat")
+    single = assay.read(single, scale="1-4", items=truth.labels.items)
+    alone = assay.rater_model(single, quick=True, starts=1, object="teacher").cautions
+    assert any("hardly any label of all raters stands beside another of the same item" in c for c in alone)
+    beside = assay.rater_model(truth.labels, quick=True, starts=1, object="teacher", repeats="each").cautions
+    assert not any("stands beside" in c for c in beside)
+
+
+def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeypatch):
+    from assay.psychometrics.raters import model
+
+    labels = rated(80, (-0.4, 0.0, 0.4, 0.2), (0.6, 0.6, 0.6, 0.05), seed=3).labels
+    found = assay.rater_model(labels, quick=True, starts=2)
+    row = found.rows.filter(pl.col("annotator") == "gpt").row(0, named=True)
+    assert row["low"] < -0.35
+    assert row["high"] > 0.35
+    assert not any("is below" in c for c in found.cautions)
+    monkeypatch.setattr(model, "EXACT", 0.3)
+    found = assay.rater_model(labels, quick=True, starts=2)
+    assert any("ψ of gpt is below 0.3" in c for c in found.cautions)
 
 
 REFUSED = {
@@ -307,7 +408,6 @@ def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
     from assay.psychometrics.raters import modes
 
     monkeypatch.setattr(modes, "MOST_STEPS", 1)
-    monkeypatch.setattr(modes, "MOST_NEWTON", 0)
     monkeypatch.setattr(modes, "MOST_POLISHED", 0)
     found = assay.rater_model(rated(40, seed=2).labels, quick=True, starts=1)
     assert found.summary().startswith("NOT CONVERGED: the fit stopped before a maximum")

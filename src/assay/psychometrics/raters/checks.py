@@ -19,8 +19,8 @@ LEAST_OF_CHAIN = 100
 MOST_DIVERGENCES = 0.001
 """Share of draws."""
 
-SIMULATED = 2_000_000
-"""Labels drawn for the predictive check, about."""
+SIMULATED, LEAST_TABLES = 2_000_000, 120
+"""Labels drawn for the predictive check, about; tables, at least, so that a p-value can be below `UNLIKELY`."""
 
 UNLIKELY, FAR = 0.01, 0.05
 """A rater's labels are not described where a p-value is below the first and shares are off by more than the second."""
@@ -128,7 +128,7 @@ def predictive(found: Fit) -> pl.DataFrame:
         1996) and ``misfit``, the share of labels that would have to be others for counts as expected.
     """
     table = found.table
-    n = int(np.clip(SIMULATED // max(len(table), 1), 40, 200))
+    n = int(np.clip(SIMULATED // max(len(table), 1), LEAST_TABLES, 200))
     rng = np.random.default_rng(np.random.SeedSequence(found.settings.seed, spawn_key=(10,)))
     observed = _tally(table.rater, table.value, len(table.raters), table.n_categories)
     beyond, expected = np.zeros(len(table.raters)), np.zeros(observed.shape)

@@ -21,7 +21,8 @@ from assay.psychometrics.raters import drawing
 from assay.psychometrics.raters.checks import FAR, UNLIKELY, Diagnostics, diagnose, modes_frame, predictive
 from assay.psychometrics.raters.fairness import Fairness, fairness
 from assay.psychometrics.raters.fit import Fit, fit
-from assay.psychometrics.raters.modes import Progress
+from assay.psychometrics.raters.links import alone, link_cautions
+from assay.psychometrics.raters.modes import MANY_LABELS, Progress
 from assay.psychometrics.raters.recovered import ideal_ratings, traits
 from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference
 from assay.psychometrics.raters.table import rater_table
@@ -34,6 +35,10 @@ RIVAL = 0.05
 
 APART = 0.05
 """Modes whose φ differ by more would say something else of raters."""
+
+
+EXACT = 0.15
+"""Labels without any scatter have a ψ of about .25, where the prior leaves it; a smaller one is of a φ on an edge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,11 +284,20 @@ def _items(found: Fit) -> pl.DataFrame:
 
 def _cautions(found: Fit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
     table = found.table
-    if len(table.parties) > 1:
-        said = "; ".join(listing(p, 4) for p in table.parties[:3]) + (" …" if len(table.parties) > 3 else "")
+    together = [traits.criteria for traits in found.density.layout.traits if traits.names]
+    yield from link_cautions(table, together, found.settings.object, "φ")
+    if lonely := alone(table):
+        who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (
-            f"raters are in {len(table.parties)} parties that share no items ({said}); between parties, φ differs by "
-            "whatever their items differ, unless items were dealt out at random."
+            f"hardly any label of {who} stands beside another of the same item, so ψ is told from how ideal ratings "
+            "scatter by the shape of the model alone; where items are parts of a whole, such as segments of a lesson, "
+            "name the whole the item, and its parts repeats that each count."
+        )
+    exact = [name for name, psi in zip(table.raters, found.variability.value, strict=True) if psi < EXACT]
+    if exact:
+        yield (
+            f"ψ of {listing(exact, 6)} is below {EXACT}, which is so only where φ stands on the edge between two "
+            "categories; it is pinned there, so take neither φ nor its interval for how severe they are."
         )
     rivals = modes.filter((pl.col("mode") > 1) & (pl.col("share") >= RIVAL))
     apart = rivals.filter(pl.max_horizontal("severity_apart", "variability_apart") > APART)
@@ -375,13 +389,15 @@ def _judges_and_people(found: RaterModel) -> Iterator[str]:
 
 
 def _about_modes(found: RaterModel) -> str:
-    modes, starts = found.modes, found.fitted.settings.starts
+    modes, starts = found.modes, counted(found.fitted.settings.starts, "start")
+    if len(found.fitted.table) > MANY_LABELS:
+        starts = f"The best of {starts} on a part of the subjects"
     if modes.height == 1:
-        return f"{counted(starts, 'start')} led to one mode."
+        return f"{starts} led to one mode."
     apart = modes.filter(pl.col("mode") > 1)
     near = apart.filter(pl.col("share") >= RIVAL)
     share = f"{100 * modes['share'][0]:.0f}% of the mass"
-    words = f"{counted(starts, 'start')} led to {modes.height} modes; the best has {share}"
+    words = f"{starts} led to {modes.height} modes; the best has {share}"
     if near.height:
         phi, psi = _most(near, "severity_apart", "variability_apart")
         words += f", those with {100 * RIVAL:.0f}% or more move φ by up to {phi:.2f} and ψ by up to {psi:.2f}"

@@ -6,14 +6,16 @@ a category apart. The best is taken; what the others would say of raters is repo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density
+from assay.psychometrics.raters.links import parties
 
 Progress = Callable[[str, int, int], None]
 
@@ -22,6 +24,12 @@ SAME = 0.02
 
 STEEP = 1e-2
 """A gradient, in posterior standard deviations, above which a fit has not arrived."""
+
+ROUGH, FINE = 1e-4, 1e-9
+"""A climb ends with a step that gains less log posterior: on the way to a maximum, and at it."""
+
+FLAT = 1e-3
+"""A gradient at which a climb ends, the largest of its coordinates."""
 
 MOST_STEPS = 500
 MOST_POLISHED = 4
@@ -33,8 +41,6 @@ MANY_LABELS = 12_000
 
 NEAR, MOST_MEASURED = 12.0, 4
 """So many modes within e to this power of the best have their mass measured; it costs most of the time."""
-
-MOST_NEWTON = 5
 
 
 class Surface(Protocol):
@@ -81,80 +87,104 @@ class Mode:
 def find_modes(density: Density, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
     """The different maxima that fits from so many starts reach, the one with most mass first.
 
-    The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
-    ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere. Of large
-    tables some subjects are fitted from all starts, and all subjects from the best maxima of those.
+    Of tables with more than `MANY_LABELS` labels some subjects are fitted from all starts, and from the best of those
+    with every criterion, and every party of raters, moved by a category; then all subjects from the best two maxima.
     """
     often = int(np.ceil(len(density.table) / MANY_LABELS))
-    if often > 1:
-        some = Density(density.table.every(often), density.layout)
-        there = find_modes(some, starts, seed, progress)[:MOST_CARRIED]
-        reached = [climb(density, m.x, _root(m.covariance) / np.sqrt(often)) for m in there]
-        best = mode_at(density, *max(reached, key=lambda pair: pair[1]), 1)
-    else:
-        first = _from_labels(density)
-        wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
-        best = mode_at(density, *climb(density, first, wide), 1)
-        # Coordinates in which the posterior around one mode is round suit the way to the others too.
-        root = _root(best.covariance)
-        reached = [(best.x, best.log_posterior)]
-        for i in range(1, starts):
-            if progress is not None:
-                progress("fitting", i, starts)
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
-            top = max(reached, key=lambda pair: pair[1])[0]
-            start = _anywhere(density, best.x, rng) if i % 2 == 0 else _a_category_off(density, top, rng)
-            reached.append(climb(density, start, root))
-    return _different(density, reached, best)
+    if often == 1:
+        return _different(density, _climbed(density, starts, seed, progress)[0])
+    some = Density(density.table.every(often), density.layout)
+    reached, root = _climbed(some, starts, seed, progress)
+    if starts > 1:
+        reached += _swept(some, max(reached, key=lambda pair: pair[1]), root, progress)
+    there = [x for x, _, _ in _apart(density, reached)[:MOST_CARRIED]]
+    return _different(density, [climb(density, x, root / np.sqrt(often)) for x in there])
 
 
-def _different(density: Density, reached: list[tuple[Floats, float]], best: Mode) -> tuple[Mode, ...]:
-    """What was reached, each mode once, with its mass; ``best`` is the mode whose shape is known."""
-    reached.sort(key=lambda pair: -pair[1])
+def _climbed(
+    density: Density, starts: int, seed: int, progress: Progress | None
+) -> tuple[list[tuple[Floats, float]], Floats]:
+    """Where each start leads, and coordinates in which the first of these maxima is round.
+
+    The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
+    ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere.
+    """
+    first = _from_labels(density)
+    wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
+    begun, value = climb(density, first, wide)
+    # Coordinates in which the posterior around one mode is round suit the way to the others too.
+    root = _round(_information(density, begun))
+    begun, value = climb(density, begun, root)
+    reached = [(begun, value)]
+    for i in range(1, starts):
+        if progress is not None:
+            progress("fitting", i, starts)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
+        top = max(reached, key=lambda pair: pair[1])[0]
+        start = _anywhere(density, begun, rng) if i % 2 == 0 else _a_category_off(density, top, rng)
+        reached.append(climb(density, start, root))
+    return reached, root
+
+
+def _swept(
+    density: Density, best: tuple[Floats, float], root: Floats, progress: Progress | None
+) -> list[tuple[Floats, float]]:
+    """Where the best maximum leads with one criterion, or one party of raters, moved by a category; each in turn."""
+    raters, criteria = density.table.raters, range(len(density.table.criteria))
+    apart = [[raters.index(r) for r in party] for party in parties(density.table)]
+    moves: list[Callable[[Floats], Floats]] = [
+        partial(_criterion_off, density, j=j, by=by) for j in criteria for by in (-1, 1)
+    ]
+    if len(apart) > 1:
+        # Ideal ratings of cells that nobody else rated move with their raters' severity.
+        moves += [partial(_party_off, density, party=p, by=by) for p in apart for by in (-1.0, 1.0)]
+    reached = []
+    for i, move in enumerate(moves):
+        if progress is not None:
+            progress("looking for other modes", i, len(moves))
+        reached.append(climb(density, move(best[0]), root))
+        best = max(best, reached[-1], key=lambda pair: pair[1])
+    return reached
+
+
+def _apart(density: Density, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
+    """What was reached, the highest first, each mode once, with how many starts led to it."""
     different: list[tuple[Floats, float, int]] = []
-    for x, value in reached:
+    for x, value in sorted(reached, key=lambda pair: -pair[1]):
         same = next((n for n, one in enumerate(different) if _alike(density, x, one[0])), None)
         if same is None:
             different.append((x, value, 1))
         else:
             different[same] = (*different[same][:2], different[same][2] + 1)
-    found = []
-    for n, (x, value, often) in enumerate(different):
-        if np.array_equal(x, best.x):
-            found.append(replace(_polished(density, best) if n == 0 else best, found=often))
-        elif n == 0 or (value > different[0][1] - NEAR and len(found) < MOST_MEASURED):
-            found.append(_polished(density, mode_at(density, x, value, often)))
+    return different
+
+
+def _different(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
+    """Each mode once, with its mass."""
+    found: list[Mode] = []
+    for x, value, often in _apart(density, reached):
+        if not found or (value > found[0].log_posterior - NEAR and len(found) < MOST_MEASURED):
+            found.append(mode_near(density, x, often))
         else:
             # So far below that its mass is none, whatever its shape; it is taken for the best one's.
-            apart = value - different[0][1]
-            found.append(Mode(x, value, best.covariance, found[0].evidence + apart, often, np.inf))
+            apart = value - found[0].log_posterior
+            found.append(Mode(x, value, found[0].covariance, found[0].evidence + apart, often, np.inf))
     return tuple(sorted(found, key=lambda m: -m.evidence))
 
 
-def _polished(density: Density, mode: Mode) -> Mode:
-    """A maximum that a search has come near, reached in its own coordinates."""
-    for _ in range(MOST_POLISHED):
-        if mode.arrived:
-            break
-        mode = mode_at(density, *climb(density, mode.x, _root(mode.covariance)), mode.found)
-    return mode
-
-
-def _root(covariance: Floats) -> Floats:
-    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-
-
-def climb(density: Surface, start: Floats, root: Floats) -> tuple[Floats, float]:
-    """Up from a start, in the coordinates z of x = start + root z."""
+def climb(density: Surface, start: Floats, root: Floats, gain: float = ROUGH) -> tuple[Floats, float]:
+    """Up from a start, in the coordinates z of x = start + root z, while a step gains so much."""
     from scipy.optimize import minimize
 
     def down(z: Floats) -> tuple[float, Floats]:
         value, slope = density.value_and_gradient(start + root @ z)
         return -value, -(slope @ root)
 
+    # ``ftol`` is relative to the log posterior, which grows with the table.
+    relative = gain / max(abs(density.value(start)), 1.0)
     found = minimize(
         down, np.zeros(len(start)), jac=True, method="L-BFGS-B",
-        options={"maxiter": MOST_STEPS, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-2},
+        options={"maxiter": MOST_STEPS, "maxcor": 20, "ftol": relative, "gtol": FLAT},
     )  # fmt: skip
     return start + root @ np.asarray(found.x), -float(found.fun)
 
@@ -177,27 +207,32 @@ def _alike(density: Density, x: Floats, other: Floats) -> bool:
     return bool(gap < SAME)
 
 
-def mode_at(density: Surface, x: Floats, value: float, found: int) -> Mode:
-    """A maximum with its covariance, after a last step of Newton's."""
-    information = _information(density, x)
-    curvature, vectors = np.linalg.eigh(information)
-    # A ridge along which the likelihood is flat is as wide as the priors leave it, and no wider.
-    root = np.maximum(curvature, 1e-2)
-    covariance = (vectors / root) @ vectors.T
-    for _ in range(MOST_NEWTON):
-        _, slope = density.value_and_gradient(x)
-        # Downhill of a ridge, a step along the curvature's size still leads up.
-        way = (vectors / np.maximum(np.abs(curvature), 0.5)) @ (vectors.T @ slope)
-        if float(np.sqrt(slope @ covariance @ slope)) < STEEP / 100:
+def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
+    """The maximum that a search has come near, with its covariance.
+
+    It has arrived where the Newton decrement √(gᵀ I⁻¹ g) is small: the gradient in posterior standard deviations, which
+    says how far the maximum still is in the unit that intervals are in. Until then, the search goes on in coordinates
+    in which the posterior around the latest point is round, so that a long ridge is no longer than anything else.
+    """
+    for left in range(MOST_POLISHED, -1, -1):
+        information = _information(density, x)
+        curvature, vectors = np.linalg.eigh(information)
+        # A ridge along which the likelihood is flat is as wide as the priors leave it, and no wider.
+        root = np.maximum(curvature, 1e-2)
+        covariance = (vectors / root) @ vectors.T
+        value, slope = density.value_and_gradient(x)
+        steepness = float(np.sqrt(slope @ covariance @ slope))
+        if left == 0 or steepness < STEEP / 2:
             break
-        tried = [(density.value(x + share * way), share) for share in (1.0, 0.5, 0.1)]
-        higher, share = max(tried)
-        if higher <= value:
-            break
-        x, value = x + share * way, higher
-    _, slope = density.value_and_gradient(x)
+        x = climb(density, x, _round(information), FINE)[0]
     evidence = value - 0.5 * float(np.log(root).sum())
-    return Mode(x, value, covariance, evidence, found, float(np.sqrt(slope @ covariance @ slope)))
+    return Mode(x, value, covariance, evidence, found, steepness)
+
+
+def _round(information: Floats) -> Floats:
+    """Coordinates in which the posterior is round; where it is a saddle, by the size of its curvature."""
+    curvature, vectors = np.linalg.eigh(information)
+    return np.asarray(vectors / np.sqrt(np.maximum(np.abs(curvature), 0.5)))
 
 
 def _information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
@@ -219,16 +254,22 @@ def _from_labels(density: Density) -> Floats:
     table, layout = density.table, density.layout
     x = layout.mean.copy()
     cell = np.unique(table.item * len(table.criteria) + table.criterion, return_inverse=True)[1]
-    usual = np.bincount(table.criterion, table.value) / np.bincount(table.criterion)
+    # Of a large table's part, a rater or a criterion may have no label.
+    usual = _means(table.criterion, table.value, len(table.criteria))
     # A cell's mean, drawn to its criterion's, so that a cell of one label tells something too.
     of_cell = np.bincount(cell, usual[table.criterion]) / np.bincount(cell)
     mean = (np.bincount(cell, table.value) + of_cell) / (np.bincount(cell) + 1)
-    away = np.bincount(table.rater, table.value - mean[cell]) / np.bincount(table.rater)
+    away = _means(table.rater, table.value - mean[cell], len(table.raters))
     wanted = away - away.mean()
     mine = layout.of_kind("phi")
     x[mine] = np.linalg.lstsq(layout.phi[: len(wanted)][:, mine], wanted, rcond=None)[0]
     _steps(density, x, np.zeros(len(table.criteria), dtype=int))
     return x
+
+
+def _means(of: Ints, value: Floats | Ints, n: int) -> Floats:
+    """The mean value of each code; 0 for one without any."""
+    return np.asarray(np.bincount(of, value, n) / np.maximum(np.bincount(of, minlength=n), 1))
 
 
 def _steps(density: Density, x: Floats, moved: Ints) -> None:
@@ -256,13 +297,27 @@ def _anywhere(density: Density, first: Floats, rng: np.random.Generator) -> Floa
 
 def _a_category_off(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
     """A maximum with the ideal ratings of one or two criteria moved by a category, and their η moved back."""
-    layout, x = density.layout, best.copy()
     n = len(density.table.criteria)
-    eta = layout.of_kind("eta")
     for j in rng.choice(n, size=min(n, int(rng.integers(1, 3))), replace=False):
-        by = int(rng.choice([-1, 1]))
-        x[eta[j]] += by
-        for gamma in layout.gamma[j::n]:
-            mine = gamma[gamma >= 0]
-            x[mine] = np.append(x[mine][1:], 3.0) if by > 0 else np.append(-3.0, x[mine][:-1])
+        best = _criterion_off(density, best, int(j), int(rng.choice([-1, 1])))
+    return best
+
+
+def _criterion_off(density: Density, x: Floats, j: int, by: int) -> Floats:
+    """The ideal ratings of a criterion a category lower or higher, and its η moved back."""
+    layout, x = density.layout, x.copy()
+    x[layout.of_kind("eta")[j]] += by
+    for gamma in layout.gamma[j :: len(density.table.criteria)]:
+        mine = gamma[gamma >= 0]
+        x[mine] = np.append(x[mine][1:], 3.0) if by > 0 else np.append(-3.0, x[mine][:-1])
+    return x
+
+
+def _party_off(density: Density, x: Floats, party: Sequence[int], by: float) -> Floats:
+    """Some raters less or more severe by so many categories, compared with the others."""
+    layout, x = density.layout, x.copy()
+    moved = np.zeros(len(density.table.raters))
+    moved[party] = by
+    mine = layout.of_kind("phi")
+    x[mine] += np.linalg.lstsq(layout.phi[: len(moved)][:, mine], moved - moved.mean(), rcond=None)[0]
     return x

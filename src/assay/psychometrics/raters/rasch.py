@@ -27,7 +27,8 @@ from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.fit import Drawn
 from assay.psychometrics.raters.layout import contrasts, points
-from assay.psychometrics.raters.modes import Mode, climb, mode_at, widths
+from assay.psychometrics.raters.links import link_cautions
+from assay.psychometrics.raters.modes import Mode, climb, mode_near, widths
 from assay.psychometrics.raters.settings import FacetOptions, RaschSettings
 from assay.psychometrics.raters.table import RaterTable, alike, rater_table
 from assay.reporting import pictures
@@ -145,7 +146,7 @@ def many_facet_rasch(
     table = rater_table(in_memory(labels, "a Rasch model"), settings)
     rasch = Rasch(table, settings.nodes)
     start = rasch.start()
-    best = mode_at(rasch, *climb(rasch, start, widths(rasch, start, rasch.sd) * np.identity(len(start))), 1)
+    best = mode_near(rasch, climb(rasch, start, widths(rasch, start, rasch.sd) * np.identity(len(start)))[0])
     return _result(rasch, best, settings)
 
 
@@ -284,11 +285,8 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     )
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     cautions = [] if best.arrived else ["the fit stopped before a maximum."]
-    if len(table.parties) > 1:
-        cautions.append(
-            f"raters are in {len(table.parties)} parties that share no items; between parties, λ differs by whatever "
-            "their items differ, unless items were dealt out at random."
-        )
+    everything = np.arange(len(table.criteria))
+    cautions += link_cautions(table, [everything], settings.object, "λ")
     run = Run(
         "many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, table.notes, tuple(cautions)
     )

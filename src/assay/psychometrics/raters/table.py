@@ -122,18 +122,6 @@ class RaterTable:
         codes = ("item", "criterion", "rater", "value", "group", "subject")
         return replace(self, **{name: getattr(self, name)[rows] for name in codes})
 
-    @cached_property
-    def parties(self) -> tuple[tuple[str, ...], ...]:
-        """Raters who share cells, directly or through others; one party where all do."""
-        from scipy.sparse import coo_matrix
-        from scipy.sparse.csgraph import connected_components
-
-        cell = self.item * len(self.criteria) + self.criterion
-        n = len(self.raters)
-        links = coo_matrix((np.ones(len(cell)), (self.rater, n + cell)), shape=(n + cell.max() + 1,) * 2)
-        of = connected_components(links, directed=False)[1][:n]
-        return tuple(tuple(self.raters[r] for r in np.flatnonzero(of == one)) for one in np.unique(of))
-
 
 @dataclass(frozen=True, eq=False)
 class Cells:
