@@ -74,7 +74,9 @@ def test_sep_elo_weighs_each_vote_by_equation_6():
     assert ratings_of(found) == pytest.approx(expected, abs=1e-9)
 
 
-def test_elo_without_an_order_is_the_mean_over_random_orders():
+@pytest.mark.parametrize("cells", [1 << 18, 40])
+def test_elo_without_an_order_is_the_mean_over_random_orders(cells, monkeypatch):
+    monkeypatch.setattr(tournaments, "STEP_CELLS", cells)  # laid out at once, and one step after the other
     frame = drawn(120, seed=3).sort("item", "annotator", "repeat")
     found = assay.elo(votes_of(frame), method="none", n_orders=25, seed=7)
     rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))

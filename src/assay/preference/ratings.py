@@ -28,7 +28,7 @@ from assay.statistics import tournaments
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RUN_CELLS = 1 << 23
+RUN_CELLS = 1 << 24
 """Votes times runs of Elo that are gone through together."""
 
 RESAMPLED_VOTES = 2 * 10**7
@@ -381,7 +381,14 @@ class _Runs:
         """Ratings of random orders: (n_orders, systems)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(1,)))
         each = np.arange(len(self.votes))
-        return self._in_parts(self.settings.n_orders, lambda n: np.stack([rng.permutation(each) for _ in range(n)], 1))
+
+        def draw(some: int) -> NDArray[np.int64]:
+            found = np.empty((some, len(each)), dtype=np.int64)
+            for row in found:
+                row[:] = rng.permutation(each)
+            return found.T
+
+        return self._in_parts(self.settings.n_orders, draw)
 
     def resampled(self, of_item: Ints, n_units: int) -> Floats:
         """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
