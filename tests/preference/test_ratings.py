@@ -394,6 +394,6 @@ def test_a_report_on_votes_rates_the_systems():
     page = assay.report(
         votes_of(frame_of(rows).drop("repeat").with_columns(repeat=1), judges=["m"]), epsilon=0.1
     ).html()
-    assert "Which system do raters prefer?" in page
+    assert "Which system do people prefer?" in page
     assert "Can raters tell the systems apart?" in page
     assert "How often the row is preferred to the column" in page
