@@ -8,6 +8,7 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.similarity.topics import Topical, TopicModel
 from assay.statistics.scaling import places
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
@@ -40,6 +41,25 @@ def never_looks(rng, idea):
 
 def one_phrase(rng, idea):
     return "red green blue old"
+
+
+def test_the_result_says_what_was_not_learned_from_these_texts():
+    """Texts without a topic are like none, which nobody may overlook."""
+
+    class Colours(Topical):
+        name = "colours"
+        about = "topics that are colours"
+
+        def model(self, texts):
+            has = np.array([[word in text for word in ("red", "green", "blue")] for text in texts], dtype=float)
+            shares = np.column_stack([has, has.sum(axis=1) == 0])
+            return TopicModel(shares / shares.sum(axis=1, keepdims=True), (("red",), ("green",), ("blue",)), None)
+
+    labels = study(n_items=20, gpt=same_as_people)
+    bare = sum(not any(colour in text for colour in WORDS[:3]) for text in set(labels.labels["label"]))
+    found = assay.annotator_similarity(labels, similarity=Colours(), min_items=2, method="none")
+    different = labels.labels["label"].n_unique()
+    assert f"3 topics; {bare} of {different} different texts have no topic and are like none" in found.summary()
 
 
 def test_by_hand():

@@ -131,6 +131,38 @@ def test_clusters_that_leave_most_texts_out_are_refused():
         similarity.matrix(sorted([*texts, *odd]))
 
 
+def test_outliers_join_the_nearest_topic_where_that_is_asked_for():
+    texts = sorted(planted(45)[0])
+    theme = np.array([by_theme([text])[0].argmax() for text in texts])
+
+    class Few(ClusterTopics):
+        """A clustering that knows the first four texts of each theme alone."""
+
+        def _clusters(self, rows):
+            label = np.full(len(rows), -1)
+            for k in range(3):
+                label[np.flatnonzero(theme == k)[:4]] = k
+            return label
+
+    kept = Few(embeddings=Embeddings(OwnEncoder(by_theme)), min_size=4, reducer="pca", dimensions=2)
+    moved = Few(embeddings=kept.embeddings, min_size=4, reducer="pca", dimensions=2, outliers="nearest")
+    assert (kept.model(texts).topic == -1).sum() == len(texts) - 12
+    model = moved.model(texts)
+    assert model.topic.tolist() == theme.tolist()
+    assert model.moved == len(texts) - 12
+    # Words of the texts that joined are words of their topic.
+    assert {word for words in kept.model(texts).words for word in words} < {w for ws in model.words for w in ws}
+    assert f"{len(texts) - 12} were in no cluster and have the nearest topic" in moved.fitted(texts).about
+    assert "nearest" not in kept.fitted(texts).about
+    # A word that stands in one text only is too faint in its topic: the text has its cluster's all the same.
+    rare = sorted([*texts, "zebra xylophone quux"])
+    place = rare.index("zebra xylophone quux")
+    theme = np.array([by_theme([text])[0].argmax() for text in rare])
+    assert set(moved.model(rare).shares[place]) == {0, 1}
+    assert moved.model(rare).shares[:, -1].sum() == 0
+    assert "outliers=nearest" in moved.name != kept.name
+
+
 def test_words_of_no_topic_have_a_share_of_none():
     texts, _ = planted(45)
     model = clusters().model(sorted([*texts, "zebra xylophone quux"]))

@@ -7,6 +7,7 @@ import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -206,6 +207,8 @@ def test_many_and_continuous_labels_fit_the_picture() -> None:
         (None, 2, "–"),
         (0.125, 3, "0.125"),
         (0.1, 3, "0.10"),
+        (-0.001, 2, "0.00"),
+        (-0.6, 0, "−1"),
     ],
 )
 def test_numbers_for_readers(value: float | None, digits: int, text: str) -> None:
@@ -215,6 +218,15 @@ def test_numbers_for_readers(value: float | None, digits: int, text: str) -> Non
 def test_latex_is_escaped() -> None:
     table = tables.shown(pl.DataFrame({"judge": ["a_b & c%"], "estimate": [0.5], "low": [0.4], "high": [0.6]}))
     assert tables.to_latex(table).splitlines()[4] == r"a\_b \& c\% & 0.50 [0.40, 0.60] \\"
+
+
+def test_ratings_are_whole_and_small_numbers_are_not() -> None:
+    frame = pl.DataFrame(
+        {"system": ["a", "b"], "estimate": [1081.2, 918.8], "low": [1051.0, 886.4], "high": [1114.0, 949.0]}
+    )
+    assert [row[1] for row in tables.shown(frame).rows] == ["1081 [1051, 1114]", "919 [886, 949]"]
+    one = frame.with_columns(estimate=pl.Series([1081.2, 0.5]))
+    assert tables.shown(one).rows[1][1].startswith("0.50 ")
 
 
 def test_text_tables_align() -> None:
@@ -235,6 +247,35 @@ def test_position_bias_is_reported_where_positions_are_known() -> None:
     unknown = frame.with_columns(position=pl.lit(None, dtype=pl.Int64))
     page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2).html()
     assert "Share of choices by the place" not in page
+
+
+def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
+    strong = {"a": 3.0, "b": 1.5, "c": 0.0}
+    chance = np.random.default_rng(0)
+    rows = []
+    for i in range(180):
+        first, second = [("a", "b"), ("b", "c"), ("c", "a")][i % 3]
+        for who in ("ann", "bob", "alike", "turned", "coin", "always"):
+            lean = {"turned": -1, "coin": 0, "always": 50}.get(who, 1) * (strong[first] - strong[second])
+            label = -1 if lean + chance.logistic() > 0 else 1
+            rows.append((f"i{i}", who, label, first, second, i / 180))
+    names = ["item", "annotator", "label", "first", "second", "separability"]
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    labels = assay.read(frame, judges=["alike", "turned", "coin", "always"], scale="preference")
+    found = report(labels, epsilon=0.2, n_resamples=200)
+    parts = {section.title: section for section in found.page.sections}
+    assert "of 240 votes." in parts["Which system do people prefer?"].words[0]
+    told = "Of 3 pairs of systems, {} and people rank {} clearly and alike, {} clearly and the other way round; for {} "
+    words = parts["Do judges prefer the same systems?"].words
+    for name, counts in {"alike": (3, 0, 0), "turned": (0, 3, 0), "coin": (0, 0, 3)}.items():
+        assert any(line.startswith(told.format(name, *counts)) for line in words), (name, words)
+    assert any(line.startswith("always: not known; a lost no vote against") for line in words)
+    # What is told of separability stands beside the votes that it is about; bins are in the table alone.
+    words = parts["Can raters tell the systems apart?"].words
+    assert any(line.startswith("humans: consistency in the highest bin less that in the lowest") for line in words)
+    assert not any("separability 0" in line for line in words)
+    columns = plots.label_shares(labels).get_xticklabels()
+    assert [one.get_text() for one in columns] == ["first", "tie", "second"]
 
 
 def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:

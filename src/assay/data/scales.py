@@ -11,7 +11,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -77,6 +77,10 @@ class Scale(ABC):
         cast = self.cast(pl.Series([label]))
         found: Label | None = cast[0] if self.valid(cast)[0] else None
         return found
+
+    def word(self, label: Label) -> str:
+        """A label as a reader wants it."""
+        return str(label)
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
         """Labels as numbers that keep the scale's order, for scores and coefficients."""
@@ -290,6 +294,7 @@ class Preference(Scale):
 
     kind: ClassVar[str] = "preference"
     ordered: ClassVar[bool] = True
+    WORDS: ClassVar[Mapping[int, str]] = {-1: "first", 0: "tie", 1: "second"}
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -317,9 +322,13 @@ class Preference(Scale):
     def cast(self, labels: pl.Series) -> pl.Series:
         """Words to −1, 0, 1."""
         if labels.dtype == pl.String:
-            words = {"first": "-1", "second": "1", "tie": "0"}
+            words = {word: str(number) for number, word in self.WORDS.items()}
             labels = labels.str.strip_chars().str.to_lowercase().replace(words)
         return _whole(labels)
+
+    def word(self, label: Label) -> str:
+        """First, tie or second."""
+        return self.WORDS[int(label)]
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
         """The numbers themselves, −1 to 1."""

@@ -266,7 +266,8 @@ def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOpti
         or None
     )  # fmt: skip
     facts = {"items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges)}
-    note = (f"similarity: {similarity.about}",) if similarity.about else ()
+    about = answers.fitted.about  # it also says what was learned from these texts
+    note = (f"similarity: {about}",) if about else ()
     return AnnotatorSimilarity(
         frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note)
     )

@@ -35,12 +35,15 @@ class Measure:
         NaN for a pair that it has no value for.
     family : str or None
         The sweep, where it is one setting of several.
+    about : str
+        Which model read the texts, and what it did not tell of them.
     """
 
     name: str
     kind: str
     values: Floats
     family: str | None = None
+    about: str = ""
 
 
 def listed_measures(given: Any) -> dict[str, Any]:
@@ -97,9 +100,9 @@ class PairsOfTexts:
                 f"measure '{name}' is {type(given).__name__}; give a name, a function of two texts, a table of pairs "
                 "(first, second, value), a judge's labels of pairs, or a mapping of settings to these"
             )
-        return [Measure(name, "similarity", self._scored(name, as_similarity(given)), family)]
+        return [self._scored(name, as_similarity(given), family)]
 
-    def _scored(self, name: str, similarity: Similarity) -> Floats:
+    def _scored(self, name: str, similarity: Similarity, family: str | None) -> Measure:
         """A similarity of the texts, document by document, learned from all of them where it learns."""
         if self.contents is None:
             raise DesignError(
@@ -107,7 +110,8 @@ class PairsOfTexts:
             )
         documents = self.texts["document"].fill_null("").to_numpy()
         rows = [np.flatnonzero(documents == d) for d in dict.fromkeys(documents[self.first].tolist())]
-        alike = similarity.fitted(list(self.contents)).matrices([[self.contents[i] for i in some] for some in rows])
+        fitted = similarity.fitted(list(self.contents))
+        alike = fitted.matrices([[self.contents[i] for i in some] for some in rows])
         found = np.full(len(self.first), np.nan)
         place = np.full(len(documents), -1)
         for some, values in zip(rows, alike, strict=True):
@@ -115,7 +119,7 @@ class PairsOfTexts:
             place[some] = np.arange(len(some))
             mine = np.flatnonzero(place[self.first] >= 0)
             found[mine] = values[place[self.first[mine]], place[self.second[mine]]]
-        return found
+        return Measure(name, "similarity", found, family, fitted.about)
 
     def _given(self, name: str, given: Any) -> Floats:
         """Values of pairs that somebody brings, whichever text is named first."""

@@ -448,7 +448,8 @@ class _Comparison:
         ]  # fmt: skip
         run = Run(
             "validate-similarity", s, data, {**self.experts.facts, "measures": len(self.measures)}, how,
-            (*self.experts.exclusions, *self.excluded), cautions=tuple(cautions),
+            (*self.experts.exclusions, *self.excluded), tuple(f"{m.name}: {m.about}" for m in self.measures if m.about),
+            cautions=tuple(cautions),
         )  # fmt: skip
         names = tuple(m.name for m in self.measures)
         return SimilarityValidation(rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.errors import DesignError, counted, listing
+from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import Intervals
 from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
@@ -28,7 +28,7 @@ from assay.statistics import tournaments
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RUN_CELLS = 1 << 23
+RUN_CELLS = 1 << 24
 """Votes times runs of Elo that are gone through together."""
 
 RESAMPLED_VOTES = 2 * 10**7
@@ -92,11 +92,19 @@ class Leaderboard(Result):
     lead: Estimate
     run: Run
     estimates: Estimates = field(repr=False, metadata={"json": False})
+    systems: tuple[str, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The systems, best first."""
         return self.rows
+
+    def difference(self, first: str, second: str) -> Estimate:
+        """How many points one system is ahead of another, under the same resamples."""
+        for name in (first, second):
+            if name not in self.systems:
+                raise DataError(unknown("system", name, self.systems, "the leaderboard"))
+        return _apart(self.estimates, self.systems.index(first), self.systems.index(second))
 
     def summary(self) -> str:
         """Who leads, by how much, and each system's place."""
@@ -381,7 +389,14 @@ class _Runs:
         """Ratings of random orders: (n_orders, systems)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(1,)))
         each = np.arange(len(self.votes))
-        return self._in_parts(self.settings.n_orders, lambda n: np.stack([rng.permutation(each) for _ in range(n)], 1))
+
+        def draw(some: int) -> NDArray[np.int64]:
+            found = np.empty((some, len(each)), dtype=np.int64)
+            for row in found:
+                row[:] = rng.permutation(each)
+            return found.T
+
+        return self._in_parts(self.settings.n_orders, draw)
 
     def resampled(self, of_item: Ints, n_units: int) -> Floats:
         """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
@@ -439,7 +454,11 @@ def _leaderboard(votes: Votes, found: Estimates, run: Run, order_sd: Floats | No
         for i in best.tolist() for j in best.tolist() if i != j and met[i, j]
     ]  # fmt: skip
     types = {"reason": pl.String, "rank_low": pl.Int64, "rank_high": pl.Int64}
-    return Leaderboard(pl.DataFrame(rows, schema_overrides=types), pl.DataFrame(pairs), _lead(found, best), run, found)
+    lead = _apart(found, *best[:2].tolist())
+    return Leaderboard(
+        pl.DataFrame(rows, schema_overrides=types), pl.DataFrame(pairs), lead, run, found,
+        votes.systems,
+    )  # fmt: skip
 
 
 def _ranks(found: Estimates) -> list[tuple[int | None, int | None]]:
@@ -453,9 +472,9 @@ def _ranks(found: Estimates) -> list[tuple[int | None, int | None]]:
     return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
 
 
-def _lead(found: Estimates, best: Ints) -> Estimate:
+def _apart(found: Estimates, first: int, second: int) -> Estimate:
     weights = np.zeros(len(found))
-    weights[best[:2]] = 1, -1
+    weights[[first, second]] = 1, -1
     if not (len(found.replicates) or len(found.leave_one_out)):
         return Estimate(float(found.value @ weights), math.nan, math.nan, math.nan, "no interval was asked for")
     return found.contrast(weights)[0]

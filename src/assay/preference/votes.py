@@ -169,6 +169,14 @@ def has_votes(labels: Annotations) -> bool:
     return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= known
 
 
+def has_separability(labels: Annotations) -> bool:
+    """Whether every vote is on an item of a known separability, as those of a study with systems are."""
+    if "separability" not in _columns(labels):
+        return False
+    column = labels.column("separability")
+    return column.dtype.is_numeric() and not column.null_count()
+
+
 def _refuse_what_are_no_votes(labels: Annotations, question: str) -> None:
     if len(labels.criteria) > 1:
         raise DesignError(

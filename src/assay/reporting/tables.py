@@ -17,6 +17,9 @@ from assay.reporting.words import interval, number
 MOST_ROWS = 60
 """Rows that a notebook shows."""
 
+WHOLE = 300
+"""Numbers from here up are shown whole where their column has no smaller ones."""
+
 TITLES: Mapping[str, str] = {
     "judge": "judge",
     "annotator": "annotator",
@@ -49,15 +52,21 @@ class Table:
 
 
 def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate") -> Table:
-    """A result's table for readers: a number, its low and its high become one column, numbers get two decimals."""
+    """A result's table for readers: a number, its low and its high become one column.
+
+    Numbers get two decimals, and none in a column of hundreds and more, such as ratings.
+    """
     ends = {c: (f"{c}_low", f"{c}_high") for c in frame.columns if f"{c}_low" in frame.columns}
     if "low" in frame.columns:
         ends["estimate"] = ("low", "high")
     columns = [c for c in frame.columns if c not in drop and not any(c in pair for pair in ends.values())]
+    digits = {name: _digits(frame[name]) for name in ends}
     rows = []
     for row in frame.iter_rows(named=True):
         each = [
-            _with_ends(row[name], *(row[end] for end in ends[name])) if name in ends else _cell(name, row[name])
+            _with_ends(row[name], row[ends[name][0]], row[ends[name][1]], digits[name])
+            if name in ends
+            else _cell(name, row[name])
             for name in columns
         ]
         rows.append(tuple(each))
@@ -108,10 +117,16 @@ def _tex(text: str) -> str:
     return "".join(_GREEK.get(c, c) for c in escaped).replace("~", r"\textasciitilde{}").replace("^", r"\^{}")
 
 
-def _with_ends(value: Any, low: float | None, high: float | None) -> str:
+def _digits(column: pl.Series) -> int:
+    """Decimals of a column of numbers."""
+    known = column.drop_nulls().abs() if column.dtype.is_float() else column.clear()
+    return 0 if known.filter(known.is_finite() & (known >= WHOLE)).len() == known.len() > 0 else 2
+
+
+def _with_ends(value: Any, low: float | None, high: float | None, digits: int) -> str:
     """A number with its interval, or a count with its range."""
     if not isinstance(value, int):
-        return "–" if value is None else f"{number(value)} {interval(_float(low), _float(high))}"
+        return "–" if value is None else f"{number(value, digits)} {interval(_float(low), _float(high), digits)}"
     return f"{value:,} ({'?' if low is None else f'{low:,}'} to {'?' if high is None else f'{high:,}'})"
 
 

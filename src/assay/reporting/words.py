@@ -9,17 +9,18 @@ def number(value: float | None, digits: int = 2) -> str:
     """A number as a reader wants it: two decimals, a minus sign, a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
+    value = value if round(value, digits) else 0.0  # no minus sign before nothing
     text = f"{value:.{digits}f}"
     if digits > 2:
         text = text.rstrip("0").rstrip(".") if len(text.rstrip("0").partition(".")[2]) > 2 else f"{value:.2f}"
     return text.replace("-", "−")
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, digits: int = 2) -> str:
     """``[.70, .76]``, or that there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "(no interval)"
-    return f"[{number(low)}, {number(high)}]"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def within(low: float | None, high: float | None, digits: int = 3) -> str:

@@ -25,7 +25,7 @@ from assay.similarity.lexical import character_similarity, word_similarity
 from assay.similarity.overlap import OVERLAPS
 from assay.similarity.postprocessing import Post
 from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
-from assay.similarity.topics import ClusterTopics, LDATopics, Reducer, StopWords
+from assay.similarity.topics import ClusterTopics, LDATopics, Outliers, Reducer, StopWords
 
 
 def _embeddings(
@@ -48,11 +48,11 @@ def _bertscore_length(
 
 def _topics(
     model: str = DEFAULT_MODEL, min_size: int = 10, min_samples: int = 1, reducer: Reducer = "umap",
-    dimensions: int = 5, neighbours: int = 15, stop_words: StopWords = "english", seed: int = 0,
-    device: str | None = None,
+    dimensions: int = 5, neighbours: int = 15, stop_words: StopWords = "english", outliers: Outliers = "keep",
+    seed: int = 0, device: str | None = None,
 ) -> Similarity:  # fmt: skip
     own = Embeddings(SentenceEncoder(model, device))
-    return ClusterTopics(seed, own, min_size, min_samples, reducer, dimensions, neighbours, stop_words)
+    return ClusterTopics(seed, own, min_size, min_samples, reducer, dimensions, neighbours, stop_words, outliers)
 
 
 def _lda(topics: int = 50, iterations: int = 1000, stop_words: StopWords = "english", seed: int = 0) -> Similarity:

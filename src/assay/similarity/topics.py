@@ -39,6 +39,7 @@ MOST_WITHOUT = 0.5
 
 Reducer = Literal["umap", "pca"]
 StopWords = Literal["english", "none"]
+Outliers = Literal["keep", "nearest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +54,17 @@ class TopicModel:
         The ten words that say most of each topic.
     topic : (texts,) int
         The cluster a text is in, or its largest share; -1 for none.
+    moved : int
+        Texts in no cluster that were put to the nearest one.
+    placed : int
+        Texts that are of their cluster's topic alone, because their words are of none.
     """
 
     shares: Floats
     words: tuple[tuple[str, ...], ...]
     topic: Ints
+    moved: int = 0
+    placed: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,9 @@ class Topical(Vectors):
 
     def rows(self, texts: Sequence[str]) -> Floats:
         """Roots of shares; 0 for a text without a topic, so that no two are alike for having none."""
+        return self._learned(texts)[0]
+
+    def _learned(self, texts: Sequence[str]) -> tuple[Floats, TopicModel]:
         order = sorted(range(len(texts)), key=lambda i: texts[i])
         usable = [i for i in order if words_of(texts[i])]
         if len(usable) < LEAST:
@@ -79,17 +89,25 @@ class Topical(Vectors):
                 f"topics are learned from all texts that are given, and need {LEAST} different ones with words; there "
                 f"{'is' if len(usable) == 1 else 'are'} {len(usable)}. Ask for all of them at once"
             )
-        shares = self.model([texts[i] for i in usable]).shares
-        found = np.zeros((len(texts), shares.shape[1] - 1))
-        found[usable] = np.sqrt(shares[:, :-1])
-        return found
+        model = self.model([texts[i] for i in usable])
+        found = np.zeros((len(texts), model.shares.shape[1] - 1))
+        found[usable] = np.sqrt(model.shares[:, :-1])
+        return found, model
 
     def fitted(self, texts: Sequence[str]) -> Similarity:
-        """The shares of these texts; ``about`` says how many have no topic."""
+        """The shares of these texts; ``about`` says how many have no topic, or another's."""
         known = list(dict.fromkeys(texts))
-        rows = self.rows(known)
+        rows, model = self._learned(known)
         without = int((~rows.any(axis=1)).sum())
-        said = f"{self.about}; {without:,} of {counted(len(known), 'different text')} have no topic and are like none"
+        said = (
+            f"{self.about}; {counted(len(model.words), 'topic')}; {without:,} of "
+            f"{counted(len(known), 'different text')} have no topic and are like none"
+        )
+        if model.moved or model.placed:
+            said += (
+                f", {model.moved:,} were in no cluster and have the nearest topic, {model.placed:,} have their "
+                "cluster's topic alone, because their words are of none"
+            )
         return Rows(self.name, {text: k for k, text in enumerate(known)}, rows, self.of_products, said)
 
     def of_products(self, product: Floats) -> Floats:
@@ -131,6 +149,11 @@ class ClusterTopics(Topical):
         How many dimensions; of UMAP, how many neighbours.
     stop_words : {"english", "none"}
         Words by which no share of a topic is counted: those of English, or none, as in BERTopic.
+    outliers : {"keep", "nearest"}
+        Texts in no cluster are no part of a topic, as in BERTopic and the paper: what nobody else says is like
+        nothing. Or they join the topic whose mean embedding is nearest before words are counted, which is BERTopic's
+        ``reduce_outliers(strategy="embeddings")``, and a text whose words are of no topic has its cluster's: for
+        short texts, most of which HDBSCAN may leave out.
     """
 
     embeddings: Embeddings = field(default_factory=lambda: Embeddings(SentenceEncoder()))
@@ -140,11 +163,13 @@ class ClusterTopics(Topical):
     dimensions: int = 5
     neighbours: int = 15
     stop_words: StopWords = "english"
+    outliers: Outliers = "keep"
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """``topics``, with the model and what decides the clusters."""
         how = f"reducer={self.reducer},min_size={self.min_size},stop_words={self.stop_words},seed={self.seed}"
+        how += ",outliers=nearest" if self.outliers == "nearest" else ""
         return f"topics:{self.embeddings.encoder.name},{how}"
 
     @property
@@ -163,19 +188,23 @@ class ClusterTopics(Topical):
                 f"topics of at least {self.min_size} texts cannot be two among {counted(len(texts), 'text')}: take a "
                 "smaller min_size"
             )
-        label = self._clusters(self._reduced(unit_rows(self.embeddings.embeddings(texts))))
+        rows = unit_rows(self.embeddings.embeddings(texts))
+        label = self._clusters(self._reduced(rows))
         n = int(label.max()) + 1
         if n < 2:
             raise DesignError(
                 f"{'one topic was' if n else 'no topics were'} found among {counted(len(texts), 'text')}, so that all "
                 f"texts would be alike: take a smaller min_size than {self.min_size}, or another reducer"
             )
-        found = _by_words(_counted_words(texts, self.stop_words), label, n)
+        words = _counted_words(texts, self.stop_words)
+        if self.outliers == "nearest":
+            return _placed(_by_words(words, _nearest(rows, label, n), n), int((label < 0).sum()))
+        found = _by_words(words, label, n)
         without = float(np.mean(found.shares[:, -1] == 1))
         if without > MOST_WITHOUT:
             raise DesignError(
                 f"{without:.0%} of {counted(len(texts), 'text')} have no topic, so that most similarities would say "
-                "nothing: take a smaller min_size or min_samples, another reducer, or lda"
+                "nothing: take outliers=nearest, a smaller min_size or min_samples, another reducer, or lda"
             )
         return found
 
@@ -249,6 +278,20 @@ class LDATopics(Topical):
         said = tuple(tuple(word for word, *_ in made.get_topic_words(k, top_n=10)) for k in range(self.topics))
         topic = np.where(shares[:, -1] == 1, -1, shares[:, :-1].argmax(axis=1))
         return TopicModel(shares, said, topic.astype(np.int64))
+
+
+def _nearest(rows: Floats, label: Ints, n: int) -> Ints:
+    """Clusters of texts, where those in none join the one whose mean row is nearest."""
+    centres = unit_rows(np.stack([rows[label == k].mean(axis=0) for k in range(n)]))
+    return np.where(label < 0, (rows @ centres.T).argmax(axis=1), label)
+
+
+def _placed(model: TopicModel, moved: int) -> TopicModel:
+    """Texts whose words are of no topic have that of their cluster."""
+    left = np.flatnonzero(model.shares[:, -1] == 1)
+    shares = model.shares.copy()
+    shares[left, -1], shares[left, model.topic[left]] = 0.0, 1.0
+    return replace(model, shares=shares, moved=moved, placed=len(left))
 
 
 def words_of(text: str) -> list[str]:

@@ -63,7 +63,7 @@ def _columns(labels: Annotations, values: list[Label]) -> tuple[list[str], Ints]
             counts[value] = counts.get(value, 0) + 1
         kept = set(sorted(counts, key=lambda c: -counts[c])[: MOST_LABELS - 1])
         position = {c: i for i, c in enumerate(c for c in listed if c in kept)}
-        names = [str(c) for c in position] + ["other"]
+        names = [scale.word(c) for c in position] + ["other"]
         return names, np.array([position.get(v, len(position)) for v in values])
     position = {c: i for i, c in enumerate(listed)}
-    return [str(c) for c in listed], np.array([position[v] for v in values])
+    return [scale.word(c) for c in listed], np.array([position[v] for v in values])

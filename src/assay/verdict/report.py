@@ -26,10 +26,10 @@ from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.triplets import triplet_similarity
 from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
-from assay.preference.parts import consistency_parts, leaderboard_parts
+from assay.preference.parts import consistency_parts, judged_parts
 from assay.preference.position import position_bias, position_parts
-from assay.preference.ratings import bradley_terry
-from assay.preference.votes import has_votes
+from assay.preference.ratings import Leaderboard, bradley_terry
+from assay.preference.votes import has_separability, has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.generalizability import g_study
 from assay.psychometrics.parts import disattenuation_parts, g_study_parts
@@ -450,11 +450,20 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     """Which system is preferred, and can anyone tell? Where labels are votes on named systems."""
     if not has_votes(labels):
         return ()
-    try:
-        board = leaderboard_parts(bradley_terry(labels, clusters=settings.clusters, **shared))
-    except DesignError as reason:
-        board = (Part("Which system do raters prefer?", lines=(f"Not known: {reason}.",)),)
-    return (*board, *consistency_parts(consistency(labels, clusters=settings.clusters, **shared)))
+
+    def board(of: Annotations) -> Leaderboard | str:
+        try:
+            return bradley_terry(of, clusters=settings.clusters, **shared)
+        except DesignError as reason:
+            return str(reason)
+
+    people = board(labels.where(kind="human"))
+    if isinstance(people, str):
+        boards: tuple[Part, ...] = (Part("Which system do people prefer?", lines=(f"Not known: {people}.",)),)
+    else:
+        boards = judged_parts(people, {name: board(labels.where(annotator=name)) for name in labels.judges})
+    binned = "separability" if has_separability(labels) else None
+    return (*boards, *consistency_parts(consistency(labels, by=binned, clusters=settings.clusters, **shared)))
 
 
 def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
