@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.data.alike import alike
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.clusters import cluster_codes
@@ -374,16 +375,20 @@ def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers,
 
 def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
     """The moments of all, and whether there are any of each, summed into units."""
-    moments = statistics.moments(data)
+    few, kind = alike(data) or (data, None)
+    moments = statistics.moments(few)
     edges = np.cumsum((0, *statistics.widths))
     there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
-    return Grouped.of(unit, n_units).sums(moments, np.stack(there, axis=1).astype(float))
+    return Grouped.of(unit, n_units).sums(moments, np.stack(there, axis=1).astype(float), kind=kind)
 
 
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
     """The moments of all, summed over all items."""
     del unit
-    return np.asarray(statistics.moments(data).sum(axis=0))
+    few, kind = alike(data) or (data, None)
+    moments = statistics.moments(few)
+    each = moments if kind is None else np.bincount(kind)[:, None] * moments
+    return np.asarray(each.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

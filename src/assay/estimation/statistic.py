@@ -100,24 +100,28 @@ class Grouped:
         short = group.astype(np.uint16) if n_groups < 2**16 else group
         return cls(group, n_groups, np.argsort(short, kind="stable"))
 
-    def sums(self, *tables: Floats) -> Floats:
-        """Rows summed by group, in order of rows, tables side by side: (groups, k)."""
-        found = [self._sums(rows) for rows in tables]
+    def sums(self, *tables: Floats, kind: NDArray[Any] | None = None) -> Floats:
+        """Rows summed by group, in order of rows, tables side by side: (groups, k).
+
+        Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
+        """
+        found = [self._sums(rows, kind) for rows in tables]
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
-    def _sums(self, rows: Floats) -> Floats:
+    def _sums(self, rows: Floats, kind: NDArray[Any] | None) -> Floats:
         if self.order is None:
-            return rows
-        if len(self.order) > SPARSE:
+            return rows if kind is None else rows[kind]
+        place = self.order if kind is None else kind[self.order]
+        if len(place) > SPARSE:
             # The same sums in the same order, without a copy of the rows.
             from scipy.sparse import csr_array
 
             ends = np.concatenate([[0], np.cumsum(np.bincount(self.group, minlength=self.n))])
-            which = csr_array((np.ones(len(self.order)), self.order, ends), shape=(self.n, len(self.order)))
+            which = csr_array((np.ones(len(place)), place, ends), shape=(self.n, len(rows)))
             return np.asarray(which @ rows)
         total = np.zeros((self.n, rows.shape[1]))
-        if len(self.order):
+        if len(place):
             sorted_group = self.group[self.order]
             starts = np.flatnonzero(np.diff(sorted_group, prepend=-1))
-            total[sorted_group[starts]] = np.add.reduceat(rows[self.order], starts, axis=0)
+            total[sorted_group[starts]] = np.add.reduceat(rows[place], starts, axis=0)
         return total
