@@ -448,7 +448,7 @@ def test_the_rater_with_a_bias_is_the_one_found(unfair):
     told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
     assert told["annotator"].to_list() == ["ann_3"]
     row = told.row(0, named=True)
-    assert row["estimate"] == pytest.approx(-0.48, abs=0.2)  # −.6 less the mean of five, −.12
+    assert row["estimate"] == pytest.approx(-0.6, abs=0.2)  # −.6 against four raters without a bias
     assert row["probability"] > 0.99
     assert row["against"] == "north"
     assert re.search("ann_3 is severer with south than with north.*corrected for 5 comparisons", unfair.summary())
@@ -471,7 +471,24 @@ def test_the_reference_moves_all_differences_alike(unfair):
     )
     moved = people.fairness.rows["estimate"].to_numpy() - unfair.fairness.rows["estimate"].to_numpy()
     np.testing.assert_allclose(moved, moved[0], atol=1e-6)
-    assert people.fairness.rows["estimate"][:4].mean() == pytest.approx(0, abs=1e-9)
+    others = people.fairness.rows.filter(pl.col("annotator").is_in(["ann_1", "ann_2", "ann_4"]))
+    assert others["estimate"].mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_a_bias_does_not_make_others_look_biased_the_other_way():
+    """−1.2 less the mean of four raters leaves +.3 to each of the others, until the one who differs leaves it."""
+    truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={2: -1.2}, seed=21)
+    found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
+    rows = found.fairness.rows
+    assert rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))["annotator"].to_list() == ["ann_3"]
+    assert rows["estimate"][2] == pytest.approx(-1.2, abs=0.3)
+    assert any("from the mean of 3 raters, without ann_3" in n for n in found.notes)
+    # Half of the raters biased: who is biased cannot be told, and at most one leaves the mean.
+    truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={1: -1.0, 2: -1.0}, seed=21)
+    found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
+    assert sum("from the mean of" in n for n in found.notes) <= 1
+    told = found.fairness.rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+    assert told.height >= 2
 
 
 def test_small_groups_are_warned_of(unfair):

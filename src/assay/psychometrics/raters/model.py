@@ -172,7 +172,7 @@ def rater_model(
     baseline : str, optional
         The group that others are compared with; the one with most labels when not given.
     reference : {"all", "humans", "judges"}
-        The raters whose mean difference between groups counts as none.
+        The raters whose mean difference between groups counts as none, but for those who are shown to differ.
     rope : float
         Differences up to so many categories do not matter in practice.
     dimensions : mapping of criterion to trait or traits, optional
@@ -240,7 +240,7 @@ def _result(found: Fit) -> RaterModel:
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     if table.criteria != (None,):
         facts["criteria"] = len(table.criteria)
-    notes = (*table.notes, *found.density.layout.notes)
+    notes = (*table.notes, *found.density.layout.notes, *(fair.notes if fair else ()))
     cautions = (*_cautions(found, checked, modes), *(fair.cautions if fair else ()))
     run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
     rows = _rows(found, checked, diagnosis)
