@@ -385,23 +385,55 @@ def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
 # -- sampling -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def short():
-    """Too few draws of a small table."""
-    pytest.importorskip("numpyro")
-    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
-    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+def chains_of(kind: str):
+    """A sampler that draws from the normal around the mode, 2 chains of 1,000, but for what is planted."""
+    from assay.psychometrics.raters.sampling import Chains
+
+    def sample(density, mode, chains, warmup, draws, seed):
+        z = np.random.default_rng(1).normal(size=(chains, draws, len(mode.x)))
+        if kind == "slow":
+            # Draws that hardly move: each is .95 of the one before.
+            for i in range(1, draws):
+                z[:, i] = 0.95 * z[:, i - 1] + np.sqrt(1 - 0.95**2) * z[:, i]
+        if kind == "apart":
+            z[1] += 1.5
+        return Chains(mode.x + z @ np.linalg.cholesky(mode.covariance).T, 5 if kind == "diverged" else 0, 0.9, 1.0)
+
+    return sample
 
 
-def test_few_draws_are_not_enough_and_the_first_line_and_the_page_say_so(short):
+PLANTED = {
+    "apart": r"NOT CONVERGED: R-hat is 1\.\d+ for the (severity|variability) of",
+    "slow": r"NOT CONVERGED: .*effective draws, and 200 are wanted",
+    "diverged": r"NOT CONVERGED: 5 of 2,000 draws diverged\.",
+    "none": r"Converged: R-hat at most 1\.0\d+, at least [\d,]+ effective draws, 0 divergences\.",
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_draws_that_are_not_enough_are_told_on_the_first_line_and_the_page(kind, monkeypatch):
+    pytest.importorskip("arviz_stats")
+    from assay.psychometrics.raters import fit
     from assay.psychometrics.raters.parts import rater_parts
 
-    assert not short.converged
-    assert short.summary().startswith("NOT CONVERGED: ")
-    assert rater_parts(short)[0].words[0].startswith("NOT CONVERGED")
-    assert "NOT CONVERGED" in short.plot().get_title(loc="left")
-    assert {"rhat", "effective_draws"} <= set(short.rows.columns)
-    assert np.abs(short.severity.replicates.sum(axis=1)).max() < 1e-9
+    monkeypatch.setattr(fit, "sample", chains_of(kind))
+    labels = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2).labels
+    found = assay.rater_model(labels, starts=1, chains=2, draws=1000)
+    assert found.converged is (kind == "none")
+    assert re.match(PLANTED[kind], found.summary())
+    assert re.match(PLANTED[kind], rater_parts(found)[0].words[0])
+    assert ("NOT CONVERGED" in found.plot().get_title(loc="left")) is (kind != "none")
+    assert {"rhat", "effective_draws"} <= set(found.rows.columns)
+    assert np.abs(found.severity.replicates.sum(axis=1)).max() < 1e-9
+
+
+@pytest.mark.slow  # ten seconds of compiling
+def test_a_hundred_draws_of_the_sampler_are_not_enough():
+    pytest.importorskip("numpyro")
+    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
+    found = assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+    assert not found.converged
+    assert found.summary().startswith("NOT CONVERGED: ")
 
 
 def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
