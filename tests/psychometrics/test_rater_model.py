@@ -335,6 +335,12 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
     assert any("ψ of gpt is below 0.3" in c for c in found.cautions)
 
 
+def _twice(labels, column="criterion", **options):
+    """Every label twice, told apart by a column."""
+    both = [labels.labels.with_columns(pl.lit(f"c{n}").alias(column)) for n in (1, 2)]
+    return assay.read(pl.concat(both), judges=["gpt"], scale="1-5", **options)
+
+
 REFUSED = {
     "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "there is only ann_1"),
     "fractions": (
@@ -354,7 +360,14 @@ REFUSED = {
     ),
     "a group of one value": (lambda t: t.where(dialect="north"), {"group": "dialect"}, "has one value only"),
     "no such baseline": (lambda t: t, {"group": "dialect", "baseline": "east"}, "there are north, south"),
-    "a trait for nobody": (lambda t: t, {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in"),
+    "a trait without criteria": (lambda t: t, {"dimensions": {"c9": "a"}}, "one criterion without a name"),
+    "a trait for nobody": (lambda t: _twice(t), {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in.*has c1, c2"),
+    "a trait for some": (lambda t: _twice(t), {"dimensions": {"c1": "a"}}, "every criterion needs one; c2 has none"),
+    "conditions": (
+        lambda t: _twice(t, "heat", conditions=["heat"]),
+        {},
+        "several values of 'heat'.*count each answer with repeats='each'",
+    ),
 }
 
 
@@ -380,6 +393,16 @@ def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
     monkeypatch.setattr(importlib, "import_module", lambda name, *rest: without(name))
     with pytest.raises(MissingExtra, match=r"quick=True fits it without.*\[raters\]"):
         assay.rater_model(rated(20).labels, starts=1)
+
+
+def test_two_raters_are_compared_by_name(quick):
+    _, found = quick
+    gap = found.compare("ann_3", "ann_1")
+    rows = dict(found.rows.select("annotator", "estimate").iter_rows())
+    assert gap.estimate == pytest.approx(rows["ann_3"] - rows["ann_1"])
+    assert gap.low < 1.0 < gap.high
+    with pytest.raises(AssayError, match="rater 'ann_33' is not in the table; did you mean 'ann_3'"):
+        found.compare("ann_33", "ann_1")
 
 
 # -- sampling -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.errors import counted, listing
+from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
 from assay.estimation.result import Result, Run
@@ -104,8 +104,17 @@ class RaterModel(Result):
         return traits(self.fitted)
 
     def compare(self, first: str, second: str) -> Estimate:
-        """φ of one rater less φ of another."""
+        """φ of one rater less φ of another.
+
+        Raises
+        ------
+        DataError
+            For a name that is no rater's.
+        """
         names = self.rows["annotator"].to_list()
+        for name in (first, second):
+            if name not in names:
+                raise DataError(unknown("rater", name, names))
         weights = np.zeros(len(names))
         weights[names.index(first)], weights[names.index(second)] = 1, -1
         return self.severity.contrast(weights)[0]
