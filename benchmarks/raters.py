@@ -2,7 +2,8 @@
 
     python benchmarks/raters.py                    # simulated: 60 items, 5 raters, JAGS beside assay
     python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: sampling and the quick road
-    python benchmarks/raters.py --coverage 100     # how often intervals hold the truth, false alarms of fairness
+    python benchmarks/raters.py --coverage 200     # how often intervals hold the truth
+    python benchmarks/raters.py --accused 200      # false alarms of fairness, and power
 
 JAGS is Debian's ``jags``; where it is absent, that is said and the rest runs. Times are of this machine at this moment;
 what is worth keeping are the ratios within a run.
@@ -143,40 +144,78 @@ def lesion(folder: str) -> None:
     print(f"phi of the two roads differs by at most {apart:.3f}")
 
 
+TEN = {"phi": tuple(np.linspace(-0.8, 0.8, 10)), "psi": (0.4, 1.0, 0.5, 0.8, 0.6, 0.4, 0.9, 0.5, 0.7, 0.6)}
+DESIGNS = {
+    "60 items, 5 raters, one criterion": (60, {}),
+    "60 items, 5 raters, two criteria": (60, {"criteria": 2}),
+    "60 items, 10 raters, one criterion": (60, TEN),
+    "60 items, 10 raters, four criteria": (60, {**TEN, "criteria": 4}),
+    "120 items of which each rater sees half, 6 raters": (
+        120,
+        {"phi": (-0.6, -0.3, 0.0, 0.0, 0.3, 0.6), "psi": (0.5, 0.7, 0.4, 0.9, 0.6, 0.5), "seen": 0.5},
+    ),
+}
+"""Items and the rest of what `rated` is asked for; seeds 1000 and up."""
+
+
 def coverage(n: int) -> None:
-    """The quick road at 60 items: intervals that hold, and studies in which anybody is accused of a bias."""
-    held_phi, held_psi, related, accused, accused_gap, named = [], [], [], 0, 0, 0
-    for seed in range(n):
-        truth = rated(60, seed=1000 + seed)
-        rows = assay.rater_model(truth.labels, quick=True, starts=2).rows
-        held_phi.append((rows["low"].to_numpy() <= truth.phi) & (truth.phi <= rows["high"].to_numpy()))
-        held_psi.append((rows["psi_low"].to_numpy() <= truth.psi) & (truth.psi <= rows["psi_high"].to_numpy()))
-        related.append(np.corrcoef(rows["estimate"], truth.phi)[0, 1])
-        for gap in (0.0, 1.0):
-            labels = rated(120, (0.0,) * 6, (0.6,) * 6, gap=gap, seed=5000 + seed).labels
-            fair = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
-            any_told = bool(fair.rows["verdict"].is_in(["severer", "more lenient"]).any())
-            accused, accused_gap = accused + (any_told and not gap), accused_gap + (any_told and bool(gap))
-        labels = rated(120, (0.0,) * 6, (0.6,) * 6, gap=1.0, bias={2: -0.6}, seed=9000 + seed).labels
-        fair = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
-        told = fair.rows.filter(pl.col("verdict") == "severer")["annotator"].to_list()
-        named += told == ["ann_3"]
-    print(f"studies: {n}")
-    print(f"intervals that hold: phi {np.mean(held_phi):.3f}, psi {np.mean(held_psi):.3f}")
-    print(f"correlation with the truth: median {np.median(related):.3f}")
-    print(f"anybody accused, no bias: {accused / n:.3f}; with a real gap of one sd: {accused_gap / n:.3f}")
-    print(f"a rater with a bias of -.6 is the one named severer: {named / n:.3f}")
+    """The quick road: intervals that hold, estimates beside the truth."""
+    print("| studies | held φ | held ψ | correlation φ | correlation ψ |")
+    print("|---|---|---|---|---|")
+    for name, (items, asked) in DESIGNS.items():
+        held, found, true = [], [], []
+        for seed in range(n):
+            truth = rated(items, **asked, seed=1000 + seed)
+            rows = assay.rater_model(truth.labels, quick=True, starts=2).rows
+            low, high = rows["low", "psi_low"].to_numpy(), rows["high", "psi_high"].to_numpy()
+            true.append(np.stack([truth.phi, truth.psi], -1))
+            found.append(rows["estimate", "psi"].to_numpy())
+            held.append((low <= true[-1]) & (true[-1] <= high))
+        inside, one, other = np.array(held), np.concatenate(found), np.concatenate(true)
+        share = inside.mean(axis=(0, 1))
+        error = inside.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(n)
+        related = [np.corrcoef(one[:, i], other[:, i])[0, 1] for i in (0, 1)]
+        cells = [f"{100 * s:.1f}% ± {100 * e:.1f}" for s, e in zip(share, error, strict=True)]
+        print("|", " | ".join([name, *cells, *(f"{r:.3f}" for r in related)]), "|", flush=True)
+
+
+ACCUSED = {
+    "no bias, no gap": {},
+    "no bias, the groups' means a standard deviation apart": {"gap": 1.0},
+    "one rater with a bias of −.6, means apart": {"gap": 1.0, "bias": {2: -0.6}},
+}
+"""Six raters alike but for the bias, 120 items, half of them in each group; seeds 5000 and up."""
+
+
+def accused(n: int) -> None:
+    """The quick road: studies in which anybody is said to treat groups differently, and in which the right one is."""
+    print("| studies | anybody named | the biased rater named | anybody else named |")
+    print("|---|---|---|---|")
+    for name, asked in ACCUSED.items():
+        named = []
+        for seed in range(n):
+            labels = rated(120, (0.0,) * 6, (0.6,) * 6, **asked, seed=5000 + seed).labels
+            found = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
+            told = found.rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))["annotator"].to_list()
+            named.append([bool(told), "ann_3" in told, bool(set(told) - {"ann_3"})])
+        share = np.mean(named, axis=0)
+        cells = [f"{100 * s:.1f}% ± {100 * np.sqrt(s * (1 - s) / n):.1f}" for s in share]
+        shown = cells if "bias" in asked else [cells[0], "", ""]
+        print("|", " | ".join([name, *shown]), "|", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lesion")
     parser.add_argument("--coverage", type=int)
+    parser.add_argument("--accused", type=int)
     parser.add_argument("--draws", type=int, default=1000)
     given = parser.parse_args()
     if given.lesion:
         lesion(given.lesion)
     elif given.coverage:
         coverage(given.coverage)
+    elif given.accused:
+        accused(given.accused)
     else:
         beside_jags(given.draws)

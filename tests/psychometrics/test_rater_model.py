@@ -335,6 +335,12 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
     assert any("ψ of gpt is below 0.3" in c for c in found.cautions)
 
 
+def _twice(labels, column="criterion", **options):
+    """Every label twice, told apart by a column."""
+    both = [labels.labels.with_columns(pl.lit(f"c{n}").alias(column)) for n in (1, 2)]
+    return assay.read(pl.concat(both), judges=["gpt"], scale="1-5", **options)
+
+
 REFUSED = {
     "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "there is only ann_1"),
     "fractions": (
@@ -354,7 +360,14 @@ REFUSED = {
     ),
     "a group of one value": (lambda t: t.where(dialect="north"), {"group": "dialect"}, "has one value only"),
     "no such baseline": (lambda t: t, {"group": "dialect", "baseline": "east"}, "there are north, south"),
-    "a trait for nobody": (lambda t: t, {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in"),
+    "a trait without criteria": (lambda t: t, {"dimensions": {"c9": "a"}}, "one criterion without a name"),
+    "a trait for nobody": (lambda t: _twice(t), {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in.*has c1, c2"),
+    "a trait for some": (lambda t: _twice(t), {"dimensions": {"c1": "a"}}, "every criterion needs one; c2 has none"),
+    "conditions": (
+        lambda t: _twice(t, "heat", conditions=["heat"]),
+        {},
+        "several values of 'heat'.*count each answer with repeats='each'",
+    ),
 }
 
 
@@ -382,26 +395,68 @@ def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
         assay.rater_model(rated(20).labels, starts=1)
 
 
+def test_two_raters_are_compared_by_name(quick):
+    _, found = quick
+    gap = found.compare("ann_3", "ann_1")
+    rows = dict(found.rows.select("annotator", "estimate").iter_rows())
+    assert gap.estimate == pytest.approx(rows["ann_3"] - rows["ann_1"])
+    assert gap.low < 1.0 < gap.high
+    with pytest.raises(AssayError, match="rater 'ann_33' is not in the table; did you mean 'ann_3'"):
+        found.compare("ann_33", "ann_1")
+
+
 # -- sampling -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def short():
-    """Too few draws of a small table."""
-    pytest.importorskip("numpyro")
-    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
-    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+def chains_of(kind: str):
+    """A sampler that draws from the normal around the mode, 2 chains of 1,000, but for what is planted."""
+    from assay.psychometrics.raters.sampling import Chains
+
+    def sample(density, mode, chains, warmup, draws, seed):
+        z = np.random.default_rng(1).normal(size=(chains, draws, len(mode.x)))
+        if kind == "slow":
+            # Draws that hardly move: each is .95 of the one before.
+            for i in range(1, draws):
+                z[:, i] = 0.95 * z[:, i - 1] + np.sqrt(1 - 0.95**2) * z[:, i]
+        if kind == "apart":
+            z[1] += 1.5
+        return Chains(mode.x + z @ np.linalg.cholesky(mode.covariance).T, 5 if kind == "diverged" else 0, 0.9, 1.0)
+
+    return sample
 
 
-def test_few_draws_are_not_enough_and_the_first_line_and_the_page_say_so(short):
+PLANTED = {
+    "apart": r"NOT CONVERGED: R-hat is 1\.\d+ for the (severity|variability) of",
+    "slow": r"NOT CONVERGED: .*effective draws, and 200 are wanted",
+    "diverged": r"NOT CONVERGED: 5 of 2,000 draws diverged\.",
+    "none": r"Converged: R-hat at most 1\.0\d+, at least [\d,]+ effective draws, 0 divergences\.",
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_draws_that_are_not_enough_are_told_on_the_first_line_and_the_page(kind, monkeypatch):
+    pytest.importorskip("arviz_stats")
+    from assay.psychometrics.raters import fit
     from assay.psychometrics.raters.parts import rater_parts
 
-    assert not short.converged
-    assert short.summary().startswith("NOT CONVERGED: ")
-    assert rater_parts(short)[0].words[0].startswith("NOT CONVERGED")
-    assert "NOT CONVERGED" in short.plot().get_title(loc="left")
-    assert {"rhat", "effective_draws"} <= set(short.rows.columns)
-    assert np.abs(short.severity.replicates.sum(axis=1)).max() < 1e-9
+    monkeypatch.setattr(fit, "sample", chains_of(kind))
+    labels = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2).labels
+    found = assay.rater_model(labels, starts=1, chains=2, draws=1000)
+    assert found.converged is (kind == "none")
+    assert re.match(PLANTED[kind], found.summary())
+    assert re.match(PLANTED[kind], rater_parts(found)[0].words[0])
+    assert ("NOT CONVERGED" in found.plot().get_title(loc="left")) is (kind != "none")
+    assert {"rhat", "effective_draws"} <= set(found.rows.columns)
+    assert np.abs(found.severity.replicates.sum(axis=1)).max() < 1e-9
+
+
+@pytest.mark.slow  # ten seconds of compiling
+def test_a_hundred_draws_of_the_sampler_are_not_enough():
+    pytest.importorskip("numpyro")
+    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
+    found = assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+    assert not found.converged
+    assert found.summary().startswith("NOT CONVERGED: ")
 
 
 def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
@@ -448,7 +503,7 @@ def test_the_rater_with_a_bias_is_the_one_found(unfair):
     told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
     assert told["annotator"].to_list() == ["ann_3"]
     row = told.row(0, named=True)
-    assert row["estimate"] == pytest.approx(-0.48, abs=0.2)  # −.6 less the mean of five, −.12
+    assert row["estimate"] == pytest.approx(-0.6, abs=0.2)  # −.6 against four raters without a bias
     assert row["probability"] > 0.99
     assert row["against"] == "north"
     assert re.search("ann_3 is severer with south than with north.*corrected for 5 comparisons", unfair.summary())
@@ -471,7 +526,24 @@ def test_the_reference_moves_all_differences_alike(unfair):
     )
     moved = people.fairness.rows["estimate"].to_numpy() - unfair.fairness.rows["estimate"].to_numpy()
     np.testing.assert_allclose(moved, moved[0], atol=1e-6)
-    assert people.fairness.rows["estimate"][:4].mean() == pytest.approx(0, abs=1e-9)
+    others = people.fairness.rows.filter(pl.col("annotator").is_in(["ann_1", "ann_2", "ann_4"]))
+    assert others["estimate"].mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_a_bias_does_not_make_others_look_biased_the_other_way():
+    """−1.2 less the mean of four raters leaves +.3 to each of the others, until the one who differs leaves it."""
+    truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={2: -1.2}, seed=21)
+    found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
+    rows = found.fairness.rows
+    assert rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))["annotator"].to_list() == ["ann_3"]
+    assert rows["estimate"][2] == pytest.approx(-1.2, abs=0.3)
+    assert any("from the mean of 3 raters, without ann_3" in n for n in found.notes)
+    # Half of the raters biased: who is biased cannot be told, and at most one leaves the mean.
+    truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={1: -1.0, 2: -1.0}, seed=21)
+    found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
+    assert sum("from the mean of" in n for n in found.notes) <= 1
+    told = found.fairness.rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+    assert told.height >= 2
 
 
 def test_small_groups_are_warned_of(unfair):

@@ -695,7 +695,7 @@ def raters(
 
     target(out)
     given = options.options()
-    named = {name: tuple(text.split("+")) for name, text in _named("traits", traits).items()}
+    named = {name: tuple(text.split("+")) for name, text in _named("traits", traits, "CRITERION=TRAIT").items()}
     table = labels.read(source)
     with progress_bar("Fitting") as progress:
         found = rater_model(table, dimensions=named or None, progress=progress, **given)
@@ -753,12 +753,12 @@ def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given:
         return study(table, facets=columns or None, **given)
 
 
-def _named(option: str, given: list[str] | None) -> dict[str, str]:
+def _named(option: str, given: list[str] | None, form: str = "FACET=VALUE") -> dict[str, str]:
     """``name=value`` as typed."""
     pairs = [one.partition("=") for one in given or ()]
     for name, equals, value in pairs:
         if not (name.strip() and equals and value.strip()):
-            raise AssayError(f"--{option} takes FACET=VALUE; got '{name}{equals}{value}'")
+            raise AssayError(f"--{option} takes {form}; got '{name}{equals}{value}'")
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 

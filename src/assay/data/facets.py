@@ -103,7 +103,9 @@ def faceted(
     )
 
 
-def refuse_conditions(labels: Annotations, used: Collection[str]) -> None:
+def refuse_conditions(
+    labels: Annotations, used: Collection[str], instead: str = "make it a facet of the design"
+) -> None:
     """Refuse several answers of an annotator to an item that differ in a condition which is not among those used."""
     key = [c for c in ("item", "annotator", "criterion", "repeat") if c in labels.labels.columns]
     if not labels.conditions or not labels.labels.select(key).is_duplicated().any():
@@ -112,7 +114,7 @@ def refuse_conditions(labels: Annotations, used: Collection[str]) -> None:
         if name not in used and len(labels.values_of(name)) > 1:
             raise DesignError(
                 f"annotators answered items under several values of '{name}' ({listing(labels.values_of(name), 4)}); "
-                f"make it a facet of the design, or choose one with labels.where({name}=...)"
+                f"{instead}, or choose one with labels.where({name}=...)"
             )
 
 

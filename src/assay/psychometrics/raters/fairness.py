@@ -2,7 +2,8 @@
 
 Ideal ratings have shares of their own in every group, so a real gap between groups is no bias of anybody; what is left
 of a rater's difference is compared with the mean of all raters (or of people, or of judges), because a bias that all
-share cannot be told from a real gap.
+share cannot be told from a real gap. Who is shown to differ leaves that mean, one after the other: otherwise a rater's
+bias would make all others look biased the other way (anchors are purified so for items that function differently).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from assay.errors import DesignError, counted
+from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
-from assay.estimation.statistic import Ints
+from assay.estimation.statistic import Floats
 from assay.psychometrics.raters.fit import Fit
 
 LEAST_SUBJECTS = 30
@@ -35,14 +36,14 @@ class Fairness:
         The first is the one that others are compared with.
     rows : polars.DataFrame
         One row a rater and further group: ``annotator``, ``kind``, ``group``, ``against``; ``estimate``, ``low``,
-        ``high`` of Δφ in categories, less the mean of the reference raters, below 0 where the rater is severer with
-        ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign of the estimate, ``within_rope``
-        that it is too small to matter; ``ratio`` of ψ with its ends; ``labels``, ``labels_against``; ``verdict``;
-        ``reason`` where nothing can be said.
+        ``high`` of Δφ in categories, less the mean of the reference raters who are not shown to differ, below 0 where
+        the rater is severer with ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign of the
+        estimate, ``within_rope`` that it is too small to matter; ``ratio`` of ψ with its ends; ``labels``,
+        ``labels_against``; ``verdict``; ``reason`` where nothing can be said.
     families : polars.DataFrame
         Where there are people and judges: the judges' mean Δφ less the people's, a row a group.
     gaps : Estimates
-    cautions : tuple of str
+    notes, cautions : tuple of str
     """
 
     group: str
@@ -50,6 +51,7 @@ class Fairness:
     rows: pl.DataFrame
     families: pl.DataFrame
     gaps: Estimates
+    notes: tuple[str, ...]
     cautions: tuple[str, ...]
 
     def sentences(self, rope: float) -> Iterator[str]:
@@ -100,9 +102,9 @@ def fairness(found: Fit) -> Fairness:
             f"no two raters labelled subjects of the same two groups of '{settings.group}', so nobody's difference "
             "can be told from a real one"
         )
-    among = _reference(found)
-    gaps, ratios = found.severity_gaps(among), found.variability_ratios
-    p = simultaneous_p(gaps.value, gaps.replicates)
+    reference = _reference(found)
+    anchors, gaps, p = _anchored(found, reference, 1 - settings.confidence)
+    ratios = found.variability_ratios
     rows = []
     for i, (gap, ratio) in enumerate(zip(gaps, ratios, strict=True)):
         g, r = divmod(i, len(table.raters))
@@ -126,7 +128,7 @@ def fairness(found: Fit) -> Fairness:
              "within_rope": pl.Float64}  # fmt: skip
     return Fairness(
         settings.group, table.groups, pl.DataFrame(rows, schema_overrides=types), _families(found, gaps), gaps,
-        tuple(_cautions(found)),
+        tuple(_notes(found, reference, anchors)), tuple(_cautions(found)),
     )  # fmt: skip
 
 
@@ -138,15 +140,45 @@ def _verdict(value: float, p: float, within: float, alpha: float, enough: float)
     return "severer" if value < 0 else "more lenient"
 
 
-def _reference(found: Fit) -> Ints:
+def _anchored(found: Fit, reference: Floats, alpha: float) -> tuple[Floats, Estimates, Floats]:
+    """Raters who are compared with, differences from their mean, p-values over all raters and groups.
+
+    The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
+    are left. Nobody is taken out where nobody is shown to differ, so the rate of false alarms is that of one test.
+    """
+    anchors = reference.copy()
+    while True:
+        gaps = found.severity_gaps(anchors)
+        p = simultaneous_p(gaps.value, gaps.replicates)
+        enough = 2 * (anchors.sum(axis=1, keepdims=True) - 1) > reference.sum(axis=1, keepdims=True)
+        shown = anchors & enough & (p.reshape(anchors.shape) <= alpha)
+        if not shown.any():
+            return anchors, gaps, p
+        certain = np.abs(gaps.value / gaps.standard_error).reshape(anchors.shape)
+        anchors[np.unravel_index(np.argmax(np.where(shown, certain, -1)), anchors.shape)] = False
+
+
+def _notes(found: Fit, reference: Floats, anchors: Floats) -> Iterator[str]:
+    table = found.table
+    for g, group in enumerate(table.groups[1:]):
+        out = [table.raters[r] for r in np.flatnonzero(reference[g] & ~anchors[g])]
+        if out:
+            yield (
+                f"Δφ with {group} is taken from the mean of {anchors[g].sum()} raters, without {listing(out)}, so that "
+                "no bias of theirs makes others look biased the other way"
+            )
+
+
+def _reference(found: Fit) -> Floats:
+    """Raters whose mean counts as no bias: (groups − 1, raters) bool."""
     table, which = found.table, found.settings.reference
     mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}
-    among = np.flatnonzero(mine[which])
-    if not found.density.layout.compared[1:][:, among].any(axis=1).all():
+    among = found.density.layout.compared[1:].astype(bool) & mine[which]
+    if not among.any(axis=1).all():
         raise DesignError(
             f"reference='{which}' needs {which} with labels in every group; take another reference, such as 'all'"
         )
-    return among
+    return np.asarray(among)
 
 
 def _families(found: Fit, gaps: Estimates) -> pl.DataFrame:

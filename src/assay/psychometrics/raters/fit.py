@@ -81,11 +81,14 @@ class Fit:
         """ψ of each rater at a criterion in the middle, the geometric mean of groups: (raters,) values."""
         return self.estimates(lambda x: np.exp(self.density.layout.variability(x).mean(axis=-2)))
 
-    def severity_gaps(self, among: Ints) -> Estimates:
-        """φ with each further group less φ with the first, less the mean over these raters: (groups − 1) · raters."""
-        kept = np.zeros_like(self.density.layout.compared[1:])
-        kept[:, among] = self.density.layout.compared[1:, among]
-        weights = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1)
+    def severity_gaps(self, anchors: Floats) -> Estimates:
+        """φ with each further group less φ with the first, less the mean of the anchors: (groups − 1) · raters.
+
+        Parameters
+        ----------
+        anchors : (groups − 1, raters) bool
+        """
+        weights = anchors / np.maximum(anchors.sum(axis=1, keepdims=True), 1)
 
         def gaps(x: Floats) -> Floats:
             phi = (x @ self.density.layout.phi.T).reshape(*x.shape[:-1], *self.density.layout.shape).mean(axis=-2)

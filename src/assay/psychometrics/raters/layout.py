@@ -215,13 +215,15 @@ def _loading(
 ) -> list[tuple[str, ...]]:  # fmt: skip
     if not dimensions:
         return [("trait",)] * len(table.criteria)
+    if table.criteria == (None,):
+        raise DesignError("the labels have one criterion without a name, so it loads on one trait; name none")
     known = [str(c) for c in table.criteria]
     for name in dimensions:
         if name not in known:
-            raise DesignError(unknown("criterion", name, known, "the criteria that dimensions are given for"))
+            raise DesignError(unknown("criterion", name, known))
     lacking = [c for c in known if c not in dimensions]
     if lacking:
-        raise DesignError(f"dimensions says of every criterion on which trait it loads; {listing(lacking)} is missing")
+        raise DesignError(f"where traits are named, every criterion needs one; {listing(lacking)} has none")
     found = []
     for name in known:
         given = dimensions[name]

@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.errors import counted, listing
+from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
 from assay.estimation.result import Result, Run
@@ -104,8 +104,17 @@ class RaterModel(Result):
         return traits(self.fitted)
 
     def compare(self, first: str, second: str) -> Estimate:
-        """φ of one rater less φ of another."""
+        """φ of one rater less φ of another.
+
+        Raises
+        ------
+        DataError
+            For a name that is no rater's.
+        """
         names = self.rows["annotator"].to_list()
+        for name in (first, second):
+            if name not in names:
+                raise DataError(unknown("rater", name, names))
         weights = np.zeros(len(names))
         weights[names.index(first)], weights[names.index(second)] = 1, -1
         return self.severity.contrast(weights)[0]
@@ -172,7 +181,7 @@ def rater_model(
     baseline : str, optional
         The group that others are compared with; the one with most labels when not given.
     reference : {"all", "humans", "judges"}
-        The raters whose mean difference between groups counts as none.
+        The raters whose mean difference between groups counts as none, but for those who are shown to differ.
     rope : float
         Differences up to so many categories do not matter in practice.
     dimensions : mapping of criterion to trait or traits, optional
@@ -240,7 +249,7 @@ def _result(found: Fit) -> RaterModel:
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     if table.criteria != (None,):
         facts["criteria"] = len(table.criteria)
-    notes = (*table.notes, *found.density.layout.notes)
+    notes = (*table.notes, *found.density.layout.notes, *(fair.notes if fair else ()))
     cautions = (*_cautions(found, checked, modes), *(fair.cautions if fair else ()))
     run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
     rows = _rows(found, checked, diagnosis)

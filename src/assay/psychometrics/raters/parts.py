@@ -32,7 +32,13 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
             Part(
                 f"Who is unfair? By {fair.group}",
                 tuple(fair.sentences(found.fitted.settings.rope)),
-                ((f"Δφ against {fair.groups[0]}, less the mean of the reference raters.", rows), *families),
+                (
+                    (
+                        f"Δφ against {fair.groups[0]}, less the mean of raters who are not shown to differ.",
+                        rows,
+                    ),
+                    *families,
+                ),
                 (("Differences between groups of each rater.", found.plot_fairness),),
             )
         )

@@ -51,7 +51,9 @@ class RaterSettings(FacetSettings):
 
     group: str | None = option(None, "Item column with the group of the subject: is anybody severer with one?")
     baseline: str | None = option(None, "The group that others are compared with; the largest when not given.")
-    reference: Reference = option("all", "Raters whose mean difference between groups counts as no bias.")
+    reference: Reference = option(
+        "all", "Raters whose mean difference between groups counts as no bias, but for who is shown to differ."
+    )
     rope: float = option(0.1, "Differences up to so many categories do not matter in practice.", low=0)
     dimensions: Mapping[str, Any] | None = option(None, "The trait of each criterion.", hidden=True)
     quick: bool = option(False, "Penalised maximum likelihood in place of sampling.")

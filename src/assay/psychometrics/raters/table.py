@@ -207,7 +207,7 @@ def rater_table(
     if not (repeated and settings.repeats == "each"):
         labels = labels.resolve_repeats("error" if settings.repeats == "each" else settings.repeats)
     if settings.repeats != "each":
-        refuse_conditions(labels, ())
+        refuse_conditions(labels, (), "count each answer with repeats='each'")
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
     notes = [f"repeated answers: {settings.repeats}"] if repeated else []
