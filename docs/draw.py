@@ -1,6 +1,13 @@
-"""Draws the pictures of the how-tos from the example labels: python docs/draw.py, from the project's folder."""
+"""Draws the pictures of the how-tos from the example labels: python docs/draw.py [names], from the project's folder.
 
+Texts, of which there are no examples, are made up here: words of an idea, and words that anybody says.
+"""
+
+import sys
 from pathlib import Path
+
+import numpy as np
+import polars as pl
 
 import assay
 from assay.replacement import pictures
@@ -14,17 +21,56 @@ judges = assay.compare_judges(table, annotators="crowd")
 tests = list(judges.tests.values())
 votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
 odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
+WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall", "round", "flat"]
+
+
+def outputs() -> assay.Annotations:
+    """Five outputs of two systems for each of 60 items, which tell them apart more or less."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for i in range(60):
+        apart = i / 60
+        for system, own in (("birch", WORDS[:6]), ("cedar", WORDS[6:])):
+            for k in range(1, 6):
+                pool = own if rng.random() < apart else WORDS
+                rows.append((f"i{i}", system, k, " ".join(rng.choice(pool, 5, replace=False))))
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+    return assay.read(frame, scale="text", repeat="repeat", humans=["birch", "cedar"])
+
+
+def answers() -> assay.Annotations:
+    """What nine people and three judges wrote about 60 items: like people, in a phrase of its own, at random."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for i in range(60):
+        idea = rng.choice(WORDS, 4, replace=False)
+        people = {f"person {k}": rng.choice(idea, 2 + k % 2, replace=False) for k in range(9)}
+        judges = {
+            "like people": rng.choice(idea, 3, replace=False),
+            "in its own words": [*rng.choice(idea, 1), "a", "thing"],
+            "at random": rng.choice(WORDS, 3, replace=False),
+        }
+        rows += [(f"i{i}", who, " ".join(said)) for who, said in (people | judges).items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.read(frame, scale="text", judges=["like people", "in its own words", "at random"])
+
+
 found = {
     "forest": judges.tests["gpt-4o"].plot(),
     "epsilon": pictures.epsilon_curves(tests),
     "size": pictures.size_curves(tests),
     "labels": labels.label_shares(table),
     "ratings": assay.bradley_terry(votes).plot(),
+    "wins": assay.bradley_terry(votes).plot_wins(),
+    "separability": assay.separability(outputs()).plot(),
+    "annotators": assay.annotator_similarity(answers()).plot(),
     "sets": assay.consistency(votes, by="separability", who=["humans"]).plot_values(),
     "raters": assay.rater_model(table, quick=True).plot(),
     "measures": assay.validate_similarity(odd, ["words", "rouge-1"]).plot(),
 }
 for name, ax in found.items():
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        continue
     ax.figure.set_facecolor("white")
     ax.figure.patch.set_alpha(1)
     ax.figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None, "Creator": None})

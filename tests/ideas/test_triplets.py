@@ -91,7 +91,7 @@ def test_judges_choices_count_only_when_asked_for():
     people, judge = assay.triplet_similarity(labels), assay.triplet_similarity(labels, annotators="judges")
     assert not people.table["estimate"].equals(judge.table["estimate"])
     assert judge.table.equals(assay.triplet_similarity(labels, annotators=["gpt"]).table)
-    assert "annotators whose choices are not asked about" in people.summary()
+    assert "18 choices: of gpt, whose choices are not asked about" in people.summary()
     with pytest.raises(DataError, match="did you mean 'p0'"):
         assay.triplet_similarity(labels, annotators=["p00"])
     alone = labels.where(kind="judge")

@@ -146,6 +146,17 @@ def test_a_judge_s_answers_about_pairs_are_averaged_over_repeats_and_orders():
     assert row(found, "gpt4")["kind"] == "judge"
 
 
+def test_measures_that_rank_alike_stand_side_by_side():
+    found = assay.validate_similarity(LABELS, {"b": MEASURES["good"], "a": MEASURES["good"]}, **QUICK)
+    assert found.table["measure"][1:3].to_list() == ["a", "b"]
+    found = assay.validate_similarity(
+        LABELS, {"b": MEASURES["good"], "a": MEASURES["good"]}, with_judges=False, **QUICK
+    )
+    assert found.table["measure"][:2].to_list() == ["a", "b"]
+    assert found.table["difference"].to_list()[:2] == [None, 0.0]
+    assert "b reaches the same ρ." in found.summary()
+
+
 def test_a_judge_under_two_prompts_is_two_measures():
     frame = LABELS.labels.join(LABELS.items, on="item")
     told = frame.filter(pl.col("annotator") == "gpt").with_columns(prompt=pl.lit("plain"))
@@ -159,6 +170,9 @@ def test_a_judge_under_two_prompts_is_two_measures():
     )  # fmt: skip
     found = assay.validate_similarity(both, **QUICK)
     apart = found.difference("gpt (prompt=with-topic)", "gpt (prompt=plain)")
+    told = f"gpt (prompt=plain) less that of gpt (prompt=with-topic) {-apart['difference']:.2f} [{-apart['high']:.2f}, "
+    assert f"The same judge: ρ of {told}" in found.summary()
+    assert "choices" not in "".join(map(str, found.exclusions)), "judges are measures here, and not left out"
     assert apart["high"] < 0
     assert apart["percent"] == pytest.approx(100 * apart["difference"] / row(found, "gpt (prompt=plain)")["estimate"])
     assert apart["percent_low"] < apart["percent"] < apart["percent_high"] < 0

@@ -203,13 +203,19 @@ def _three(low: float, high: float) -> str:
 
 
 def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    """Names beside their points, moved up or down where two would overlap."""
-    placed: list[float] = []
-    span = max((abs(r["y"]) for r in rows), default=1.0) or 1.0
-    for row in sorted(rows, key=lambda r: r["y"]):
-        y = max(row["y"], placed[-1] + 0.07 * span) if placed else row["y"]
-        placed.append(y)
-        ax.text(row["x"], y, "  " + row["annotator"], fontsize=8, color=pictures.INK, va="center")
+    """Names beside their points, moved up where they would lie on another name."""
+    x, y = (np.array([row[c] for row in rows], dtype=float) for c in ("x", "y"))
+    span = max(np.ptp(x), np.ptp(y)) or 1.0 if rows else 1.0
+    high, letter = 0.05 * span, 0.024 * span
+    placed: list[tuple[float, float, float]] = []
+    for k in np.argsort(y, kind="stable"):
+        name, at = rows[k]["annotator"], y[k]
+        end = x[k] + letter * len(name)
+        for other, other_end, other_at in placed:
+            if x[k] < other_end and other < end and abs(at - other_at) < high:
+                at = other_at + high
+        placed.append((x[k], end, at))
+        ax.text(x[k] + 0.02 * span, at, name, fontsize=8, color=pictures.INK, va="center")
 
 
 def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOptions]) -> AnnotatorSimilarity:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -103,12 +104,15 @@ class Choices:
             tuple(who.to_list()), kinds, columns, data, member,
         )  # fmt: skip
 
-    def of_annotators(self, wanted: str | Sequence[str]) -> Choices:
-        """The choices of people, of judges, or of the annotators named; the others are counted."""
+    def of_annotators(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
+        """The choices of people, of judges, or of the annotators named; of others, but for those ``beside``, they are
+        counted as excluded."""
         names = self.chosen(wanted)
         keep = np.isin(self.annotator, [self.annotators.index(n) for n in names])
-        left = int((~keep).sum())
-        gone = (Exclusion("choice", left, "of annotators whose choices are not asked about"),) if left else ()
+        left = Counter(self.annotators[k] for k in self.annotator[~keep].tolist())
+        who = [n for n in natural(left) if n not in beside]
+        why = f"of {listing(who, 4)}, whose choices are not asked about"
+        gone = (Exclusion("choice", sum(left[n] for n in who), why),) if who else ()
         return replace(self.where(keep), exclusions=(*self.exclusions, *gone))
 
     def chosen(self, wanted: str | Sequence[str]) -> tuple[str, ...]:

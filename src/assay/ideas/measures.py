@@ -193,6 +193,12 @@ def variant(name: str, of: Mapping[str, Any]) -> str:
     return f"{name} ({', '.join(f'{c}={v}' for c, v in of.items())})" if of else name
 
 
+def judge_of(measure: str) -> str:
+    """The judge whose measure this is, whatever it was asked."""
+    name, bracket, asked = measure.rpartition(" (")
+    return name if bracket and "=" in asked and asked.endswith(")") else measure
+
+
 def refuse_no_values(found: Sequence[Measure], named: pl.DataFrame) -> None:
     """A measure without a value for any pair compares nothing."""
     for one in found:

@@ -17,12 +17,15 @@ SHOWN = 12
 def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
     """Measures by how well they rank pairs, the experts' ceiling, sweeps, documents."""
     frames = [
-        ("Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.", _filled(found.rows))
+        (
+            "Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.",
+            _filled(found.rows, "pairs"),
+        )
     ]
     if found.sweeps.height:
         frames.append(("Every setting that was tried. The best of many is optimistic.", found.sweeps))
     if found.by_document["document"].n_unique() > 1:
-        frames.append(("ρ in each document.", _filled(found.by_document)))
+        frames.append(("ρ in each document.", _filled(found.by_document, "pairs")))
     return (
         Part(
             "Do automatic measures see what experts see?", (*found.sentences(), *found.cautions), tuple(frames),
@@ -33,11 +36,14 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
 
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
     """The most and the least alike pairs."""
-    most, least = (found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN) for down in (True, False))
+    most, least = (
+        _filled(found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN), "comparisons")
+        for down in (True, False)
+    )
     return (
         Part(
             "How alike are the texts?", tuple(found.summary().splitlines()[:-1]),
-            ((f"The {SHOWN} most alike pairs.", _filled(most)), (f"The {SHOWN} least alike pairs.", _filled(least))),
+            ((f"The {SHOWN} most alike pairs.", most), (f"The {SHOWN} least alike pairs.", least)),
             (("Similarities of texts, in percent", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
@@ -48,7 +54,7 @@ def reliability_parts(found: OddOneOutAgreement) -> tuple[Part, ...]:
     return (
         Part(
             "Do annotators name the same odd one out?", tuple(found.summary().splitlines()[:-1]),
-            (("Agreement above chance: 0 at chance, 1 where all agree.", _filled(found.rows)),),
+            (("Agreement above chance: 0 at chance, 1 where all agree.", _filled(found.rows, "triplets")),),
             (("Agreement on the odd one out", found.plot),),
         ),
     )  # fmt: skip
@@ -67,6 +73,6 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without columns that hold nothing."""
-    return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height)
+def _filled(frame: pl.DataFrame, n: str = "items") -> pl.DataFrame:
+    """Without columns that hold nothing; ``n`` says what is counted."""
+    return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height).rename({"n": n})

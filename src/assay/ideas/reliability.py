@@ -75,6 +75,7 @@ class OddOneOutAgreement(Result):
 
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run
+    judges: tuple[str, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -101,8 +102,16 @@ class OddOneOutAgreement(Result):
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Forest plot, with a line at chance."""
-        ax = super().plot(ax)
+        """Forest plot, with a line at chance; whoever is a judge has the colour of judges."""
+        rows = self.rows.head(pictures.MOST_ROWS)
+        ax = pictures.axes(ax, height=1.2 + 0.26 * max(rows.height, 2))
+        names = [
+            _NAMES[row["who"]].format(**row) + ("" if row["group"] is None else f", {row['group']}")
+            for row in rows.iter_rows(named=True)
+        ]
+        told = [bool({row["first"], row["second"]} & set(self.judges)) for row in rows.iter_rows(named=True)]
+        colours = [pictures.JUDGE if judge else pictures.HUMAN for judge in told]
+        pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
         ax.set_xlabel("agreement on the odd one out, above chance")
         return ax
@@ -114,6 +123,9 @@ _SENTENCES = {
     "pairs": "{first} and {second} name the same odd one on",
     "itself": "{first} names the same odd one again on",
 }
+_NAMES = {
+    "humans": "people", "annotator": "{first} & people", "pairs": "{first} & {second}", "itself": "{first} again",
+}  # fmt: skip
 
 
 def odd_one_out_agreement(labels: Annotations | Chunks, **options: Unpack[ReliabilityOptions]) -> OddOneOutAgreement:
@@ -173,7 +185,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, **options: Unpack[Reliab
         table.fingerprint, **digest_of_columns(table, settings.by, settings.clusters, _repeat(table))
     )
     frame = pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
-    return OddOneOutAgreement(frame, Run("odd-one-out-agreement", settings, data, facts, how))
+    return OddOneOutAgreement(frame, Run("odd-one-out-agreement", settings, data, facts, how), table.judges)
 
 
 _TYPES = dict.fromkeys(("group", "who", "first", "second", "reason"), pl.String)

@@ -7,7 +7,7 @@ good as it ranks the pairs alike: Spearman's ρ. Intervals come from the experts
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
@@ -24,7 +24,7 @@ from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import CONTENTS, Choices, odd_ones_of, of_items
-from assay.ideas.measures import Measure, PairsOfTexts, identity, listed_measures, refuse_no_values, variant
+from assay.ideas.measures import Measure, PairsOfTexts, identity, judge_of, listed_measures, refuse_no_values, variant
 from assay.ideas.settings import Chosen, ValidateSettings
 from assay.reporting import pictures
 from assay.reporting.words import interval, said
@@ -171,12 +171,16 @@ class SimilarityValidation(Result):
         other = measures.slice(1).filter(pl.col("estimate").is_not_nan())
         kinds = other.filter(pl.col("kind") != top["kind"]).head(1)
         for row in pl.concat([other.head(1), kinds]).unique(maintain_order=True).iter_rows(named=True):
+            if row["difference"] == 0:
+                found.append(f"{row['measure']} reaches the same ρ.")
+                continue
             low, high = -row["difference_high"], -row["difference_low"]
             sure = "beats" if low > 0 else "is not shown to beat"
             found.append(
                 f"It {sure} {row['measure']} ({said(row['estimate'])}), by {said(-row['difference'])} "
                 f"{interval(low, high)}."
             )
+        found += self._asked_otherwise(measures)
         again, mind = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in ("again", "mind"))
         if np.isfinite(again["estimate"]):
             found.append(
@@ -184,6 +188,18 @@ class SimilarityValidation(Result):
                 f"what experts think would reach {_of(mind)}."
             )
         return tuple(found)
+
+    def _asked_otherwise(self, measures: pl.DataFrame) -> Iterator[str]:
+        """Judges that were asked in several ways: the best of them less each other one."""
+        judges = measures.filter((pl.col("kind") == "judge") & pl.col("estimate").is_not_nan())["measure"].to_list()
+        for who in dict.fromkeys(map(judge_of, judges)):
+            best, *others = [name for name in judges if judge_of(name) == who]
+            for other in others:
+                less = self.difference(best, other)
+                yield (
+                    f"The same judge: ρ of {best} less that of {other} {said(less['difference'])} "
+                    f"{interval(less['low'], less['high'])}."
+                )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot of the measures, with the experts' ceiling as a line."""
@@ -267,7 +283,8 @@ def validate_similarity(
     settings = ValidateSettings.of({**given, "measures": kept or None}, "validate_similarity")
     table = odd_ones_of(in_memory(labels, "validate_similarity"), "validate_similarity")
     everyone = Choices.of(table, settings, "validate_similarity")
-    experts = everyone.of_annotators(settings.annotators)
+    judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
+    experts = everyone.of_annotators(settings.annotators, beside=judges)
     pairs, above = _pairs(table, experts, settings)
     found = [m for name, one in named.items() for m in pairs.of(name, one)]
     if settings.with_judges:
@@ -464,7 +481,7 @@ class _Comparison:
         for _, best, optimism in nested.values():
             shift[best] = optimism
             shown.append(best)
-        top = max(shown, key=lambda i: (np.nan_to_num(found.value[i] - shift[i], nan=-9.0), -i))
+        top = min(shown, key=lambda i: _rank(float(found.value[i] - shift[i]), self.measures[i].name))
         several = len(found) > m
         rows = []
         for i in shown:
@@ -589,9 +606,14 @@ _NUMBERS = (
 )  # fmt: skip
 
 
+def _rank(rho: float, name: str) -> tuple[float, str]:
+    """The best first, those alike by name, those without a value last."""
+    return -float(np.nan_to_num(rho, nan=-9.0)), name
+
+
 def _ordered(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl.DataFrame:
     """Measures by ρ, those without one last, then the ceilings."""
-    rows = sorted(rows, key=lambda r: (-np.nan_to_num(r["estimate"], nan=-9.0), r["measure"]))
+    rows = sorted(rows, key=lambda r: _rank(r["estimate"], r["measure"]))
     schema = {**_TYPES, **dict.fromkeys(_NUMBERS, pl.Float64), "n": pl.Int64}
     del schema["document"]
     columns = ["measure", "kind", "estimate", "low", "high", "n", *_NUMBERS[3:], "reason"]
