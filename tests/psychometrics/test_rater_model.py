@@ -420,7 +420,7 @@ def chains_of(kind: str):
                 z[:, i] = 0.95 * z[:, i - 1] + np.sqrt(1 - 0.95**2) * z[:, i]
         if kind == "apart":
             z[1] += 1.5
-        return Chains(mode.x + z @ np.linalg.cholesky(mode.covariance).T, 5 if kind == "diverged" else 0, 0.9, 1.0)
+        return Chains(mode.x + z @ np.linalg.cholesky(mode.covariance).T, 5 if kind == "diverged" else 0, 1.0)
 
     return sample
 

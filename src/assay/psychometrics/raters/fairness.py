@@ -117,7 +117,7 @@ def fairness(found: Fit) -> Fairness:
         if known and rope is not None:
             verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
         rows.append(
-            {"annotator": table.raters[r], "kind": "judge" if table.is_judge[r] else "human",
+            {"annotator": table.raters[r], "kind": table.kinds[r],
              "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
              "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
              "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,
