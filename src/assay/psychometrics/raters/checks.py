@@ -162,8 +162,7 @@ def _simulated(density: Density, x: Floats, rng: np.random.Generator) -> tuple[F
         mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
         of_cell = share[np.searchsorted(grid.blocks, block[mine]), point[cells.subject[mine]]]
         ideal[mine] = _one_of(of_cell, rng)
-    cell = np.unique(table.item * len(table.criteria) + table.criterion, return_inverse=True)[1]
-    drawn = _one_of(detect[table.block, table.rater, :, ideal[cell]], rng)
+    drawn = _one_of(detect[table.block, table.rater, :, ideal[table.cell]], rng)
     often = np.einsum("brkx,bx->brk", detect, marginal)
     seen = np.bincount(table.block * len(table.raters) + table.rater, minlength=often.shape[0] * often.shape[1])
     mean = (often * seen.reshape(often.shape[:2])[:, :, None]).sum(axis=0)

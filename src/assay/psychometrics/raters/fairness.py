@@ -19,6 +19,7 @@ from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
 from assay.estimation.statistic import Floats
 from assay.psychometrics.raters.fit import Fit
+from assay.reporting.words import p_value
 
 LEAST_SUBJECTS = 30
 LEAST_LABELS = 20
@@ -63,7 +64,7 @@ class Fairness:
                 yield (
                     f"{row['annotator']} is {row['verdict']} with {group} than with {self.groups[0]}, compared with "
                     f"the other raters: {row['estimate']:+.2f} categories [{row['low']:.2f}, {row['high']:.2f}], "
-                    f"p = {max(row['p_adjusted'], 0.001):.3f} corrected for {counted(self.rows.height, 'comparison')}."
+                    f"{p_value(row['p_adjusted'])} corrected for {counted(self.rows.height, 'comparison')}."
                 )
             same = rows.filter(pl.col("verdict") == "the same in practice").height
             small = rows.filter(pl.col("verdict") == "shown, too small to matter").height
@@ -117,7 +118,7 @@ def fairness(found: Fit) -> Fairness:
         if known and rope is not None:
             verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
         rows.append(
-            {"annotator": table.raters[r], "kind": "judge" if table.is_judge[r] else "human",
+            {"annotator": table.raters[r], "kind": table.kinds[r],
              "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
              "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
              "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,

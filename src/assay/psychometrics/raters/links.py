@@ -22,8 +22,7 @@ def parties(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n, n_criteria = len(table.raters), len(table.criteria)
-    shared = table.item * n_criteria + table.criterion
+    n, shared = len(table.raters), table.cell.copy()
     first = shared.max() + 1
     for i, criteria in enumerate(together):
         mine = np.isin(table.criterion, criteria)
@@ -66,9 +65,6 @@ def _some(apart: Sequence[Sequence[str]]) -> str:
 
 def alone(table: RaterTable) -> tuple[str, ...]:
     """Raters whose labels hardly ever stand beside another label of the same cell."""
-    _, cell, size = np.unique(
-        table.item * len(table.criteria) + table.criterion, return_inverse=True, return_counts=True
-    )
-    n = len(table.raters)
-    beside = np.bincount(table.rater, size[cell] > 1, n) / np.maximum(np.bincount(table.rater, minlength=n), 1)
+    n, size = len(table.raters), np.bincount(table.cell)
+    beside = np.bincount(table.rater, size[table.cell] > 1, n) / np.maximum(np.bincount(table.rater, minlength=n), 1)
     return tuple(name for name, share in zip(table.raters, beside, strict=True) if share < ALONE)

@@ -24,7 +24,7 @@ from assay.psychometrics.raters.fit import Fit, fit
 from assay.psychometrics.raters.links import alone, link_cautions
 from assay.psychometrics.raters.modes import MANY_LABELS, Progress
 from assay.psychometrics.raters.recovered import ideal_ratings, traits
-from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference
+from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference, as_given
 from assay.psychometrics.raters.table import rater_table
 
 if TYPE_CHECKING:
@@ -221,18 +221,13 @@ def rater_model(
     (['ann_1', 'ann_2', 'ann_3', 'ann_4', 'gpt'], 0.0)
     """
     settings = RaterSettings.of(
-        {**options, "annotators": _names(options.get("annotators")), "reverse": _names(options.get("reverse")),
-         "group": group, "quick": quick, "baseline": baseline, "reference": reference, "rope": rope,
-         "dimensions": dimensions, "starts": starts, "nodes": nodes, "chains": chains, "warmup": warmup, "draws": draws,
-         "confidence": confidence, "seed": seed}, "rater_model",
+        {**as_given(options), "group": group, "quick": quick, "baseline": baseline, "reference": reference,
+         "rope": rope, "dimensions": dimensions, "starts": starts, "nodes": nodes, "chains": chains, "warmup": warmup,
+         "draws": draws, "confidence": confidence, "seed": seed}, "rater_model",
     )  # fmt: skip
     table = rater_table(in_memory(labels, "a rater model"), settings, group=group, baseline=baseline)
     found = fit(table, settings, progress)
     return _result(found)
-
-
-def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
-    return None if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def _result(found: Fit) -> RaterModel:
@@ -261,7 +256,7 @@ def _rows(found: Fit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataF
     p = simultaneous_p(found.severity.value, found.severity.replicates)
     labels = table.seen.sum(axis=0)
     rows = [
-        {"annotator": name, "kind": "judge" if table.is_judge[r] else "human", **found.severity[r].row(),
+        {"annotator": name, "kind": table.kinds[r], **found.severity[r].row(),
          "p_adjusted": float(p[r]), "psi": found.variability[r].estimate, "psi_low": found.variability[r].low,
          "psi_high": found.variability[r].high, "labels": int(labels[r]), "reason": found.severity[r].reason}
         for r, name in enumerate(table.raters)
@@ -333,7 +328,7 @@ def _sentences(found: RaterModel) -> Iterator[str]:
         yield f"NOT CONVERGED: {'; '.join(found.diagnostics.problems)}. Do not use these numbers{_remedy(found)}."
     fitted = found.fitted
     if fitted.chains is None:
-        yield "Quick road: penalised maximum likelihood, with errors of a normal; sample before you publish."
+        yield "Quick road (penalised maximum likelihood, normal errors): a first look; sample before you publish."
     elif found.converged:
         worst = _most(found.diagnostics.rows, "rhat")[0]
         least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
@@ -405,7 +400,7 @@ def _about_modes(found: RaterModel) -> str:
         return f"{starts} led to one mode."
     apart = modes.filter(pl.col("mode") > 1)
     near = apart.filter(pl.col("share") >= RIVAL)
-    share = f"{100 * modes['share'][0]:.0f}% of the mass"
+    share = f"{100 * modes['share'][0]:.0f}% of their mass"
     words = f"{starts} led to {modes.height} modes; the best has {share}"
     if near.height:
         phi, psi = _most(near, "severity_apart", "variability_apart")

@@ -25,8 +25,8 @@ SAME = 0.02
 STEEP = 1e-2
 """A gradient, in posterior standard deviations, above which a fit has not arrived."""
 
-ROUGH, FINE = 1e-4, 1e-9
-"""A climb ends with a step that gains less log posterior: on the way to a maximum, and at it."""
+COARSE, ROUGH, FINE = 1e-2, 1e-4, 1e-9
+"""A climb ends with a step that gains less log posterior: looking for other maxima, on the way to one, and at it."""
 
 FLAT = 1e-3
 """A gradient at which a climb ends, the largest of its coordinates."""
@@ -142,7 +142,7 @@ def _swept(
     for i, move in enumerate(moves):
         if progress is not None:
             progress("looking for other modes", i, len(moves))
-        reached.append(climb(density, move(best[0]), root))
+        reached.append(climb(density, move(best[0]), root, COARSE))
         best = max(best, reached[-1], key=lambda pair: pair[1])
     return reached
 
@@ -253,7 +253,7 @@ def _from_labels(density: Density) -> Floats:
     """Severity as the distance from a cell's mean, steps from the shares of the labels."""
     table, layout = density.table, density.layout
     x = layout.mean.copy()
-    cell = np.unique(table.item * len(table.criteria) + table.criterion, return_inverse=True)[1]
+    cell = table.cell
     # Of a large table's part, a rater or a criterion may have no label.
     usual = _means(table.criterion, table.value, len(table.criteria))
     # A cell's mean, drawn to its criterion's, so that a cell of one label tells something too.

@@ -29,7 +29,7 @@ from assay.psychometrics.raters.fit import Drawn
 from assay.psychometrics.raters.layout import contrasts, points
 from assay.psychometrics.raters.links import link_cautions
 from assay.psychometrics.raters.modes import Mode, climb, mode_near, widths
-from assay.psychometrics.raters.settings import FacetOptions, RaschSettings
+from assay.psychometrics.raters.settings import FacetOptions, RaschSettings, as_given
 from assay.psychometrics.raters.table import RaterTable, alike, rater_table
 from assay.reporting import pictures
 
@@ -138,10 +138,7 @@ def many_facet_rasch(
     >>> abs(round(sum(found.rows["estimate"]), 6))
     0.0
     """
-    given = {**options, "nodes": nodes, "confidence": confidence, "seed": seed}
-    for name in ("annotators", "reverse"):
-        one = options.get(name)
-        given[name] = (one,) if isinstance(one, str) else None if one is None else tuple(one)  # type: ignore[arg-type]
+    given = {**as_given(options), "nodes": nodes, "confidence": confidence, "seed": seed}
     settings = RaschSettings.of(given, "many_facet_rasch")
     table = rater_table(in_memory(labels, "a Rasch model"), settings)
     rasch = Rasch(table, settings.nodes)
@@ -312,7 +309,7 @@ def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
     fair = ((middle * np.arange(table.n_categories)).sum(axis=2) + low[:, None]).mean(axis=0)
     labels = table.seen.sum(axis=0)
     rows = [
-        {"annotator": name, "kind": "judge" if table.is_judge[r] else "human", **severity[r].row(),
+        {"annotator": name, "kind": table.kinds[r], **severity[r].row(),
          "p_adjusted": float(p[r]), "fair_average": float(fair[r]), "infit": float(infit[r]),
          "outfit": float(outfit[r]), "fit_p": float(fit_p[r]), "labels": int(labels[r]), "reason": severity[r].reason}
         for r, name in enumerate(table.raters)

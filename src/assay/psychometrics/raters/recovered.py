@@ -126,7 +126,7 @@ def _average_label(density: Density, x: Floats) -> Floats:
     layout, k = density.layout, np.arange(density.table.n_categories)
     shape = (density.table.n_blocks, len(density.table.raters))
     phi = (layout.phi @ x).reshape(shape).mean(axis=1)
-    psi = np.exp((layout.psi @ x).reshape(shape).mean(axis=1))
+    psi = np.exp(density.log_psi(x, np).reshape(shape).mean(axis=1))
     log_p = -0.5 * ((k[None, :, None] - k[None, None, :] - phi[:, None, None]) / psi[:, None, None]) ** 2
     p = np.where(density.valid[:, :, None], np.exp(log_p - log_p.max(axis=1, keepdims=True)), 0.0)
     return np.asarray((k[None, :, None] * p).sum(axis=1) / p.sum(axis=1))

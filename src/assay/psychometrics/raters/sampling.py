@@ -22,8 +22,6 @@ from assay.psychometrics.raters.modes import Mode
 
 PURPOSE = "sampling the rater model (quick=True fits it without)"
 MOST_RHAT = 1.01
-LEAST_SAMPLES = 400
-"""Effective draws of every quantity, at least (Vehtari et al. 2021)."""
 MOST_DEPTH = 8
 MOST_DENSE = 4_000_000
 """Entries of a matrix of zeros and ones by which labels are summed; beyond, they are gathered."""
@@ -37,14 +35,12 @@ class Chains:
     ----------
     x : (chains, draws, p) float
     divergences : int
-    acceptance : float
     seconds : float
         That sampling took, compiling excluded.
     """
 
     x: Floats
     divergences: int
-    acceptance: float
     seconds: float
 
     @property
@@ -83,7 +79,7 @@ def _sampled(density: Density, mode: Mode, chains: int, warmup: int, draws: int,
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:
         state = kernel.sample(state, (), {})
-        return state, (state.z, state.diverging, state.accept_prob)
+        return state, (state.z, state.diverging)
 
     def run(key: Any, start: Any) -> Any:
         state = kernel.init(key, warmup, start, (), {})
@@ -99,8 +95,8 @@ def _sampled(density: Density, mode: Mode, chains: int, warmup: int, draws: int,
     with ThreadPoolExecutor(chains) as pool:
         found = list(pool.map(chain, keys, starts))
     seconds = perf_counter() - began
-    z, diverging, accepted = (np.stack(part)[:, warmup:] for part in zip(*found, strict=True))
-    return Chains(mode.x + z @ root.T, int(diverging.sum()), float(accepted.mean()), seconds)
+    z, diverging = (np.stack(part)[:, warmup:] for part in zip(*found, strict=True))
+    return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
 
 
 def jax_value(density: Density) -> Callable[[Any], Any]:

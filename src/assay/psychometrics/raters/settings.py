@@ -33,6 +33,15 @@ class FacetOptions(TypedDict, total=False):
     object: str | None
 
 
+def as_given(options: FacetOptions) -> dict[str, Any]:
+    """The options with names as tuples, one name alone too."""
+    given: dict[str, Any] = dict(options)
+    for name in ("annotators", "reverse"):
+        one = given.get(name)
+        given[name] = None if one is None else (one,) if isinstance(one, str) else tuple(one)
+    return given
+
+
 @dataclass(frozen=True)
 class FacetSettings(Settings):
     """Which labels a rater model is fitted to; see `FacetOptions`."""

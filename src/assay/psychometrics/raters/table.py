@@ -89,6 +89,17 @@ class RaterTable:
         return self.group * len(self.criteria) + self.criterion
 
     @cached_property
+    def cell(self) -> Ints:
+        """Item and criterion of each label, as one code: (labels,)."""
+        _, found = np.unique(self.item * len(self.criteria) + self.criterion, return_inverse=True)
+        return np.asarray(found)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each rater is: ``human`` or ``judge``."""
+        return tuple("judge" if one else "human" for one in self.is_judge)
+
+    @cached_property
     def column(self) -> Ints:
         """Block, rater and category of each label as one code: (labels,)."""
         return np.asarray((self.block * len(self.raters) + self.rater) * self.n_categories + self.value)
@@ -96,9 +107,8 @@ class RaterTable:
     @cached_property
     def cells(self) -> Cells:
         """The different cells."""
-        _, cell = np.unique(self.item * len(self.criteria) + self.criterion, return_inverse=True)
-        first = np.unique(cell, return_index=True)[1]
-        kind, pattern, count = alike(cell, self.column, len(first))
+        first = np.unique(self.cell, return_index=True)[1]
+        kind, pattern, count = alike(self.cell, self.column, len(first))
         block = np.empty(len(pattern), dtype=np.int64)
         block[kind] = self.block[first]
         order = np.argsort(block, kind="stable")
