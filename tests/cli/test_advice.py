@@ -20,6 +20,8 @@ pytestmark = pytest.mark.xdist_group("advice")  # one process, so that each comm
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
 TEST = ("--epsilon", ".1", "--n-resamples", "40")
 KNOWN = ("--judges", "gpt-4o,llama")
+ODD = ("--scale", "odd-one-out")
+VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     # a command line that is refused; what stands for the dots in the options that its error advises
@@ -86,6 +88,25 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "a sample and a bootstrap": (("agreement", "plain.csv", "--annotators", "sample", "--method", "percentile"), {}),
     "a class too small to balance": (("alt-test", "plain.csv", *TEST, "--scale", "nominal:1,2,3,4,5", "--balance",
         "--min-class", "12"), {"--min-class": "0"}),
+    "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
+    "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
+    "an interval of Elo": (("elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
+    "who never lost": (("ratings", "won.csv", *VOTES), {"--systems": "birch,aspen"}),
+    "a share of nothing": (("consistency", "votes.csv", *VOTES, "--share", ".3"), {"--choose": "weighted",
+        "--by": "separability"}),
+    "items chosen by nothing": (("consistency", "votes.csv", *VOTES, "--choose", "top"), {}),
+    "outputs all alike": (("separability", "same.csv", "--scale", "text", "--humans", "a,b"), {}),
+    "two texts of three": (("ideas", "odd_ones.csv", *ODD, "--texts", "first,second"), {
+        "--texts": "first_item,second_item,third_item"}),
+    "two contents of three": (("ideas", "odd_ones.csv", *ODD, "--measures", "words", "--contents", "first,second"), {
+        "--contents": "first,second,third"}),
+    "texts that are nowhere": (("ideas", "bare.csv", *ODD, "--measures", "words"), {
+        "--contents": "first_item,second_item,third_item"}),
+    "odd ones out read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),
+    "experts and nobody else": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
+    "triplets of nameless texts": (("triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
+    "too many triplets": (("triplets", "many.csv", "--name", "a", "--floor", "9"), {"--n-triplets": "9"}),
+    "a pilot and an agreement": (("triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD), {}),
     "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip
 
@@ -130,6 +151,18 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     m.with_columns(label=pl.format("{} {}", "annotator", "item")).write_csv(folder / "texts.csv")
     pairs = [(a, b, -abs(a - b)) for a in range(1, 6) for b in range(a, 6)]
     pl.DataFrame(pairs, schema=["a", "b", "s"], orient="row").write_csv(folder / "pairs.csv")
+    for name in ("votes", "odd_ones"):
+        example = (Path(__file__).parents[2] / "examples" / f"{name}.csv").read_text(encoding="utf-8")
+        (folder / f"{name}.csv").write_text(example.replace("gpt-4o", "m1"), encoding="utf-8")
+    votes = pl.read_csv(folder / "votes.csv").filter(pl.col("repeat") == 1)
+    votes.write_csv(folder / "votes.csv")
+    won = pl.when(pl.col("first") == "cedar").then(-1).when(pl.col("second") == "cedar").then(1).otherwise("label")
+    votes.with_columns(label=won).write_csv(folder / "won.csv")
+    pl.read_csv(folder / "odd_ones.csv").drop("first", "second", "third").write_csv(folder / "bare.csv")
+    same = [(f"i{i}", who, k, "one") for i in range(3) for who in "ab" for k in (1, 2)]
+    pl.DataFrame(same, schema=["item", "annotator", "repeat", "label"], orient="row").write_csv(folder / "same.csv")
+    pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(folder / "notes.csv")
+    pl.DataFrame({"a": [f"t{i}" for i in range(4000)]}).write_csv(folder / "many.csv")
     (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
     return folder
 
@@ -214,9 +247,11 @@ def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: py
     assert "holds no label yet" not in run("agreement", "study")[2]
 
 
-ROOMS = ("cli", "concordance", "data", "planning", "reading", "replacement", "verdict")
+ROOMS = (
+    "cli", "concordance", "data", "ideas", "planning", "preference", "reading", "replacement", "similarity", "verdict",
+)  # fmt: skip
 ONLY_PYTHON = {
-    "bias", "cache", "family", "who", "annotators", "prior", "ranges", "sets", "judge", "min_items",
+    "bias", "cache", "family", "who", "annotators", "document", "n", "prior", "ranges", "sets", "judge", "min_items",
 }  # fmt: skip
 """Options that a message of Python alone advises, or that a command line has under another name."""
 

@@ -14,7 +14,7 @@ from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
 from assay.cli.options import NOTHING, Given, Names, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
 from assay.concordance.settings import AgreementSettings, GradingScaleSettings
-from assay.errors import AssayError, DesignError
+from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.ideas.settings import MapSettings, PlanTripletsSettings, SampleSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
@@ -223,10 +223,9 @@ def agreement(
     with progress_bar("Comparing"):
         found = agree(table, **given)
     shown = _to_be_read(found.rows, found.headline, given)
-    empty = [c for c in shown.columns if shown[c].null_count() == shown.height]
     titles = shown["title"].unique().to_list()
     symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
-    drop = ("coefficient", "interval", "p", *title, *empty)
+    drop = ("coefficient", "interval", "p", *title, *_empty(shown))
     output.show(found, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
     write_page(out, "Do the annotators agree?", found, agreement_parts)
 
@@ -398,8 +397,7 @@ def _rated(
     table = read(source)
     with progress_bar("Rating"):
         found = ask(table, **given)
-    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
-    output.show(found, drop=empty)
+    output.show(found, drop=_empty(found.table))
     write_page(out, title, found, parts)
     return found
 
@@ -553,14 +551,18 @@ def ideas(
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
         _of_choices(table, given, labels, out, output)
         return
+    if any(scale.kind != "text" for scale in table.scales.values()):
+        raise DesignError(
+            "ideas are in odd ones out, read with scale='odd-one-out', or in texts, read with scale='text'; these "
+            f"labels are {listing([scale.describe() for scale in table.scales.values()], 2)}"
+        )
     _only_known(given, MapSettings, "texts", "odd ones out of three texts")
     from assay.ideas.annotators import annotator_similarity
     from assay.ideas.parts import annotator_parts
 
     with progress_bar("Comparing"):
         found = annotator_similarity(table, **given)
-    shown = found.rows.select(c for c in found.rows.columns if found.rows[c].null_count() < found.rows.height)
-    output.show(found, rows=shown)
+    output.show(found, drop=_empty(found.rows))
     write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
 
 
@@ -585,11 +587,8 @@ def _of_choices(
         except DesignError:
             agreed = None
     main = pairs if found is None else found
-    empty = [c for c in main.table.columns if main.table[c].null_count() == main.table.height]
-    if output.for_people and agreed is not None:
-        output.show(main, agreed, drop=empty)
-    else:
-        output.show(main, drop=empty)
+    beside = () if agreed is None or not output.for_people else (agreed,)
+    output.show(main, *beside, drop=_empty(main.table))
 
     def parts(_: Any) -> Any:
         first = () if found is None else validation_parts(found)
@@ -635,8 +634,7 @@ def g_study(
     target(out)
     given = options.options()
     found = _studied(source, facets, labels, given)
-    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
-    output.show(found, drop=tuple(empty))
+    output.show(found, drop=_empty(found.table))
     write_page(out, "How far do scores carry?", found, g_study_parts)
 
 
@@ -668,8 +666,7 @@ def d_study(
     own = {k: given.pop(k) for k in ("target", "coefficient", "along", "price", "merged") if k in given}
     study = _studied(source, facets, labels, given)
     found = study.d_study(sizes, prices=costs or None, **own)
-    empty = [c for c in found.table.columns if found.table[c].null_count() == found.table.height]
-    output.show(found, drop=tuple(empty))
+    output.show(found, drop=_empty(found.table))
     write_page(out, "How many raters and lessons?", found, d_study_parts)
 
 

@@ -119,6 +119,8 @@ class Choices:
         """The annotators meant by ``humans``, ``judges`` or by names."""
         present = set(np.unique(self.annotator).tolist())
         there = [n for i, n in enumerate(self.annotators) if i in present]
+        if list(wanted) in (["humans"], ["judges"]):
+            wanted = wanted[0]  # as a command line gives the word
         if not isinstance(wanted, str):
             for name in wanted:
                 if name not in there:
