@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from assay.data.annotations import Annotations
-from assay.data.scales import Interval, Nominal, Ordinal, Text
+from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.similarity.lexical import word_similarity
 
@@ -222,6 +222,16 @@ def test_a_judge_that_looks_is_told_from_one_that_draws_texts():
     options = {"epsilon": 0.2, "similarity": word_similarity, "method": "none"}
     found = Counter(alt_test(texts(seed, "looks", stray=0.3), "judge", **options).verdict for seed in range(8))
     assert found["replace"] >= 7, found
+
+
+def test_the_trivial_judge_of_votes_is_named_in_words():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 0, 1], 80, p=[0.2, 0.1, 0.7])
+    people = np.stack([np.where(rng.random(80) < 0.2, rng.choice([-1, 0, 1], 80), truth) for _ in range(3)], axis=1)
+    test = alt_test(
+        table_of(people, {"always second": np.ones(80, dtype=int)}, Preference()), "always second", epsilon=0.1
+    )
+    assert "closer than always 'second'" in test.summary()
 
 
 def test_the_trivial_judges_of_texts_are_named():

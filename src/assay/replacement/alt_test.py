@@ -253,9 +253,15 @@ class AltTest(Result):
         }
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
+    @property
+    def trivial_answer(self) -> str:
+        """What the trivial judge that is closest to people says, in a reader's words."""
+        label, scale = self.trivial.label, self.tally.table.ratings.scale
+        # Votes are numbers in the table; other labels are named already.
+        return short(scale.word(label) if scale.kind == "preference" and not self.trivial.is_drawn else label)
+
     def _trivial(self) -> str:
-        label = short(self.trivial.label)
-        return label if self.trivial.is_drawn else f"always '{label}'"
+        return self.trivial_answer if self.trivial.is_drawn else f"always '{self.trivial_answer}'"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""

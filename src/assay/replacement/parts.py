@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assay.errors import counted, listing
-from assay.estimation.options import short
 from assay.replacement.alt_test import AltTest, said_epsilon
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
@@ -82,7 +81,7 @@ def _evidence(test: AltTest) -> list[str]:
     if shown is None:
         so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
         shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
-    label = short(test.trivial.label)
+    label = test.trivial_answer
     answers = f"gives {label}" if test.trivial.is_drawn else f"always answers “{label}”"
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     return [

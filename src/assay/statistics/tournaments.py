@@ -223,8 +223,8 @@ def elo(
     """
     # A vote needs the ratings that the vote before it left, so numpy works across runs: nine calls a step, whatever the
     # runs; what no rating decides is laid out before. Ratings are kept times slope / 2, so that S - E is
-    # (S - 1/2) - tanh(R_first - R_second) / 2. Tried: several votes between different systems a step, where finding
-    # them took as long as it saved; compiled loops, which need numba (200 MB) for one tenth of the time.
+    # (S - 1/2) - tanh(R_first - R_second) / 2. Considered: several votes between different systems a step (finding
+    # them takes as long as it saves); compiled loops, which need numba (200 MB) for one tenth of the time.
     length, runs = orders.shape
     nobody, half = len(start), slope / 2
     ratings = np.repeat(np.append(start * half, 0.0)[:, None], runs, axis=1)
