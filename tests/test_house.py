@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,3 +176,10 @@ def test_imports_are_found_wherever_they_stand(code, wanted, tmp_path, monkeypat
 def test_files_of_tests_have_names_of_their_own():
     names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
     assert sorted(names) == sorted(set(names)), "pytest collects one of two files of a name alone"
+
+
+@pytest.mark.xdist_group("house")
+def test_tests_of_one_group_share_a_process(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist tells groups by the end of a test's name; where it does not, what is made once is made often."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@house")

@@ -162,7 +162,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     same = [(f"i{i}", who, k, "one") for i in range(3) for who in "ab" for k in (1, 2)]
     pl.DataFrame(same, schema=["item", "annotator", "repeat", "label"], orient="row").write_csv(folder / "same.csv")
     pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(folder / "notes.csv")
-    pl.DataFrame({"a": [f"t{i}" for i in range(4000)]}).write_csv(folder / "many.csv")
+    pl.DataFrame({"a": [f"t{i}" for i in range(900)]}).write_csv(folder / "many.csv")
     (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
     return folder
 
