@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import in_memory
@@ -24,7 +23,7 @@ from assay.errors import DesignError, listing
 from assay.estimation.intervals import wilson
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 from assay.replacement import decision
 from assay.replacement.assurance import EACH, Studies, about, pilot_of_panel, range_of, settles
 from assay.replacement.curves import MOST_PANELS, draw_panels, score_studies
@@ -645,7 +644,7 @@ def _ends(world: _World, n_annotators: int, settings: PlanSettings) -> _Ends:
     return found
 
 
-def _p_values(counts: Floats, epsilon: float, test: Test, ranks: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _p_values(counts: Floats, epsilon: float, test: Test, ranks: Bools) -> tuple[Floats, Floats]:
     """One-sided p-values as `decision.decide` has them, for studies at once: (..., annotators) each."""
     _, p, reverse = decision.one_sided(counts, epsilon, test)
     if ranks.any():

@@ -16,7 +16,7 @@ from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
-SEEDS = 25  # docs/verdict.md has thousands
+SEEDS = 25  # benchmarks/verdict_error.py has many more
 KINDS = ("a", "b", "c", "d")
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 

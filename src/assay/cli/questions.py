@@ -733,8 +733,9 @@ def rasch(
 
 
 def _empty(frame: DataFrame) -> tuple[str, ...]:
-    """Columns that say nothing."""
-    return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
+    from assay.reporting.tables import empty_columns  # Polars is imported when a command runs
+
+    return empty_columns(frame)
 
 
 def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.concordance.coefficient import Measure
 from assay.concordance.settings import Who
@@ -16,7 +15,7 @@ from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Scale
 from assay.estimation.resampling import gather
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.base import grid
 
 A_HUMAN = "a human"
@@ -58,7 +57,7 @@ class Comparison:
     first: str
     second: str | None
     ratings: Callable[[Measure], Ratings]
-    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    masks: tuple[Bools, Bools] | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
     fewer: Callable[[], list[Comparison]] | None = None
 
@@ -136,7 +135,7 @@ def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, .
     """The second is the one in question, so that a signed difference says how much higher it labels."""
     people = np.isin(ratings.annotators, humans)
 
-    def fewer(first: str, second: str, one: NDArray[np.bool_] | None) -> list[Comparison]:
+    def fewer(first: str, second: str, one: Bools | None) -> list[Comparison]:
         found = []
         for left in ratings.only(humans).left_out():
             rest = people & ~np.isin(ratings.annotators, left)

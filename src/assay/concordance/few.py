@@ -85,14 +85,10 @@ def score_of(
         return None
     if tails:
         return _tailed(found, i, spread)
-    ratings, n_values = spread.ratings, len(spread.values)
-    on_z = found.transform[i] in ("fisher", "rank")
-    if (
-        isinstance(statistic, PairRanks | AlphaRanks)
-        or not on_z
-        or not 1 < n_values <= MOST_VALUES
-        or ratings.n_items > MOST_ITEMS
-    ):
+    if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
+        return None
+    ratings = spread.ratings
+    if not 1 < len(spread.values) <= MOST_VALUES or ratings.n_items > MOST_ITEMS:
         return None
     rare, split = spread.few
     if rare_label and rare < LEAST:

@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.data.alike import alike
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.clusters import cluster_codes
+from assay.data.distinct import distinct_items
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
@@ -375,7 +375,7 @@ def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers,
 
 def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
     """The moments of all, and whether there are any of each, summed into units."""
-    few, kind = alike(data) or (data, None)
+    few, kind = distinct_items(data) or (data, None)
     moments = statistics.moments(few)
     edges = np.cumsum((0, *statistics.widths))
     there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
@@ -385,7 +385,7 @@ def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Flo
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
     """The moments of all, summed over all items."""
     del unit
-    few, kind = alike(data) or (data, None)
+    few, kind = distinct_items(data) or (data, None)
     moments = statistics.moments(few)
     each = moments if kind is None else np.bincount(kind)[:, None] * moments
     return np.asarray(each.sum(axis=0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DesignError
 from assay.estimation.options import Method, Taken, number_in
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 from assay.estimation.tails import Tailed
 
 Transform = Literal["none", "fisher", "rank", "log", "share", "difference"]
@@ -466,12 +466,12 @@ def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> F
     return np.asarray(ndtr(z0 + z / (1 - a * z)))
 
 
-def _on(scale: Transform, transform: Sequence[Transform]) -> NDArray[np.bool_]:
+def _on(scale: Transform, transform: Sequence[Transform]) -> Bools:
     """Which values have their interval on a scale."""
     return np.array([one == scale for one in transform], dtype=bool)
 
 
-def _on_z(transform: Sequence[Transform]) -> NDArray[np.bool_]:
+def _on_z(transform: Sequence[Transform]) -> Bools:
     return _on("fisher", transform) | _on("rank", transform)
 
 
@@ -532,7 +532,7 @@ def _spread(without: Floats) -> Floats:
 
 
 def _why_no_jackknife(
-    value: Floats, without: Floats, error: Floats, never_still: NDArray[np.bool_], sampled: tuple[Floats, ...] | None
+    value: Floats, without: Floats, error: Floats, never_still: Bools, sampled: tuple[Floats, ...] | None
 ) -> list[str | None]:
     """Why each value has no interval, where it has none."""
     undefined = np.isnan(without).any(axis=0) | np.isnan(value)
@@ -552,7 +552,7 @@ def _why_no_jackknife(
     return reasons
 
 
-def _alone(value: Floats, sampled: tuple[Floats, ...]) -> NDArray[np.bool_]:
+def _alone(value: Floats, sampled: tuple[Floats, ...]) -> Bools:
     """Values that do not exist without some annotator."""
     if not sampled or min(map(len, sampled)) < 2:
         return np.ones(len(value), dtype=bool)

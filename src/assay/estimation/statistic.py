@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Data = TypeVar("Data")
 

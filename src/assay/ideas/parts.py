@@ -9,6 +9,7 @@ from assay.ideas.reliability import OddOneOutAgreement
 from assay.ideas.triplets import TripletSimilarity
 from assay.ideas.validate import SimilarityValidation
 from assay.reporting.page import Part
+from assay.reporting.tables import empty_columns
 
 SHOWN = 12
 """Pairs of texts that are shown, the most alike and the least."""
@@ -75,4 +76,4 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
 
 def _filled(frame: pl.DataFrame, n: str = "items") -> pl.DataFrame:
     """Without columns that hold nothing; ``n`` says what is counted."""
-    return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height).rename({"n": n})
+    return frame.drop(empty_columns(frame)).rename({"n": n})

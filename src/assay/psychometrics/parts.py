@@ -11,6 +11,7 @@ from assay.psychometrics.decisions import DStudy
 from assay.psychometrics.disattenuation import Disattenuation
 from assay.psychometrics.generalizability import GStudy
 from assay.reporting.page import Part
+from assay.reporting.tables import empty_columns
 
 MOST_STUDIES = 40
 
@@ -69,4 +70,4 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
 
 def _told(rows: pl.DataFrame) -> pl.DataFrame:
     """Without columns that say nothing."""
-    return rows.drop([c for c in rows.columns if rows[c].null_count() == rows.height])
+    return rows.drop(empty_columns(rows))

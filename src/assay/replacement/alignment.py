@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from assay.data.scales import Label
 from assay.errors import DataError, DesignError
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 
 TIE = 1e-9
@@ -141,7 +141,7 @@ class Panel:
         return np.asarray(sums[where[len(theirs) :]] - self.own)
 
     @cached_property
-    def votes(self) -> tuple[NDArray[np.bool_], Ints, Floats]:
+    def votes(self) -> tuple[Bools, Ints, Floats]:
         """(items, labels): which labels have the most weight on each item; how many they are; the labels."""
         item, value, weight = self.compared
         codes, labels = _codes(value)

@@ -257,8 +257,8 @@ class AltTest(Result):
     def trivial_answer(self) -> str:
         """What the trivial judge that is closest to people says, in a reader's words."""
         label, scale = self.trivial.label, self.tally.table.ratings.scale
-        # Votes are numbers in the table; other labels are named already.
-        return short(scale.word(label) if scale.kind == "preference" and not self.trivial.is_drawn else label)
+        # What was put on each annotator's own scale is no label of the scale any more.
+        return short(label if self.trivial.is_drawn or isinstance(label, float) else scale.word(label))
 
     def _trivial(self) -> str:
         return self.trivial_answer if self.trivial.is_drawn else f"always '{self.trivial_answer}'"

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
 from assay.estimation.intervals import Estimates
 from assay.estimation.resampling import estimate_open, estimate_sums
-from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.estimation.statistic import Bools, Floats, Ints, add_rows
 from assay.replacement import decision
 from assay.replacement.alignment import Panel
 from assay.replacement.decision import Clustering
@@ -84,7 +83,7 @@ class Studies:
     shared: Clustering | None = None
     shared_over: Clustering | None = None
 
-    def tested(self, settings: AltTestSettings) -> NDArray[np.bool_]:
+    def tested(self, settings: AltTestSettings) -> Bools:
         """Which annotators have enough items: (studies, sizes, annotators)."""
         return np.asarray(self.counts.sum(axis=(-1, -2)) > max(settings.min_items, 2) - 0.5)
 
@@ -99,7 +98,7 @@ class Studies:
         refused = self._small_classes(enough, settings.min_class) if settings.balance else np.zeros(told.shape, bool)
         return np.where(refused, decision.VERDICTS.index("cannot tell yet"), told)
 
-    def _small_classes(self, enough: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
+    def _small_classes(self, enough: Bools, least: int) -> Bools:
         """Studies that the alt-test refuses to balance, as a class has too few items: (studies, sizes)."""
         items = np.where(enough[..., None], self.counts.sum(axis=-1), 0.0)
         there = items.sum(axis=-2, keepdims=True) > 0
@@ -121,7 +120,7 @@ SETTLED = tuple(verdict != "cannot tell yet" for verdict in decision.VERDICTS)
 """Which verdicts tell something."""
 
 
-def settles(ends: Ints) -> NDArray[np.bool_]:
+def settles(ends: Ints) -> Bools:
     """Which studies end in a verdict, either way."""
     return np.array(SETTLED)[ends]
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.errors import DesignError
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import assurance, decision
 from assay.replacement.alignment import DENSE_CELLS, Panel
 from assay.replacement.assurance import Studies, pilot_of, pilot_of_panel, planned, rising, settles
@@ -137,7 +136,7 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
     """
     s = test.table.settings
 
-    def passing(epsilons: Floats) -> NDArray[np.bool_]:
+    def passing(epsilons: Floats) -> Bools:
         return np.asarray(decision.passes(_winning(test, epsilons, among), s.threshold))
 
     if not len(test.tested) or not passing(np.ones(1))[0]:
@@ -145,7 +144,7 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
     return _halved(passing) if s.test == "exact" else _stepped(passing)
 
 
-def _stepped(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+def _stepped(passing: Callable[[Floats], Bools]) -> float:
     """Where omega, which never falls as epsilon grows, first passes: three rounds of a thousand steps."""
     low, high = 0.0, 1.0
     for _ in range(3):
@@ -155,7 +154,7 @@ def _stepped(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
     return float(high)
 
 
-def _halved(passing: Callable[[Floats], NDArray[np.bool_]]) -> float:
+def _halved(passing: Callable[[Floats], Bools]) -> float:
     """The same to the sixth digit, by few tests, which cost more where they are exact."""
     low, high = 0.0, 0.0 if passing(np.zeros(1))[0] else 1.0
     for _ in range(20):
@@ -201,6 +200,8 @@ class SizeCurve(Result):
         Share of the draws in which the judge passes as published.
     n_annotators, n_draws, seed : int
         Annotators in a panel, draws for each size.
+    studies : function
+        Simulates the studies that `settled` counts.
     """
 
     judge: str
@@ -368,11 +369,11 @@ class Panels:
         return np.asarray(self.items[self.start[:-1, None] + rng.integers(0, count, (len(count), size))])
 
 
-def draw_panels(answered: NDArray[np.bool_], size: int, n_draws: int, rng: np.random.Generator) -> Panels:
+def draw_panels(answered: Bools, size: int, n_draws: int, rng: np.random.Generator) -> Panels:
     """Panels whose members meet others on at least 30 items; or the best panel found, where none does."""
     members = np.zeros((0, size), dtype=np.int64)
     least = np.zeros(0, dtype=np.int64)
-    shared: list[NDArray[np.bool_]] = []
+    shared: list[Bools] = []
     step = max(1, min(n_draws, DENSE_CELLS // max(answered.shape[0] * size, 1)))
     while len(least) < 20 * n_draws and np.count_nonzero(least >= decision.SMALL) < n_draws:
         drawn = np.sort(np.argsort(rng.random((step, answered.shape[1])), axis=1)[:, :size], axis=1)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.estimation.multiplicity import adjust_p, partial_conjunction
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.settings import Test
 from assay.reporting.pictures import Tone
 from assay.statistics.exact import EXACT, exact_below, exact_p, score
@@ -123,7 +123,7 @@ class _Weighted:
     weight: Floats
     squares: Floats
     n_clusters: Ints
-    alone: NDArray[np.bool_]
+    alone: Bools
 
     @classmethod
     def of(cls, counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> _Weighted:
@@ -251,7 +251,7 @@ def best_p(counts: Floats, epsilon: float, clustering: Clustering | None = None)
     return np.where(enough, p, 1.0), np.where(enough, reverse, 1.0)
 
 
-def is_flat(error: Floats) -> NDArray[np.bool_]:
+def is_flat(error: Floats) -> Bools:
     """Where all differences are equal, so that the t statistic is undefined."""
     return np.asarray(error <= FLAT)
 
@@ -305,9 +305,9 @@ class Decision:
     statistic: Floats
     p: Floats
     p_adjusted: Floats
-    rejected: NDArray[np.bool_]
+    rejected: Bools
     p_reverse: Floats
-    rejected_reverse: NDArray[np.bool_]
+    rejected_reverse: Bools
     tests: tuple[str, ...]
 
     def part(self, which: slice) -> Decision:
@@ -345,7 +345,7 @@ def correct(statistic: Floats, p: Floats, reverse: Floats, fdr: float, tests: tu
     return Decision(statistic, p, adjusted[0], rejected, reverse, rejected_reverse, tests)
 
 
-def winning_rate(rejected: NDArray[np.bool_], quality: Floats) -> float:
+def winning_rate(rejected: Bools, quality: Floats) -> float:
     """omega, the share of annotators over whom the judge wins, weighted by quality (3.3, C.4)."""
     if len(rejected) == 0:
         return math.nan

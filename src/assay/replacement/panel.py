@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
@@ -22,7 +21,7 @@ from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.alignment import Panel, Score, majority_without, make_score
 from assay.replacement.settings import AltTestSettings, Normalise
 from assay.replacement.trivial import class_shares, constants_of, medoids
@@ -57,7 +56,7 @@ class Comparisons:
     sign: Ints
     shares: Floats | None = None
 
-    def where(self, keep: NDArray[np.bool_]) -> Comparisons:
+    def where(self, keep: Bools) -> Comparisons:
         """The comparisons where ``keep`` holds."""
         shares = None if self.shares is None else self.shares[keep]
         return replace(self, row=self.row[keep], sign=self.sign[keep], shares=shares)

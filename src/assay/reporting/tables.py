@@ -75,6 +75,11 @@ def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), s
     return Table(titles, tuple(rows), numeric, caption)
 
 
+def empty_columns(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Columns that say nothing."""
+    return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
+
+
 def plain(frame: pl.DataFrame) -> Table:
     """A small table as it is."""
     rows = tuple(tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows())

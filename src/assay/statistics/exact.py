@@ -28,9 +28,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.wins import LOSS, WIN
 
 ESTIMATED = 50
@@ -259,7 +258,7 @@ class _Outcomes:
         return p
 
 
-def _sorted(order: Floats, used: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _sorted(order: Floats, used: Bools) -> tuple[Ints, Ints]:
     """The outcomes in order, and for each place the last place of those that are tied with it."""
     sequence = np.argsort(order, kind="stable")
     sequence = sequence[used[sequence]]
@@ -275,7 +274,7 @@ def _probabilities(epsilon: float, psi: Floats, terms: Floats) -> Floats:
     return np.asarray(np.exp(np.maximum(logs, -700.0, out=logs), out=logs))
 
 
-def _highest(sums: Floats, allowed: NDArray[np.bool_] | None) -> Floats:
+def _highest(sums: Floats, allowed: Bools | None) -> Floats:
     """The highest that each column reaches in the rows allowed, or beside one of them: (columns,)."""
     below, inner, above = sums[HALO - 1 : -HALO - 1], sums[HALO:-HALO], sums[HALO + 1 : len(sums) - HALO + 1]
     rows = inner if allowed is None else inner * allowed

@@ -7,10 +7,9 @@ from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 from assay.statistics.base import ROUNDING, Ints, PanelStatistic, Slice, grid, label_runs, mean_first, once, ratio
 from assay.statistics.categories import Weights, agreement_weights
 
@@ -192,8 +191,8 @@ class WithinItems:
     """
 
     statistic: PanelStatistic
-    first: NDArray[np.bool_]
-    second: NDArray[np.bool_]
+    first: Bools
+    second: Bools
 
     of_label_pairs = True
 
@@ -219,7 +218,7 @@ class WithinItems:
         return self.statistic.value(sums)
 
 
-def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, Bools]:
     """The labels of the first and second of each pair of annotators, and whether both are there: (items, pairs)."""
     cells = grid(data)
     x, y = cells[:, first], cells[:, second]
@@ -228,7 +227,7 @@ def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, 
     return np.where(both, x, fill), np.where(both, y, fill), both
 
 
-def _label_pairs(data: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Slice]:
+def _label_pairs(data: Answers, first: Bools, second: Bools) -> tuple[Ints, Slice]:
     item, pairs = label_pairs(data, first, second)
     return item, Slice.of(pairs)
 
@@ -238,7 +237,7 @@ def _numbered(size: int) -> tuple[str, ...]:
     return tuple(map(str, range(size)))
 
 
-def label_pairs(answers: Answers, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Ints, Answers]:
+def label_pairs(answers: Answers, first: Bools, second: Bools) -> tuple[Ints, Answers]:
     """Every two labels of an item by an annotator of ``first`` and another of ``second``, as if each pair were
     an item with two annotators; and the item of each pair."""
     start, number = label_runs(answers)

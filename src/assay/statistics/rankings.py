@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.odd_one_out import CHANCE, KEPT, PairTable, mean_ranks
 
 CELLS = 4_000_000
 """Choices that are drawn anew together."""
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ class Judged:
     def __len__(self) -> int:
         return len(self.kept)
 
-    def some(self, which: Ints | Flags) -> Judged:
+    def some(self, which: Ints | Bools) -> Judged:
         """Some of the choices, or some of them several times."""
         return Judged(self.position[which], self.kept[which], self.n_pairs)
 

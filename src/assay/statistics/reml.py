@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 
 MOST_STEPS = 80
 ZERO = 1e-8
@@ -153,7 +152,7 @@ def bounded_step(
 
 
 def _equality_step(
-    curvature: Floats, gradient: Floats, theta: Floats, held: NDArray[np.bool_], along: Floats | None, target: float
+    curvature: Floats, gradient: Floats, theta: Floats, held: Bools, along: Floats | None, target: float
 ) -> tuple[Floats, float]:
     """The step with some variances taken to 0, and the multiplier of the constraint."""
     free = ~held

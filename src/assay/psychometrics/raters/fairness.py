@@ -17,7 +17,7 @@ import polars as pl
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 from assay.psychometrics.raters.fit import Fit
 from assay.reporting.words import p_value
 
@@ -141,7 +141,7 @@ def _verdict(value: float, p: float, within: float, alpha: float, enough: float)
     return "severer" if value < 0 else "more lenient"
 
 
-def _anchored(found: Fit, reference: Floats, alpha: float) -> tuple[Floats, Estimates, Floats]:
+def _anchored(found: Fit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
     """Raters who are compared with, differences from their mean, p-values over all raters and groups.
 
     The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
@@ -159,7 +159,7 @@ def _anchored(found: Fit, reference: Floats, alpha: float) -> tuple[Floats, Esti
         anchors[np.unravel_index(np.argmax(np.where(shown, certain, -1)), anchors.shape)] = False
 
 
-def _notes(found: Fit, reference: Floats, anchors: Floats) -> Iterator[str]:
+def _notes(found: Fit, reference: Bools, anchors: Bools) -> Iterator[str]:
     table = found.table
     for g, group in enumerate(table.groups[1:]):
         out = [table.raters[r] for r in np.flatnonzero(reference[g] & ~anchors[g])]
@@ -170,7 +170,7 @@ def _notes(found: Fit, reference: Floats, anchors: Floats) -> Iterator[str]:
             )
 
 
-def _reference(found: Fit) -> Floats:
+def _reference(found: Fit) -> Bools:
     """Raters whose mean counts as no bias: (groups − 1, raters) bool."""
     table, which = found.table, found.settings.reference
     mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}

@@ -11,7 +11,7 @@ import numpy as np
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import Method
 from assay.estimation.resampling import of_replicates
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.raters.density import Density
 from assay.psychometrics.raters.layout import layout
 from assay.psychometrics.raters.modes import Mode, Progress, find_modes
@@ -81,7 +81,7 @@ class Fit:
         """ψ of each rater at a criterion in the middle, the geometric mean of groups: (raters,) values."""
         return self.estimates(lambda x: np.exp(self.density.layout.variability(x).mean(axis=-2)))
 
-    def severity_gaps(self, anchors: Floats) -> Estimates:
+    def severity_gaps(self, anchors: Bools) -> Estimates:
         """φ with each further group less φ with the first, less the mean of the anchors: (groups − 1) · raters.
 
         Parameters

@@ -7,11 +7,12 @@ import polars as pl
 from assay.psychometrics.raters.model import RaterModel
 from assay.psychometrics.raters.rasch import FacetRasch
 from assay.reporting.page import Part
+from assay.reporting.tables import empty_columns
 
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
-    shown = found.rows.drop([c for c in found.rows.columns if found.rows[c].null_count() == found.rows.height])
+    shown = found.rows.drop(empty_columns(found.rows))
     parts = [
         Part(
             "Who is severe, who is erratic?",
@@ -26,7 +27,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     ]
     fair = found.fairness
     if fair is not None:
-        rows = fair.rows.drop([c for c in fair.rows.columns if fair.rows[c].null_count() == fair.rows.height])
+        rows = fair.rows.drop(empty_columns(fair.rows))
         families = ((("Judges' mean difference less people's.", fair.families),)) if fair.families.height else ()
         parts.append(
             Part(
@@ -55,7 +56,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
 
 def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
     """Severity, fair averages and fit of every rater."""
-    rows = found.rows.drop([c for c in found.rows.columns if found.rows[c].null_count() == found.rows.height])
+    rows = found.rows.drop(empty_columns(found.rows))
     return (
         Part(
             "How severe is each rater? The many-facet Rasch model",

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data import alike as module
-from assay.data.alike import alike
+from assay.data import distinct as module
+from assay.data.distinct import distinct_items
 
 
 def labels(n: int = 400, m: int = 4, missing: float = 0.2, seed: int = 0) -> assay.Annotations:
@@ -29,7 +29,7 @@ def at_once(monkeypatch):
 
 def test_each_item_has_the_labels_of_its_kind(at_once):
     answers = labels().answers()
-    few, kind = alike(answers)
+    few, kind = distinct_items(answers)
     assert len(np.unique(kind)) == few.n_items == len(few.items) < 4**4
     of_kind = [
         set(zip(few.annotator[few.item == k], few.value[few.item == k], strict=True)) for k in range(few.n_items)
@@ -50,7 +50,7 @@ def test_no_number_of_agreement_changes(monkeypatch, options, clusters):
     monkeypatch.setattr(module, "FEWER", 1)
     seen: list[int] = []
     monkeypatch.setattr(
-        "assay.data.ratings.alike", lambda answers: seen.append(answers.n_items) or alike(answers)
+        "assay.data.ratings.distinct_items", lambda answers: seen.append(answers.n_items) or distinct_items(answers)
     )  # fmt: skip
     together = assay.agreement(labels(), clusters=clusters, draws=20, **options)
     assert seen
@@ -74,18 +74,28 @@ def test_where_hardly_any_are_alike_items_are_looked_at_one_by_one(monkeypatch, 
     monkeypatch.setattr(module, "FROM_ITEMS", 1)
     table = labels(n=60)
     found = change(table)
-    assert alike(found.answers() if isinstance(found, assay.Annotations) else found) is None
+    assert distinct_items(found.answers() if isinstance(found, assay.Annotations) else found) is None
+
+
+def test_many_annotators_have_too_many_kinds_of_items_to_number(monkeypatch):
+    monkeypatch.setattr(module, "FROM_ITEMS", 1)
+    rng = np.random.default_rng(0)
+    who = np.concatenate([(start + np.arange(3)) % 600 for start in range(0, 1200, 3)])
+    frame = pl.DataFrame({"item": np.repeat(np.arange(400), 3), "annotator": who, "label": rng.integers(1, 6, 1200)})
+    table = assay.read(frame.with_columns(pl.format("a{}", "annotator").alias("annotator")), scale="1-5")
+    assert distinct_items(table.answers()) is None
+    assert np.isfinite(assay.krippendorff_alpha(table).estimate)
 
 
 def test_small_tables_are_looked_at_item_by_item():
-    assert alike(labels(n=3000, missing=0.0).answers()) is None
+    assert distinct_items(labels(n=3000, missing=0.0).answers()) is None
 
 
 def test_annotators_who_answered_nothing_and_items_without_labels(at_once):
     answers = labels().answers()
     none = answers.select(np.zeros(len(answers), dtype=bool))
-    assert alike(none) is None
+    assert distinct_items(none) is None
     first = answers.select(answers.item > 10)
-    few, kind = alike(first)
+    few, kind = distinct_items(first)
     assert len(kind) == first.n_items
     assert not (few.item == kind[0]).any(), "items that lost their labels are a kind of their own"

@@ -1,4 +1,4 @@
-"""Items that are alike: the same labels by the same annotators.
+"""Items that differ: of those with the same labels by the same annotators, one.
 
 What an item adds to a statistic follows from its labels alone. Where few annotators choose among few labels, a large
 table has few kinds of items, and what each kind adds is worked out once.
@@ -23,7 +23,7 @@ FEWER = 8
 """Kinds are of use where there are so many times fewer of them than items."""
 
 
-def alike(answers: Answers) -> tuple[Answers, Ints] | None:
+def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:
     """One item of each kind, in the order in which kinds occur, and the kind of each item: (items,).
 
     None where there are few items, where labels are not whole numbers of a short range, or hardly any items are alike.
@@ -34,7 +34,7 @@ def alike(answers: Answers) -> tuple[Answers, Ints] | None:
         return None
     low, high = float(answers.value.min()), float(answers.value.max())
     base = high - low + 2  # a label, or none
-    if not base**m <= MOST_KINDS:
+    if m * np.log2(base) > np.log2(MOST_KINDS):  # base**m is no number where annotators are many
         return None
     digit = answers.value - (low - 1)
     if answers.value.dtype.kind == "f" and (digit != np.rint(digit)).any():
