@@ -622,14 +622,15 @@ class Annotations:
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
-        cells = np.zeros(len(self), dtype=np.int64)
-        n_cells = 1
-        for name in key:
+        names, codes = self._coded(key[0])
+        cells, n_cells = codes.astype(np.int64), len(names)
+        for name in key[1:]:
             names, codes = self._coded(name)
             if n_cells * len(names) >= 2**62:
                 different, cells = np.unique(cells, return_inverse=True)
                 n_cells = len(different)
-            cells = cells * len(names) + codes
+            cells *= len(names)
+            cells += codes
             n_cells *= len(names)
         return cells
 

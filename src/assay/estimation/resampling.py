@@ -397,11 +397,13 @@ def sum_pieces(pieces: Iterable[Callable[[], Floats]]) -> Floats:
     """
     from joblib import Parallel, delayed
 
-    total: Floats | None = None
-    for part in Parallel(return_as="generator")(delayed(piece)() for piece in pieces):
-        total = part if total is None else total + part
-    if total is None:
+    parts = iter(Parallel(return_as="generator")(delayed(piece)() for piece in pieces))
+    first = next(parts, None)
+    if first is None:
         raise DesignError("there are no items to estimate from")
+    total = np.array(first)  # a worker's array may be one that cannot be written to
+    for part in parts:
+        total += part
     return total
 
 

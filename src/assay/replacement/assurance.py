@@ -279,8 +279,7 @@ def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -
     found = np.zeros((n_units, m + k, n_classes, 3))
     found[:, :m] = wins.reshape(n_units, m, n_classes, 3)
     shares = rule.item_shares(panel)
-    asked = np.where(panel.people > rule.least, judge, np.nan)
-    for c, (item, sign) in enumerate(signs(rule.score, panel, asked, rule.constants)):
+    for c, (item, sign) in enumerate(signs(rule.score, panel, rule.asked(panel, judge), rule.constants)):
         mine = unit[item] >= 0
         of_item = None if shares is None else shares[item[mine]]
         found[:, m + c] = count_wins(sign[mine], unit[item[mine]], n_units, of_item)

@@ -452,7 +452,7 @@ def score_studies(
     n_classes = counts.shape[3]
     over = np.zeros((n_studies, n_sizes, 0, n_classes, 3))
     if constants:
-        asked = np.where((step < n_sizes) & (panel.people > rule.least), judge.ravel(), np.nan)
+        asked = np.where(step < n_sizes, rule.asked(panel, judge.ravel()), np.nan)
         shares = rule.item_shares(panel)
         each = [
             count_wins(sign, where // n_items * n_sizes + step[where], n_studies * n_sizes,

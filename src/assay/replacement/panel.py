@@ -61,9 +61,9 @@ class Comparisons:
         shares = None if self.shares is None else self.shares[keep]
         return replace(self, row=self.row[keep], sign=self.sign[keep], shares=shares)
 
-    def counts(self, group: Ints, n_groups: int) -> Floats:
+    def counts(self, group: Ints, n_groups: int, out: Floats | None = None) -> Floats:
         """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
-        return count_wins(self.sign, group, n_groups, self.shares)
+        return count_wins(self.sign, group, n_groups, self.shares, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +120,15 @@ class Rule:
             rng = np.random.default_rng(self.settings.seed)
             shares = majority_without(panel, rng, self.settings.ties)[0][row]
         return Comparisons(panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
+
+    def usable(self, people: Ints, reference: Floats | None) -> Bools:
+        """Items on which somebody can be compared: those with enough people and, if there is to be one, a reference."""
+        enough = people >= (1 if self.settings.fixed_reference else self.settings.min_humans)
+        return enough if reference is None else enough & ~np.isnan(reference)
+
+    def asked(self, panel: Panel, judge: Floats) -> Floats:
+        """The judge's labels of the usable items, NaN elsewhere: what trivial judges are compared with."""
+        return np.where(self.usable(panel.people, panel.reference), judge, np.nan)
 
     def item_shares(self, panel: Panel) -> Floats | None:
         """Class of each item's majority label, where labels are balanced: (items, classes)."""
@@ -248,7 +257,8 @@ class AltTestTable:
         """How many people labelled each item: (items,)."""
         if isinstance(self.ratings.source, Chunks):
             return np.asarray(self.ratings.source.human_labels, dtype=np.int64)
-        return np.bincount(self.panel.item, minlength=self.ratings.n_items)
+        answers = self.ratings.answers
+        return np.bincount(answers.item[self.rule.code_of_human[answers.annotator] >= 0], minlength=len(answers.items))
 
     @cached_property
     def units(self) -> Units:
@@ -257,9 +267,7 @@ class AltTestTable:
         It depends on the people alone, so that every judge of a table, alone or beside others, is estimated
         under the same resamples. Items that nobody can be compared on are no part of the sample.
         """
-        usable = self.people_of_item >= (1 if self.settings.fixed_reference else self.settings.min_humans)
-        if self.rule.reference is not None:
-            usable &= ~np.isnan(self.rule.reference)
+        usable = self.rule.usable(self.people_of_item, self.rule.reference)
         width = len(self.humans) * self.n_classes * 3 * max(len(self.ratings.judges), 1)
         return Units.of(self.ratings.n_items, self.ratings.clusters, width=width, used=np.flatnonzero(usable))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,6 +21,8 @@ from assay.replacement.alignment import Panel
 from assay.replacement.panel import AltTestTable, Comparisons, Rule, labels_of
 from assay.replacement.trivial import Trivial, count_against, signs
 from assay.statistics.wins import AdvantageProbability
+
+Shapes = tuple[tuple[int, ...], ...]
 
 OPTIMAL = -1
 """The code of the optimal judge of theorem 1, who is in no table."""
@@ -43,8 +45,8 @@ class Tally:
         Wins, ties and losses by unit that is resampled; one unit where no interval is wanted.
     facts : (5,) int
         See `FACTS`.
-    over_constants : (constants, classes, 3) float
-        Items on which the judge is closer to the people than each trivial judge, as close, farther.
+    while_reading : (constants, classes, 3) float or None
+        `over_constants`, where labels are looked at slice by slice.
     """
 
     table: AltTestTable
@@ -52,7 +54,7 @@ class Tally:
     code: int
     by_unit: Floats
     facts: Ints
-    over_constants: Floats
+    while_reading: Floats | None
 
     @cached_property
     def all_counts(self) -> Floats:
@@ -136,6 +138,14 @@ class Tally:
         return decision.best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
+    def over_constants(self) -> Floats:
+        """Items on which the judge is closer to the people than each trivial judge, as close, farther:
+        (constants, classes, 3)."""
+        if self.while_reading is not None:
+            return self.while_reading
+        return _over_constants(self.table.rule, self.table.panel, self.judge)
+
+    @cached_property
     def trivial(self) -> Trivial:
         """The judge against every constant answer."""
         counts = self.over_constants
@@ -152,7 +162,7 @@ class Tally:
             return None
         panel = self.table.panel
         shares = rule.item_shares(panel)
-        parts = list(signs(rule.score, panel, self.judge, rule.constants))
+        parts = list(signs(rule.score, panel, rule.asked(panel, self.judge), rule.constants))
         item = np.concatenate([i for i, _ in parts])
         which = np.repeat(np.arange(len(parts)), [len(i) for i, _ in parts])
         sign = np.concatenate([s for _, s in parts])
@@ -196,18 +206,17 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
         units = table.units
     # The optimal judge draws tied majorities for all items at once; what a panel knows of itself is kept for others.
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
-    reduce = partial(_tally, table.rule, codes, table.panel if whole else None, units.n, c)
+    k = 0 if whole else len(table.rule.constants) + len(table.rule.score.drawn)
+    shapes = (len(codes), units.n, m, c, 3), (len(codes), k, c, 3), (len(codes), len(FACTS))
+    reduce = partial(_tally, table.rule, codes, table.panel if whole else None, shapes)
     found = (
         reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
     )  # fmt: skip
-    k = len(table.rule.constants) + len(table.rule.score.drawn)
-    edges = np.cumsum([0, len(codes) * units.n * m * c * 3, len(codes) * k * c * 3, len(codes) * len(FACTS)])
-    wins, over, facts = (found[a:b] for a, b in itertools.pairwise(edges))
-    by_judge = wins.reshape(len(codes), units.n, m, c, 3)
-    over_constants = over.reshape(len(codes), k, c, 3)
-    counted = np.rint(facts).astype(np.int64).reshape(len(codes), len(FACTS))
+    wins, over, facts = _parts(found, shapes)
+    counted = np.rint(facts).astype(np.int64)
     found_all = [
-        Tally(table, name, code, by_judge[i], counted[i], over_constants[i]) for i, (name, code) in enumerate(judges)
+        Tally(table, name, code, wins[i], counted[i], None if whole else over[i])
+        for i, (name, code) in enumerate(judges)
     ]  # fmt: skip
     if table.settings.balance:
         for one in found_all:
@@ -232,32 +241,40 @@ def _refuse_small_classes(found: Tally) -> None:
     )
 
 
+def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
+    """Arrays that stand behind each other in a flat one; views, so that they can be filled."""
+    edges = np.cumsum([math.prod(shape) for shape in shapes])
+    return [part.reshape(shape) for part, shape in zip(np.split(flat, edges[:-1]), shapes, strict=True)]
+
+
 def _tally(
-    rule: Rule, codes: tuple[int, ...], whole: Panel | None, n_units: int, n_classes: int, answers: Answers, unit: Ints
+    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints
 ) -> Floats:  # fmt: skip
-    """Win counts by judge and unit, then by judge and constant, then facts, as one flat array that can be added up."""
+    """Win counts by judge and unit, then those over constants unless all is ``whole``, then facts, as one flat array
+    that can be added up."""
     panel = rule.panel_of(answers) if whole is None else whole
-    m = panel.n_annotators
-    labelled = panel.people > 0
-    if panel.reference is None:
-        few = labelled & (panel.people < rule.settings.min_humans)
-    else:
-        few = labelled & np.isnan(panel.reference)
-    counts, over, facts = [], [], []
-    shares = rule.item_shares(panel)
-    for code in codes:
+    found = np.empty(sum(math.prod(shape) for shape in shapes))
+    wins, over, facts = _parts(found, shapes)
+    n_units, m = shapes[0][1:3]
+    labelled, usable = panel.people > 0, rule.usable(panel.people, panel.reference)
+    for i, code in enumerate(codes):
         judge = _optimal(rule, panel) if code == OPTIMAL else labels_of(answers, code)
         compared = rule.compare(panel, judge)
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
-        counts.append(compared.counts(group, n_units * m).reshape(-1))
-        over.append(count_against(rule.score, panel, np.where(few, np.nan, judge), rule.constants, shares).ravel())
+        compared.counts(group, n_units * m, out=wins[i].reshape(n_units * m, *wins.shape[3:]))
+        if whole is None:
+            over[i] = _over_constants(rule, panel, judge)
         unknown = np.isnan(judge)
         there = np.zeros(panel.n_items, dtype=bool)
         there[item] = True
-        each = (few, labelled & ~few & unknown, ~labelled & ~unknown, there)
-        facts.append([*(np.count_nonzero(f) for f in each), len(item)])
-    return np.concatenate([*counts, *over, np.array(facts, dtype=float).ravel()])
+        each = (labelled & ~usable, usable & unknown, ~labelled & ~unknown, there)
+        facts[i] = [float(np.count_nonzero(f)) for f in each] + [len(item)]
+    return found
+
+
+def _over_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
+    return count_against(rule.score, panel, rule.asked(panel, judge), rule.constants, rule.item_shares(panel))
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

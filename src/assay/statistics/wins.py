@@ -20,7 +20,9 @@ WIN, TIE, LOSS = 0, 1, 2
 Scale = Literal["share", "difference"]
 
 
-def count_wins(sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None) -> Floats:
+def count_wins(
+    sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None, out: Floats | None = None
+) -> Floats:  # fmt: skip
     """Wins, ties and losses by group: (groups, classes, 3).
 
     Parameters
@@ -31,17 +33,17 @@ def count_wins(sign: Ints, group: Ints, n_groups: int, shares: Floats | None = N
         Of each comparison.
     shares : (n, classes) float, optional
         Class of the majority label without the answer (C.1).
+    out : (groups, classes, 3) float, optional
+        Where they are written to; a table of many groups is long to copy.
     """
     place = 1 - sign
     if n_groups > 1:
         place += group * 3
-    if shares is None:
-        flat: Floats = np.bincount(place, minlength=n_groups * 3).astype(np.float64)
-        return flat.reshape(n_groups, 1, 3)
-    n_classes = shares.shape[1]
-    by_class = [np.bincount(place, shares[:, c], minlength=n_groups * 3) for c in range(n_classes)]
-    stacked: Floats = np.stack(by_class, axis=-1).astype(np.float64)
-    return stacked.reshape(n_groups, 3, n_classes).transpose(0, 2, 1)
+    found = np.empty((n_groups, 1 if shares is None else shares.shape[1], 3)) if out is None else out
+    for c in range(found.shape[1]):
+        each = np.bincount(place, None if shares is None else shares[:, c], n_groups * 3)
+        found[:, c] = each.reshape(n_groups, 3)
+    return found
 
 
 def advantage(counts: Floats) -> tuple[Floats, Floats]:
