@@ -416,15 +416,15 @@ def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, wi
     error, low, high = np.full((3, len(value)), np.nan)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     undefined = np.isnan(replicates).sum(axis=0)
-    reasons = [
-        _no_interval(float(value[j]), replicates[:, j], int(undefined[j])) for j in range(len(value))
-    ]  # fmt: skip
+    spread = np.fmax.reduce(replicates, axis=0) - np.fmin.reduce(replicates, axis=0)
+    columns = zip(value.tolist(), spread.tolist(), (undefined / len(replicates)).tolist(), strict=True)
+    reasons = [_no_interval(*column) for column in columns]
     plain = np.array([r is None for r in reasons]) & (undefined == 0)
     if without is None and plain.any():
         # All at once, where every resample gives a value.
-        columns = np.ascontiguousarray(replicates[:, plain].T)
-        low[plain], high[plain] = np.quantile(columns, tails, axis=1)
-        error[plain] = columns.std(axis=1, ddof=1)
+        rows = np.ascontiguousarray(replicates[:, plain].T)
+        low[plain], high[plain] = np.quantile(rows, tails, axis=1)
+        error[plain] = rows.std(axis=1, ddof=1)
         plain = ~plain
     else:
         plain[:] = True
@@ -443,12 +443,13 @@ def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, wi
     return error, low, high, tuple(reasons)
 
 
-def _no_interval(value: float, column: Floats, n_undefined: int) -> str | None:
+def _no_interval(value: float, spread: float, undefined: float) -> str | None:
+    """Why resamples give no interval: the value, how far they lie apart, the share that has none."""
     if math.isnan(value):
         return "the statistic is undefined on these data"
-    if n_undefined > MOST_UNDEFINED * len(column):
-        return f"the statistic is undefined in {100 * n_undefined / len(column):.0f}% of the resamples"
-    if np.nanmax(column) - np.nanmin(column) <= 1e-12 * max(1.0, abs(value)):
+    if undefined > MOST_UNDEFINED:
+        return f"the statistic is undefined in {100 * undefined:.0f}% of the resamples"
+    if spread <= 1e-12 * max(1.0, abs(value)):
         return "every resample gives the same value, so the data cannot show how sure it is"
     return None
 

@@ -282,7 +282,9 @@ def estimate_sums(
     total = sums.sum(axis=0)
     value = np.atleast_1d(np.asarray(statistic.value(total)))
     # A value may rest on fewer units than there are, as an annotator's who answered some of the items.
-    support = statistic.support(sums) if isinstance(statistic, Supported) else np.empty((2, 0), dtype=np.int64)
+    support = np.empty((2, 0), dtype=np.int64)
+    if method == "jackknife" and isinstance(statistic, Supported):
+        support = statistic.support(sums)
     scale: tuple[Transform, ...] = (transform,) * len(value) if isinstance(transform, str) else tuple(transform)
     replicates = leave_one_out = np.empty((0, len(value)))
     if method in ("bca", "jackknife") and n_units > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -243,8 +244,8 @@ def _refuse_small_classes(found: Tally) -> None:
 
 def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
     """Arrays that stand behind each other in a flat one; views, so that they can be filled."""
-    edges = np.cumsum([math.prod(shape) for shape in shapes])
-    return [part.reshape(shape) for part, shape in zip(np.split(flat, edges[:-1]), shapes, strict=True)]
+    edges = itertools.accumulate((math.prod(shape) for shape in shapes), initial=0)
+    return [flat[a:b].reshape(shape) for (a, b), shape in zip(itertools.pairwise(edges), shapes, strict=True)]
 
 
 def _tally(

@@ -59,10 +59,11 @@ def advantage(counts: Floats) -> tuple[Floats, Floats]:
     rho_judge, rho_human : (..., annotators)
         NaN where the annotator has no item. With several classes, the mean over the classes that occur.
     """
-    n = counts.sum(axis=-1)
+    wins, ties, losses = counts[..., WIN], counts[..., TIE], counts[..., LOSS]
+    as_close = wins + ties
+    n = as_close + losses
     with np.errstate(invalid="ignore", divide="ignore"):
-        judge = (counts[..., WIN] + counts[..., TIE]) / n
-        human = (counts[..., LOSS] + counts[..., TIE]) / n
+        judge, human = as_close / n, (losses + ties) / n
         if counts.shape[-2] == 1:
             return judge[..., 0], human[..., 0]
         there = n > 0
