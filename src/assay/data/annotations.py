@@ -262,7 +262,7 @@ class Annotations:
         made = cls(table.select(order), item_frame, people, scales, declared, reading.noted(*notes), names)
         made._codes.update(ids)
         key = [k for k in (*KEY, *declared) if k in table.columns]
-        if repeated(made._cells(key)):
+        if repeated(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
             raise DataError(f"{source}: {frames.twice(table, key)}")
         return made._with_attributes_at_home(rest)
 
@@ -400,6 +400,8 @@ class Annotations:
             else:
                 continue
             moved.append(name)
+        if not moved:
+            return self
         return self._with_codes(
             replace(self, labels=self.labels.drop(moved), items=items, annotators=annotators), *self._codes
         )
@@ -562,7 +564,8 @@ class Annotations:
             seen, codes = coded(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
-        order, cells = sorting(single._cells(["item", "annotator"]), len(items) * len(annotators))
+        order, cells = single._in_order
+        single.__dict__.pop("_in_order")  # as long as the table, and needed once
         item = cells // len(annotators)
         return Answers(
             item,
@@ -619,6 +622,12 @@ class Annotations:
         is_number = names.is_in(numeric).to_numpy()[criterion]
         texts, numbers = (hashes(s, "label") for s in (seen, seen.cast(pl.Float64, strict=False)))
         rows.add_hashed(np.concatenate([texts, numbers]), codes + len(seen) * is_number)
+
+    @cached_property
+    def _in_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
+        """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
+        n_cells = len(self._coded("item").names) * len(self._coded("annotator").names)
+        return sorting(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""

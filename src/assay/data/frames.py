@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.data.coding import coded
 from assay.data.names import Coded as Coded
@@ -70,16 +71,21 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
 
 def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
-    columns = [c for c in table.columns if c != "_row"]
-    rows = np.arange(table.height)
-    for name in columns:
-        column = table[name][rows]
-        rows = rows[_blank(column).to_numpy()]
+    rows: NDArray[np.int64] | None = None
+    for name in table.columns:
+        if name == "_row":
+            continue
+        if rows is None:
+            rows = np.flatnonzero(_blank(table[name]).to_numpy())
+        else:
+            rows = rows[_blank(table[name][rows]).to_numpy()]
         if not len(rows):
             return table, 0
+    if rows is None:
+        return table, 0
     there = np.ones(table.height, dtype=bool)
     there[rows] = False
-    return (table.filter(pl.Series(there)), len(rows)) if columns else (table, 0)
+    return table.filter(pl.Series(there)), len(rows)
 
 
 def _blank(column: pl.Series) -> pl.Series:
@@ -270,7 +276,8 @@ def on_scale(
         some = table.select("label", "_row") if rows is None else table.select("label", "_row")[rows]
         part = Part(some["label"], some["_row"], criterion, source)
         labels = settled(part, _given(scale, criterion, part), ways)
-        at.append(np.arange(table.height) if rows is None else rows.to_numpy())
+        if rows is not None:
+            at.append(rows.to_numpy())
         found[criterion] = _cast(part, labels, _given(scale, criterion, part), said, ways)
         marks.update(labels.marks)
     scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
