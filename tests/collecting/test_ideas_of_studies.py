@@ -98,6 +98,8 @@ def test_from_single_texts_to_validated_measures(
     run("ideas", str(odd), "--measures", f"words,{pairs}", "--n-resamples", "100")
     printed = capsys.readouterr()
     assert "1 row excluded: looks: no label in the reply" in printed.err, "an unreadable reply is missing, and no vote"
+    assert "without a label" not in printed.err, "nobody is asked about a text alone"
+    assert re.search(r"^measure +kind .* pairs ", printed.out, re.MULTILINE), "what was counted bears its name"
     found = re.findall(r"^(.+?) +(similarity|judge) +(−?\d\.\d\d) \[.*?\] +30 ", printed.out, re.MULTILINE)
     rho = {name: float(value.replace("−", "-")) for name, _, value in found}
     assert set(rho) == {"words", *(

@@ -337,7 +337,8 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
 
 def _twice(labels, column="criterion", **options):
     """Every label twice, told apart by a column."""
-    both = [labels.labels.with_columns(pl.lit(f"c{n}").alias(column)) for n in (1, 2)]
+    name = "{}" if column == "repeat" else "c{}"
+    both = [labels.labels.with_columns(pl.lit(name.format(n)).alias(column)) for n in (1, 2)]
     return assay.read(pl.concat(both), judges=["gpt"], scale="1-5", **options)
 
 
@@ -363,6 +364,11 @@ REFUSED = {
     "a trait without criteria": (lambda t: t, {"dimensions": {"c9": "a"}}, "one criterion without a name"),
     "a trait for nobody": (lambda t: _twice(t), {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in.*has c1, c2"),
     "a trait for some": (lambda t: _twice(t), {"dimensions": {"c1": "a"}}, "every criterion needs one; c2 has none"),
+    "repeats": (
+        lambda t: _twice(t, "repeat"),
+        {},
+        "each of them counts with repeats=.each.; .first., .last. or .majority. keeps one$",
+    ),
     "conditions": (
         lambda t: _twice(t, "heat", conditions=["heat"]),
         {},

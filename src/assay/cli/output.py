@@ -73,7 +73,8 @@ class Output:
             print(tables.to_csv(_whole(results)), end="")
             return
         for i, result in enumerate(results):
-            shown = tables.shown(result.table if rows is None else rows, drop=drop, symbol=symbol or result.symbol)
+            frame = result.table if rows is None else rows
+            shown = tables.shown(frame, drop=drop, symbol=symbol or result.symbol, counted=result.counted)
             if self.latex:
                 print(tables.to_latex(shown), end="")
             else:

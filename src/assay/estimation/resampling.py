@@ -403,7 +403,7 @@ def sum_pieces(pieces: Iterable[Callable[[], Floats]]) -> Floats:
     first = next(parts, None)
     if first is None:
         raise DesignError("there are no items to estimate from")
-    total = np.array(first)  # a worker's array may be one that cannot be written to
+    total: Floats = np.require(first, requirements=["W", "O"])  # a worker's array may be one that cannot be written to
     for part in parts:
         total += part
     return total

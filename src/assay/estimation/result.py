@@ -128,6 +128,9 @@ class Result(ABC):
     symbol: ClassVar[str] = "estimate"
     """What the column ``estimate`` of the table is called by readers."""
 
+    counted: ClassVar[str] = "items"
+    """What its column ``n`` counts."""
+
     @property
     @abstractmethod
     def table(self) -> pl.DataFrame:
@@ -209,7 +212,8 @@ class Result(ABC):
         from assay.reporting import tables
 
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().splitlines()[:-1] if line.strip())
-        shown = tables.to_html(tables.shown(self.table.head(tables.MOST_ROWS), symbol=self.symbol))
+        rows = self.table.head(tables.MOST_ROWS)
+        shown = tables.to_html(tables.shown(rows, symbol=self.symbol, counted=self.counted))
         return f"<div>{words}{shown}<p><code>{html.escape(self.signature)}</code></p></div>"
 
 

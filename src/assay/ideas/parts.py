@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from assay.ideas.annotators import AnnotatorSimilarity
 from assay.ideas.reliability import OddOneOutAgreement
 from assay.ideas.triplets import TripletSimilarity
 from assay.ideas.validate import SimilarityValidation
 from assay.reporting.page import Part
-from assay.reporting.tables import empty_columns
+from assay.reporting.tables import filled
 
 SHOWN = 12
 """Pairs of texts that are shown, the most alike and the least."""
@@ -20,13 +18,15 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
     frames = [
         (
             "Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.",
-            _filled(found.rows, "pairs"),
+            filled(found.rows, found.counted),
         )
     ]
     if found.sweeps.height:
-        frames.append(("Every setting that was tried. The best of many is optimistic.", found.sweeps))
+        frames.append(
+            ("Every setting that was tried. The best of many is optimistic.", filled(found.sweeps, found.counted))
+        )
     if found.by_document["document"].n_unique() > 1:
-        frames.append(("ρ in each document.", _filled(found.by_document, "pairs")))
+        frames.append(("ρ in each document.", filled(found.by_document, found.counted)))
     return (
         Part(
             "Do automatic measures see what experts see?", (*found.sentences(), *found.cautions), tuple(frames),
@@ -38,7 +38,7 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
     """The most and the least alike pairs."""
     most, least = (
-        _filled(found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN), "comparisons")
+        filled(found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN), found.counted)
         for down in (True, False)
     )
     return (
@@ -55,7 +55,7 @@ def reliability_parts(found: OddOneOutAgreement) -> tuple[Part, ...]:
     return (
         Part(
             "Do annotators name the same odd one out?", tuple(found.summary().splitlines()[:-1]),
-            (("Agreement above chance: 0 at chance, 1 where all agree.", _filled(found.rows, "triplets")),),
+            (("Agreement above chance: 0 at chance, 1 where all agree.", filled(found.rows, found.counted)),),
             (("Agreement on the odd one out", found.plot),),
         ),
     )  # fmt: skip
@@ -66,14 +66,9 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
     return (
         Part(
             "Where does each judge sit among the people?", tuple(found.summary().splitlines()[:-1]),
-            (("Closeness to people, the closest first.", _filled(found.rows)),),
+            (("Closeness to people, the closest first.", filled(found.rows)),),
             (("Annotators, near each other where their answers are alike", found.plot),
              ("Closeness to people, less that of people to each other", found.plot_closeness)),
             tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
-
-
-def _filled(frame: pl.DataFrame, n: str = "items") -> pl.DataFrame:
-    """Without columns that hold nothing; ``n`` says what is counted."""
-    return frame.drop(empty_columns(frame)).rename({"n": n})

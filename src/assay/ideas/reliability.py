@@ -72,6 +72,7 @@ class OddOneOutAgreement(Result):
     """
 
     symbol: ClassVar[str] = "above chance"
+    counted: ClassVar[str] = "triplets"
 
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run

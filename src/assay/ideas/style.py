@@ -47,6 +47,7 @@ class StyleEffect(Result):
     """
 
     symbol: ClassVar[str] = "change in percent"
+    counted: ClassVar[str] = "pairs"
 
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run

@@ -54,6 +54,7 @@ class TripletSimilarity(Result):
     """
 
     symbol: ClassVar[str] = "similarity"
+    counted: ClassVar[str] = "comparisons"
 
     pairs: pl.DataFrame = field(metadata={"json": False})
     n_unseen: int

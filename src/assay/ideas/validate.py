@@ -107,6 +107,7 @@ class SimilarityValidation(Result):
     """
 
     symbol: ClassVar[str] = "ρ"
+    counted: ClassVar[str] = "pairs"
 
     rows: pl.DataFrame = field(metadata={"json": False})
     by_document: pl.DataFrame

@@ -23,6 +23,7 @@ from assay.estimation.statistic import Floats, Mean, add_rows
 from assay.preference.settings import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.page import Part
+from assay.reporting.tables import filled
 from assay.reporting.words import said
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class PositionBias(Result):
     """
 
     symbol: ClassVar[str] = "share"
+    counted: ClassVar[str] = "choices"
 
     shares: pl.DataFrame
     consistency: pl.DataFrame
@@ -131,10 +133,12 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
     """What a page about position shows, for a report to lay out."""
     place = [c for c in ("criterion",) if found.shares["criterion"].null_count() < found.shares.height]
     columns = ("annotator", "place", "estimate", "low", "high", "chance", "difference", "n", "ties")
-    frames = [("Share of choices by the place in which a text was shown.", found.shares.select(*place, *columns))]
+    shares = filled(found.shares.select(*place, *columns), found.counted)
+    frames = [("Share of choices by the place in which a text was shown.", shares)]
     if found.consistency.height:
         caption = "Share of pairs that got the same answer in both orders."
-        frames.append((caption, found.consistency.select(*place, "annotator", "estimate", "low", "high", "n")))
+        each = found.consistency.select(*place, "annotator", "estimate", "low", "high", "n")
+        frames.append((caption, filled(each, "pairs")))
     draws = tuple(
         (f"Share of choices by place, {places} texts side by side", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})

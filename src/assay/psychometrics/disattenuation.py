@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -64,6 +64,8 @@ class Disattenuation(Result):
     n_objects, n_pairs : int
     run : Run
     """
+
+    counted: ClassVar[str] = "objects"
 
     families: tuple[str, str]
     observed: Estimate

@@ -11,15 +11,15 @@ from assay.psychometrics.decisions import DStudy
 from assay.psychometrics.disattenuation import Disattenuation
 from assay.psychometrics.generalizability import GStudy
 from assay.reporting.page import Part
-from assay.reporting.tables import empty_columns
+from assay.reporting.tables import filled
 
 MOST_STUDIES = 40
 
 
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
     """How far scores carry, and of what their variance is made."""
-    coefficients = _told(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
-    components = _told(found.components)
+    coefficients = filled(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
+    components = filled(found.components)
     return (
         Part(
             f"How far do scores carry? {found.design}, object {found.object}",
@@ -43,7 +43,7 @@ def d_study_parts(found: DStudy) -> tuple[Part, ...]:
             (*found.sentences(), *found.cautions),
             (
                 (f"The least number of {found.along} that reaches {found.target:g}.", smallest),
-                ("Every choice of numbers.", _told(found.projected)),
+                ("Every choice of numbers.", filled(found.projected)),
             ),
             ((f"The coefficient against the number of {found.along}.", found.plot),),
             found.notes,
@@ -59,15 +59,10 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
             f"Do {first} and {second} measure the same thing?",
             (*found.sentences(), *found.cautions),
             (
-                ("Correlations, as observed and as implied without error.", _told(found.table)),
+                ("Correlations, as observed and as implied without error.", filled(found.table, found.counted)),
                 ("Reliability of one score of each family.", found.reliabilities),
             ),
             (("Observed and implied correlations.", found.plot),),
             found.notes,
         ),
     )
-
-
-def _told(rows: pl.DataFrame) -> pl.DataFrame:
-    """Without columns that say nothing."""
-    return rows.drop(empty_columns(rows))

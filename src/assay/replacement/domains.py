@@ -243,6 +243,7 @@ class PairedAltTest(Result):
     """
 
     symbol: ClassVar[str] = "ω"
+    counted: ClassVar[str] = "pairs"
 
     judge: str
     winning_rate: float

@@ -30,7 +30,6 @@ TITLES: Mapping[str, str] = {
     "mean_similarity": "similarity",
     "smallest_epsilon": "smallest ε",
     "needed_epsilon": "needed ε",
-    "n": "items",
     "rho_human": "ρ of annotator",
     "p_adjusted": "p (adjusted)",
     "rejected": "judge wins",
@@ -51,8 +50,11 @@ class Table:
     caption: str = ""
 
 
-def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate") -> Table:
-    """A result's table for readers: a number, its low and its high become one column.
+def shown(
+    frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate",
+    counted: str = "items",
+) -> Table:  # fmt: skip
+    """A result's table for readers: a number, its low and its high become one column; ``n`` is what it counts.
 
     Numbers get two decimals, and none in a column of hundreds and more, such as ratings.
     """
@@ -70,7 +72,8 @@ def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), s
             for name in columns
         ]
         rows.append(tuple(each))
-    titles = tuple(TITLES.get(c, symbol if c == "estimate" else c.replace("_", " ")) for c in columns)
+    named = {**TITLES, "estimate": symbol, "n": counted}
+    titles = tuple(named.get(c, c.replace("_", " ")) for c in columns)
     numeric = tuple(frame.schema[c].is_numeric() for c in columns)
     return Table(titles, tuple(rows), numeric, caption)
 
@@ -78,6 +81,11 @@ def shown(frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), s
 def empty_columns(frame: pl.DataFrame) -> tuple[str, ...]:
     """Columns that say nothing."""
     return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
+
+
+def filled(frame: pl.DataFrame, counted: str = "items") -> pl.DataFrame:
+    """Without columns that say nothing; ``n`` under the name of what it counts."""
+    return frame.drop(empty_columns(frame)).rename({"n": counted}, strict=False)
 
 
 def plain(frame: pl.DataFrame) -> Table:

@@ -7,12 +7,12 @@ import polars as pl
 from assay.psychometrics.raters.model import RaterModel
 from assay.psychometrics.raters.rasch import FacetRasch
 from assay.reporting.page import Part
-from assay.reporting.tables import empty_columns
+from assay.reporting.tables import filled
 
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
-    shown = found.rows.drop(empty_columns(found.rows))
+    shown = filled(found.rows)
     parts = [
         Part(
             "Who is severe, who is erratic?",
@@ -27,7 +27,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     ]
     fair = found.fairness
     if fair is not None:
-        rows = fair.rows.drop(empty_columns(fair.rows))
+        rows = filled(fair.rows)
         families = ((("Judges' mean difference less people's.", fair.families),)) if fair.families.height else ()
         parts.append(
             Part(
@@ -56,7 +56,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
 
 def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
     """Severity, fair averages and fit of every rater."""
-    rows = found.rows.drop(empty_columns(found.rows))
+    rows = filled(found.rows)
     return (
         Part(
             "How severe is each rater? The many-facet Rasch model",

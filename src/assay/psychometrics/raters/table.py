@@ -214,8 +214,13 @@ def rater_table(
     used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group) if c is not None))
     fingerprint = fingerprint_with(labels.fingerprint, **used)
     repeated = labels.has_repeats
+    if repeated and settings.repeats == "error":
+        raise DesignError(
+            "the table holds repeated answers of the same annotator to the same question; each of them counts with "
+            "repeats='each'; 'first', 'last' or 'majority' keeps one"
+        )
     if not (repeated and settings.repeats == "each"):
-        labels = labels.resolve_repeats("error" if settings.repeats == "each" else settings.repeats)
+        labels = labels.resolve_repeats(settings.repeats)
     if settings.repeats != "each":
         refuse_conditions(labels, (), "count each answer with repeats='each'")
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]

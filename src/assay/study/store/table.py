@@ -54,7 +54,7 @@ def stored_annotations(
         annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
         names = {one["annotator"] for one in annotators}
         rows, excluded = _counting(db, questions, names, excluded_people=excluded_people)
-        items = _counted_items(db)
+        items = _counted_items(db, drawn=any(q.drawn_from for q in questions.values()))
         excluded_before = _excluded_before(db)
     if not rows:
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
@@ -141,9 +141,11 @@ def sources_frame(db: sa.Connection) -> pl.DataFrame:
     return _items_frame([dict(row._mapping) for row in db.execute(query)])
 
 
-def _counted_items(db: sa.Connection) -> list[dict[str, Any]]:
+def _counted_items(db: sa.Connection, *, drawn: bool) -> list[dict[str, Any]]:
+    """The items that are asked about; of texts that pairs or triplets are drawn from, those alone."""
     i = tables.items
-    query = sa.select(i).where(i.c.active, i.c.role.not_in((*NOT_COUNTED, "source")))
+    others = (*NOT_COUNTED, "source", "item") if drawn else (*NOT_COUNTED, "source")
+    query = sa.select(i).where(i.c.active, i.c.role.not_in(others))
     return [dict(row._mapping) for row in db.execute(query)]
 
 
