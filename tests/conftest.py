@@ -53,6 +53,16 @@ def real_data() -> Path:
     return REAL_DATA
 
 
+@pytest.fixture(scope="module")
+def few_truths() -> Iterator[None]:
+    """How many items are needed is part of every alt-test: from few draws, where a test does not look at the number."""
+    from assay.replacement import assurance
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assurance, "TRUTHS", 10)
+        yield
+
+
 def postgres_programs() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")

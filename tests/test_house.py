@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import assay
+from sources import statements
 
 HOUSE = Path(assay.__file__).parent
 
@@ -49,16 +50,6 @@ MODULES = {
 def room_of(module: str) -> str:
     """The package directly under assay, or the module's own name."""
     return module.split(".")[1] if "." in module else "__init__"
-
-
-def statements(path: Path) -> list[ast.AST]:
-    """Every statement of a file, in functions and classes too; what stands within an expression is none."""
-    found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    for node in found:
-        found.extend(
-            c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.excepthandler | ast.match_case)
-        )
-    return found
 
 
 def imports_of(module: str) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ from assay.data.annotations import Annotations
 from assay.errors import AssayError, DataError, DesignError
 from assay.estimation.options import Limits, hints_of, words_of
 from assay.estimation.result import Result
-from assay.replacement import assurance
 from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, Given, Question, ratings, repeated
 
+pytestmark = pytest.mark.usefixtures("few_truths")
 BY_NAME = {q.name: q for q in QUESTIONS}
 
 
@@ -35,14 +35,6 @@ def each(names: Iterable[str]) -> list[Any]:
 
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
 WITH_LABELS = pytest.mark.parametrize("name", each(q.name for q in QUESTIONS if q.takes_labels))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_truths() -> Iterator[None]:
-    """How many items are needed is part of every test; the laws hold with few truths as with many."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assurance, "TRUTHS", 10)
-        yield
 
 
 # -- asking -----------------------------------------------------------------------------------------
