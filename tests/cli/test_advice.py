@@ -217,6 +217,7 @@ def refused(run: Run, case: str) -> str:
     return REFUSED[case]
 
 
+@pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("case", CASES)
 def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)
