@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import sqlite3
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,6 +57,54 @@ def real_data() -> Path:
     return REAL_DATA
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """New SQLite stores are made as the migrations leave them: hundreds of tests make one, and each took 0.08 s."""
+    connection = sys.modules.get("assay.study.store.connection")
+    if connection is None:
+        yield
+        return
+    migrate = connection._migrate
+    made = tmp_path_factory.mktemp("stores") / "made.db"
+    connection.Store.open(made).close()
+    with closing(sqlite3.connect(made)) as db:
+        statements = [row[0] for row in db.execute("select sql from sqlite_master where sql is not null")]
+        (version,) = db.execute("select version_num from alembic_version").fetchone()
+    statements.append(f"insert into alembic_version values ('{version}')")
+
+    @functools.wraps(migrate)
+    def quickly(db):
+        if db.dialect.name == "sqlite" and not db.exec_driver_sql("select 1 from sqlite_master").first():
+            for statement in statements:
+                db.exec_driver_sql(statement)
+        migrate(db)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "_migrate", quickly)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_truths() -> Iterator[None]:
+    """How many items are needed is part of every alt-test: from few draws, where a test does not look at the number."""
+    from assay.replacement import assurance
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assurance, "TRUTHS", 10)
+        yield
+
+
+@pytest.fixture
+def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures of a page are made and not written out, which is most of a report's time, where nobody looks at them."""
+
+    def sketch(draw: Callable[[], object], title: str) -> str:
+        draw()
+        return f'<svg aria-label="{title}"></svg>'
+
+    monkeypatch.setattr("assay.reporting.pictures.svg", sketch)
+
+
 def postgres_programs() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")
@@ -93,18 +145,38 @@ def postgres() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def current_store(postgres: str) -> str:
+    """The name of a PostgreSQL database in which the migrations have run: what new ones are copied from."""
+    from assay.study.store.connection import Store
+
+    with _as_admin(postgres) as execute:
+        execute("create database current")
+    Store.open(postgres.replace("/postgres?", "/current?")).close()
+    return "current"
+
+
+@contextmanager
+def _as_admin(root: str) -> Iterator[Callable[[str], object]]:
+    """Runs statements that no transaction may hold."""
+    sa = pytest.importorskip("sqlalchemy")
+    engine = sa.create_engine(root.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as db:
+        yield lambda statement: db.execute(sa.text(statement))
+    engine.dispose()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request, tmp_path) -> Iterator[str]:
+    """A store that is not there yet, or in PostgreSQL as the migrations leave it: theirs to run with `migrations`."""
     if request.param == "sqlite":
         yield str(tmp_path / "store.db")
         return
     root = request.getfixturevalue("postgres")
-    sa = pytest.importorskip("sqlalchemy")
-    engine = sa.create_engine(root.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as db:
-        db.execute(sa.text("drop database if exists trial"))
-        db.execute(sa.text("create database trial"))
+    old = "template1" if "migrations" in request.fixturenames else request.getfixturevalue("current_store")
+    with _as_admin(root) as execute:
+        execute("drop database if exists trial")
+        execute(f"create database trial template {old}")
     yield root.replace("/postgres?", "/trial?")
-    with engine.connect() as db:
-        db.execute(sa.text("drop database trial with (force)"))
-    engine.dispose()
+    with _as_admin(root) as execute:
+        execute("drop database trial with (force)")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import assay
+from sources import statements
 
 HOUSE = Path(assay.__file__).parent
 
@@ -54,7 +56,7 @@ def imports_of(module: str) -> Iterator[tuple[str, int]]:
     """Every module of assay that this one imports, in functions and for type checking too, with its line."""
     path = MODULES[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [name.name for name in node.names]
@@ -67,7 +69,10 @@ def imports_of(module: str) -> Iterator[tuple[str, int]]:
         yield from ((name, node.lineno) for name in dict.fromkeys(names) if name in MODULES)
 
 
-IMPORTS = {module: list(imports_of(module)) for module in MODULES}
+@cache
+def imports() -> dict[str, list[tuple[str, int]]]:
+    """What each module imports."""
+    return {module: list(imports_of(module)) for module in MODULES}
 
 
 def told(offenders: list[str]) -> str:
@@ -83,7 +88,7 @@ def test_every_room_has_its_floor():
 
 def test_imports_run_downward():
     offenders = []
-    for module, imported in IMPORTS.items():
+    for module, imported in imports().items():
         room = room_of(module)
         if room in ENTRANCE:
             continue
@@ -105,7 +110,7 @@ def test_no_files_import_each_other():
 
 def circles() -> list[list[str]]:
     """A shortest circle through each group of files that reach one another."""
-    ends = {module: {name for name, _ in imported} - {module} for module, imported in IMPORTS.items()}
+    ends = {module: {name for name, _ in imported} - {module} for module, imported in imports().items()}
     found: list[list[str]] = []
     seen: set[str] = set()
     for start in ends:
@@ -129,11 +134,12 @@ def circles() -> list[list[str]]:
     return found
 
 
+@cache
 def bodies() -> list[tuple[int, str]]:
     """Lines of each function's body without its docstring, and where it is."""
     found = []
     for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
                 lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0

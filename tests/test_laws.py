@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,9 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, DataError, DesignError
 from assay.estimation.options import Limits, hints_of, words_of
-from assay.estimation.result import Result
-from assay.replacement import assurance
 from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, Given, Question, ratings, repeated
 
+pytestmark = pytest.mark.usefixtures("few_truths")
 BY_NAME = {q.name: q for q in QUESTIONS}
 
 
@@ -35,14 +34,6 @@ def each(names: Iterable[str]) -> list[Any]:
 
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
 WITH_LABELS = pytest.mark.parametrize("name", each(q.name for q in QUESTIONS if q.takes_labels))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_truths() -> Iterator[None]:
-    """How many items are needed is part of every test; the laws hold with few truths as with many."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assurance, "TRUTHS", 10)
-        yield
 
 
 # -- asking -----------------------------------------------------------------------------------------
@@ -69,17 +60,25 @@ def ask(question: Question, options: dict[str, Any], labels: Annotations | None 
 
 
 @functools.cache
+def base(name: str) -> Any:
+    """The answer to a question as it is."""
+    return ask(BY_NAME[name], dict(BY_NAME[name].base))
+
+
+@functools.cache
 def answers(name: str) -> dict[str, Any]:
     """The answers to every variant of a question, asked once."""
-    question = BY_NAME[name]
-    return {called: ask(question, options) for called, options in variants(question)}
+    first, *others = variants(BY_NAME[name])
+    return {first[0]: base(name), **{called: ask(BY_NAME[name], options) for called, options in others}}
 
 
-def base(name: str) -> Result:
-    return answers(name)["as it is"]
+@functools.cache
+def told(name: str) -> dict[str, dict[str, Any]]:
+    """What each of the answers stores of itself."""
+    return {called: found.to_dict() for called, found in answers(name).items()}
 
 
-def numbers(result: Result) -> str:
+def numbers(stored: dict[str, Any]) -> str:
     """Everything a result says but for how it was asked."""
     known = {
         "signature",
@@ -94,7 +93,7 @@ def numbers(result: Result) -> str:
         "title",
         "by",
     }
-    said = {k: v for k, v in result.to_dict().items() if k not in known}
+    said = {k: v for k, v in stored.items() if k not in known}
     return json.dumps(_rounded(said), sort_keys=True)
 
 
@@ -132,7 +131,7 @@ def test_every_public_name_is_listed():
 
 
 def test_every_kind_of_result_is_the_answer_to_a_question():
-    kinds = {type(ask(q, dict(q.base))).__name__ for q in QUESTIONS}
+    kinds = {type(base(name)).__name__ for name in BY_NAME}
     assert set(RESULTS) <= kinds
 
 
@@ -143,7 +142,7 @@ def test_every_kind_of_result_is_the_answer_to_a_question():
 def test_numbers_differ_so_signatures_differ(name):
     seen: dict[str, tuple[str, str]] = {}
     for called, found in answers(name).items():
-        mine = numbers(found)
+        mine = numbers(told(name)[called])
         other = seen.setdefault(found.signature, (called, mine))
         assert other[1] == mine, f"'{other[0]}' and '{called}' have other numbers and one signature: {found.signature}"
 
@@ -170,7 +169,7 @@ def _other_first(labels: pl.Series) -> pl.Series:
 
 @EVERY
 def test_a_result_holds_all_its_options(name):
-    settings = base(name).to_dict()["settings"]
+    settings = told(name)["as it is"]["settings"]
     assert set(settings) == set(hints_of(BY_NAME[name].settings))
 
 
@@ -316,7 +315,7 @@ def test_a_result_draws_says_and_stores_itself(name):
         words = found.summary()
         assert words.splitlines()[-1] == found.signature, called
         assert "nan" not in re.sub(r"\b\w*nan\w+", "", words.lower().split("|")[0]), called
-        stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        stored = json.loads(json.dumps(told(name)[called], allow_nan=False))
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
     assert base(name).plot().figure is not None
@@ -363,8 +362,8 @@ def test_names_of_annotators_change_no_digit(name):
         return frame.with_columns(annotator=pl.col("annotator").replace(RENAMED))
 
     other = dataclasses.replace(table, labels=renamed(table.labels), annotators=renamed(table.annotators))
-    found = numbers(ask(question, dict(question.base), other))
-    assert re.sub(r"\banz", "ann", found) == numbers(base(name))
+    found = numbers(ask(question, dict(question.base), other).to_dict())
+    assert re.sub(r"\banz", "ann", found) == numbers(told(name)["as it is"])
 
 
 @WITH_LABELS
@@ -375,30 +374,39 @@ def test_the_order_of_rows_changes_neither_digit_nor_signature(name):
         table, labels=table.labels.sample(fraction=1.0, shuffle=True, seed=4)
     )  # fmt: skip
     found = ask(question, dict(question.base), shuffled)
-    assert numbers(found) == numbers(base(name))
+    assert numbers(found.to_dict()) == numbers(told(name)["as it is"])
     assert found.signature == base(name).signature
 
 
 # -- chunks -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Any:
-    found = tmp_path_factory.mktemp("labels")
-    rows = ratings().labels.select("item", "annotator", "label").sample(fraction=1.0, shuffle=True, seed=1)
+@functools.cache
+def plain() -> Annotations:
+    """The ratings alone, as a folder of Parquet holds them."""
+    rows = ratings().labels.select("item", "annotator", "label")
+    return Annotations.from_frame(rows, judges=["gpt", "llama"], scale=assay.Ordinal(1, 5))
+
+
+@pytest.fixture(scope="module", params=[40, 10_000], ids=str)
+def chunks(request, tmp_path_factory) -> Any:
+    """The same in a folder, so many labels at a time."""
+    folder = tmp_path_factory.mktemp("labels")
+    rows = plain().labels.sample(fraction=1.0, shuffle=True, seed=1)
     for i, part in enumerate(rows.iter_slices(150)):
-        part.write_parquet(found / f"{i}.parquet")
-    return found
+        part.write_parquet(folder / f"{i}.parquet")
+    return assay.scan(folder, scale=assay.Ordinal(1, 5), judges=["gpt", "llama"], labels_per_chunk=request.param)
+
+
+@functools.cache
+def of_plain(name: str) -> Any:
+    """The answer from memory to what is asked of chunks."""
+    return ask(BY_NAME[name], dict(BY_NAME[name].base), plain())
 
 
 @WITH_LABELS
-@pytest.mark.parametrize("labels_per_chunk", [40, 10_000])
-def test_chunks_give_the_same_digits_or_one_sentence(name, labels_per_chunk, folder):
+def test_chunks_give_the_same_digits_or_one_sentence(name, chunks):
     question = BY_NAME[name]
-    chunks = assay.scan(folder, scale=assay.Ordinal(1, 5), judges=["gpt", "llama"], labels_per_chunk=labels_per_chunk)
-    plain = Annotations.from_frame(
-        ratings().labels.select("item", "annotator", "label"), judges=["gpt", "llama"], scale=assay.Ordinal(1, 5)
-    )
     found = ask(question, dict(question.base), chunks)  # type: ignore[arg-type]
     if not question.chunks:
         assert isinstance(found, DesignError)
@@ -406,7 +414,7 @@ def test_chunks_give_the_same_digits_or_one_sentence(name, labels_per_chunk, fol
         assert "\n" not in str(found)
         return
     assert not isinstance(found, AssayError), str(found)
-    wanted = ask(question, dict(question.base), plain)
+    wanted = of_plain(name)
     close = [found.table.select(pl.col(pl.Float64)).to_numpy(), wanted.table.select(pl.col(pl.Float64)).to_numpy()]
     if name == "compare_judges":  # the ceiling needs the whole table, and the result says so
         assert any("ceiling" in note for note in found.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 from collections.abc import Callable
@@ -13,12 +14,15 @@ import pytest
 
 import assay
 from assay.cli import app as cli
+from sources import statements
 
 Run = Callable[..., tuple[int, str, str]]
-pytestmark = pytest.mark.xdist_group("advice")  # one process, so that each command is run once
+# One process, so that each command is run once.
+pytestmark = [pytest.mark.xdist_group("advice"), pytest.mark.usefixtures("few_truths")]
 
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
 TEST = ("--epsilon", ".1", "--n-resamples", "40")
+AGREEMENT = ("agreement", "--coefficients", "exact-agreement", "--n-resamples", "40")
 KNOWN = ("--judges", "gpt-4o,llama")
 ODD = ("--scale", "odd-one-out")
 VOTES = ("--scale", "preference", "--n-resamples", "40")
@@ -35,33 +39,33 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
     "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
-    "spelling": (("agreement", "spelling.csv", *TEST[2:]), {}),
+    "spelling": ((*AGREEMENT, "spelling.csv"), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
     "epsilon twice": (("alt-test", "plain.csv", *TEST, "--annotators", "crowd"), {}),
-    "columns of a long table": (("agreement", "plain.csv", "--columns", "ann_1"), {}),
-    "a long table read as a wide one": (("agreement", "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
-    "comments": (("agreement", "comments.csv", "--wide", *TEST[2:]), {}),
-    "no such item": (("agreement", "own.csv", "--annotator", "worker", "--label", "stars", *KNOWN), {"--item": "id"}),
-    "no such annotator": (("agreement", "own.csv", "--item", "id", "--label", "stars", *KNOWN), {
+    "columns of a long table": ((*AGREEMENT, "plain.csv", "--columns", "ann_1"), {}),
+    "a long table read as a wide one": ((*AGREEMENT, "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
+    "comments": ((*AGREEMENT, "comments.csv", "--wide"), {}),
+    "no such item": ((*AGREEMENT, "own.csv", "--annotator", "worker", "--label", "stars", *KNOWN), {"--item": "id"}),
+    "no such annotator": ((*AGREEMENT, "own.csv", "--item", "id", "--label", "stars", *KNOWN), {
         "--annotator": "worker"}),
-    "no such label": (("agreement", "own.csv", "--item", "id", "--annotator", "worker", *KNOWN), {"--label": "stars"}),
-    "one column twice": (("agreement", "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
-    "words among numbers": (("agreement", "mixed.csv", *TEST[2:]), {"--scale": "nominal", "--missing": "five"}),
-    "decimals or thousands": (("agreement", "thousands.csv", *TEST[2:]), {}),
-    "numbers and words in one": (("agreement", "stars.csv", *TEST[2:]), {"--scale": "nominal"}),
-    "dates": (("agreement", "dates.csv", *TEST[2:]), {}),
-    "no answer or a category": (("agreement", "marks.csv", *TEST[2:]), {}),
-    "no answer on a scale": (("agreement", "marks.csv", "--scale", "nominal:1 of all,2 of all,3 of all,4 of all",
-        *TEST[2:]), {"--scale": "nominal:1 of all,2 of all,3 of all,4 of all,N/A"}),
-    "labels spelled in two ways": (("agreement", "cases.csv", *TEST[2:]), {}),
-    "a scale spelled otherwise": (("agreement", "cases.csv", "--scale", "nominal:good,BAD", *TEST[2:]), {}),
-    "off the scale": (("agreement", "plain.csv", "--scale", "1-3", *TEST[2:]), {"--scale": "1-5"}),
+    "no such label": ((*AGREEMENT, "own.csv", "--item", "id", "--annotator", "worker", *KNOWN), {"--label": "stars"}),
+    "one column twice": ((*AGREEMENT, "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
+    "words among numbers": ((*AGREEMENT, "mixed.csv"), {"--scale": "nominal", "--missing": "five"}),
+    "decimals or thousands": ((*AGREEMENT, "thousands.csv"), {}),
+    "numbers and words in one": ((*AGREEMENT, "stars.csv"), {"--scale": "nominal"}),
+    "dates": ((*AGREEMENT, "dates.csv"), {}),
+    "no answer or a category": ((*AGREEMENT, "marks.csv"), {}),
+    "no answer on a scale": ((*AGREEMENT, "marks.csv", "--scale", "nominal:1 of all,2 of all,3 of all,4 of all"),
+        {"--scale": "nominal:1 of all,2 of all,3 of all,4 of all,N/A"}),
+    "labels spelled in two ways": ((*AGREEMENT, "cases.csv"), {}),
+    "a scale spelled otherwise": ((*AGREEMENT, "cases.csv", "--scale", "nominal:good,BAD"), {}),
+    "off the scale": ((*AGREEMENT, "plain.csv", "--scale", "1-3"), {"--scale": "1-5"}),
     "free text": (("alt-test", "texts.csv", "--judges", "m1", "--scale", "text", *TEST), {"--similarity": "words"}),
-    "agreement on free text": (("agreement", "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
+    "agreement on free text": ((*AGREEMENT, "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
     "a similarity on numbers": (("alt-test", "plain.csv", *TEST, "--similarity", "words"),
         {"--similarity": "pairs.csv"}),
-    "given twice": (("agreement", "heat.csv", *TEST[2:]), {}),
-    "several conditions": (("agreement", "heat.csv", "--conditions", "heat", *TEST[2:]), {"--where": "heat=0.5"}),
+    "given twice": ((*AGREEMENT, "heat.csv"), {}),
+    "several conditions": ((*AGREEMENT, "heat.csv", "--conditions", "heat"), {"--where": "heat=0.5"}),
     "criteria": (("plan", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
         "--where": "criterion=clear"}),
     "repeats": (("alt-test", "repeats.csv", "--judges", "m1", *TEST), {}),
@@ -69,7 +73,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "conditions written": (("export", "heat.csv", "folder", "--to", "alt-test", "--conditions", "heat"), {
         "--where": "heat=0.5"}),
     "no judge to write": (("export", "m.csv", "out.json", "--to", "label-studio"), {"--judges": "m1,m2"}),
-    "another format": (("agreement", "odd.json"), {"--format": "table"}),
+    "another format": ((*AGREEMENT, "odd.json"), {"--format": "table"}),
     "correction": (("alt-test", "plain.csv", *TEST, "--correction", "within"), {"--by": "half"}),
     "a judge without a pilot": (("plan", "--only", "x", "--n-items", "30", "--n-studies", "20"),
         {"--judge-noise": ".2"}),
@@ -85,7 +89,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
         "--condition", "heat", *TEST[2:]), {
         "--baseline": "0.5"}),
-    "a sample and a bootstrap": (("agreement", "plain.csv", "--annotators", "sample", "--method", "percentile"), {}),
+    "a sample and a bootstrap": ((*AGREEMENT, "plain.csv", "--annotators", "sample", "--method", "percentile"), {}),
     "a class too small to balance": (("alt-test", "plain.csv", *TEST, "--scale", "nominal:1,2,3,4,5", "--balance",
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
@@ -105,8 +109,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "odd ones out read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),
     "experts and nobody else": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
     "triplets of nameless texts": (("triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
-    "too many triplets": (("triplets", "many.csv", "--name", "a", "--floor", "9"), {"--n-triplets": "9"}),
-    "a pilot and an agreement": (("triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD), {}),
+    "too many triplets": (("triplets", "many.csv", "--name", "a", "--floor", "75"), {"--n-triplets": "9"}),
+    "a pilot and an agreement": (("triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD,
+        "--n-studies", "20"), {}),
     "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip
 
@@ -162,7 +167,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     same = [(f"i{i}", who, k, "one") for i in range(3) for who in "ab" for k in (1, 2)]
     pl.DataFrame(same, schema=["item", "annotator", "repeat", "label"], orient="row").write_csv(folder / "same.csv")
     pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(folder / "notes.csv")
-    pl.DataFrame({"a": [f"t{i}" for i in range(900)]}).write_csv(folder / "many.csv")
+    pl.DataFrame({"a": [f"t{i}" for i in range(300)]}).write_csv(folder / "many.csv")
     (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
     return folder
 
@@ -180,9 +185,15 @@ def advice(words: tuple[str, ...], message: str, filled: dict[str, str]) -> list
     return found
 
 
+@functools.cache
+def flags(command: str) -> dict[str, bool]:
+    """Each option of a command, and whether it is typed without a value."""
+    return {a.name: a.hint is bool for a in cli.app[command].assemble_argument_collection()}
+
+
 def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]:
     """A command line with an option put in, put in the place of what it was, or left out where it has no value."""
-    flag = {a.name: a.hint is bool for a in cli.app[words[0]].assemble_argument_collection()}.get(option)
+    flag = flags(words[0]).get(option)
     assert flag is not None, f"{words[0]} has no option {option}"
     given = list(words)
     if option in given:
@@ -206,6 +217,7 @@ def refused(run: Run, case: str) -> str:
     return REFUSED[case]
 
 
+@pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("case", CASES)
 def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)
@@ -263,7 +275,7 @@ def keywords() -> dict[str, str]:
     found = {}
     for path in house.rglob("*.py"):
         if path.relative_to(house).parts[0].removesuffix(".py") in ROOMS:
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in statements(path):
                 if isinstance(node, ast.Raise):
                     texts = [
                         c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)

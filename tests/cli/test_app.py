@@ -118,6 +118,7 @@ def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
     assert "gpt-4o may replace a crowd worker." in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("sketches")
 def test_demo_says_what_is_true(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("demo", "--output", str(tmp_path / "report.html"))
     assert code == 0
@@ -169,6 +170,7 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 
 
 @pytest.mark.real_data
+@pytest.mark.usefixtures("sketches")
 def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
     code, out, _ = run("report", wax, "--annotators", "crowd", "--output", str(tmp_path / "r.html"))

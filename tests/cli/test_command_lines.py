@@ -166,7 +166,7 @@ def of_all(run: Run, numbers: range) -> None:
 
 
 @pytest.fixture
-def here(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(files: Path, sketches: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
 
 

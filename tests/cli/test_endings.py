@@ -113,6 +113,7 @@ def test_a_mistake_of_assay_is_one_line_too(run: Run, place: Path, monkeypatch: 
     ],
     ids=lambda a: " ".join(w for w in a if w not in READ),
 )
+@pytest.mark.usefixtures("sketches")
 def test_standard_output_holds_what_was_asked_for(
     run: Run, place: Path, table: str, arguments: tuple[str, ...], form: str
 ) -> None:

@@ -29,6 +29,7 @@ from urllib.parse import urlencode, urlsplit
 
 import sqlalchemy as sa
 import yaml
+from anyio.from_thread import start_blocking_portal
 from fastapi.testclient import TestClient
 
 from assay.collecting.app import make_app
@@ -546,6 +547,9 @@ class Served:
         try:
             self.links = invite_people(self.study, self.store, people, changed=changed)
             self.app = make_app(self.study, self.store, SECRET)
+            # One event loop for all requests; a client alone makes one for each.
+            self._loop = contextlib.ExitStack()
+            self._portal = self._loop.enter_context(start_blocking_portal())
         except BaseException:
             self.store.close()
             raise
@@ -562,7 +566,9 @@ class Served:
 
     def client(self) -> InProcess:
         """A wire to the application."""
-        return InProcess(TestClient(self.app, raise_server_exceptions=True))
+        client = TestClient(self.app, raise_server_exceptions=True)
+        client.portal = self._portal
+        return InProcess(client)
 
     def visitor(self, link: str = "/work") -> Annotator:
         """Somebody with a link, or none."""
@@ -597,6 +603,7 @@ class Served:
         return rows
 
     def close(self) -> None:
+        self._loop.close()
         self.store.close()
 
     def __enter__(self) -> Served:

@@ -10,6 +10,14 @@ import pytest
 from assay.similarity import cache
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has the encoders: PyTorch takes ten seconds to import."""
+    for item in items:
+        if item.path.name in ("test_bertscore.py", "test_embeddings.py", "test_named_in_questions.py"):
+            item.add_marker(pytest.mark.xdist_group("encoders"))
+
+
 @pytest.fixture(autouse=True)
 def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of the test's own, and no network."""

@@ -6,12 +6,13 @@ import ast
 from pathlib import Path
 
 import assay
+from sources import statements
 
 HOUSE = Path(assay.__file__).parent
 
 
 def imports_sqlalchemy(path: Path) -> bool:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path):
         if isinstance(node, ast.Import) and any(name.name.startswith("sqlalchemy") for name in node.names):
             return True
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlalchemy"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -15,7 +17,7 @@ from assay.estimation.result import Exclusion  # noqa: E402
 from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
 from assay.study.starter import init_study  # noqa: E402
-from assay.study.store import queue  # noqa: E402
+from assay.study.store import connection, queue  # noqa: E402
 from assay.study.store.answers import Answer, add_answer, history  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
@@ -44,6 +46,29 @@ def plan(store, n=8, digest="one", recipe="r", changed=None):
     queue.plan(store, wanted, digest, changed)
 
 
+@pytest.fixture
+def migrations(monkeypatch):
+    """New stores are made by the migrations themselves."""
+    monkeypatch.setattr(connection, "_migrate", connection._migrate.__wrapped__)
+
+
+def test_new_stores_of_tests_are_as_the_migrations_leave_them(tmp_path, request):
+    found = []
+    for name in ("quick", "migrated"):
+        Store.open(tmp_path / name).close()
+        with closing(sqlite3.connect(tmp_path / name)) as db:
+            found.append([line for line in db.iterdump() if "sqlite_stat" not in line])
+        request.getfixturevalue("migrations")
+    assert found[0] == found[1]
+    assert found[0]
+
+
+def test_a_store_that_has_seen_every_step_is_known_by_the_last_of_them(url, migrations):
+    with Store.open(url) as store, store.reading() as db:
+        assert connection._is_current(db)
+
+
+@pytest.mark.usefixtures("migrations")
 def test_statements_and_migrations_know_the_same_columns(url):
     with Store.open(url) as store:
         there = sa.inspect(store.engine)
@@ -52,6 +77,7 @@ def test_statements_and_migrations_know_the_same_columns(url):
             assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}
 
 
+@pytest.mark.usefixtures("migrations")
 def test_many_may_open_a_new_store_at_once(url):
     failed = []
 

@@ -12,6 +12,7 @@ import ast
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -213,6 +214,7 @@ def all_commands() -> dict[str, App]:
     return {row.name: app[row.name] for rows in COMMANDS.values() for row in rows}
 
 
+@cache
 def typed_options(command: str) -> dict[str, str]:
     """The options of a command as they are typed, by the keyword that Python calls them."""
     arguments = app[command].assemble_argument_collection()

@@ -145,10 +145,10 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
 
 
 def _stepped(passing: Callable[[Floats], Bools]) -> float:
-    """Where omega, which never falls as epsilon grows, first passes: three rounds of a thousand steps."""
+    """Where omega, which never falls as epsilon grows, first passes: nine rounds of ten steps."""
     low, high = 0.0, 1.0
-    for _ in range(3):
-        steps = np.linspace(low, high, 1001)
+    for _ in range(9):
+        steps = np.linspace(low, high, 11)
         first = int(np.argmax(passing(steps)))
         low, high = steps[max(first - 1, 0)], steps[first]
     return float(high)

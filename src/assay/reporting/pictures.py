@@ -143,13 +143,17 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
     sets them for light and dark; ``title`` is what a screen reader says.
     """
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}):
         figure = draw().figure
         assert isinstance(figure, Figure)
+        for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
+            patch.set(facecolor="none", edgecolor="none")
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        # Figure.savefig draws twice, the first time for the layout alone, which the second draw makes by itself.
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)

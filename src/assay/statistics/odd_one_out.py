@@ -146,10 +146,30 @@ def choice_probabilities(alike: Floats) -> Floats:
 
 def mean_ranks(values: Floats) -> Floats:
     """Ranks along the last axis, ties at their mean, less their mean and to length 1; NaN where all are tied."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values, axis=-1)
+    ranks = _ranks(values)
     ranks = ranks - ranks.mean(axis=-1, keepdims=True)
     length = np.sqrt((ranks**2).sum(axis=-1, keepdims=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(length > 0, ranks / length, np.nan))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0 on along the last axis, ties at their mean; NaN in a row with a NaN.
+
+    `scipy.stats.rankdata` gives the same, several times slower for the short rows that are ranked by the thousand.
+    """
+    n, rows = values.shape[-1], values.reshape(-1, values.shape[-1])
+    first = n * np.arange(len(rows))[:, None]
+    order = (np.argsort(rows, axis=-1) + first).ravel()
+    ordered = rows.ravel()[order]
+    # Where ties begin, counted on through all rows.
+    new = np.ones(len(ordered) + 1, dtype=bool)
+    new[1:-1] = ordered[1:] != ordered[:-1]
+    new[:-1:n] = True
+    begin = np.flatnonzero(new)
+    number = begin[1:] - begin[:-1]
+    ranks = np.empty(len(ordered))
+    ranks[order] = np.repeat(begin[:-1] + (number - 1) / 2, number)
+    ranks = (ranks.reshape(rows.shape) - first).reshape(values.shape)
+    ranks[np.isnan(values).any(axis=-1)] = np.nan
+    return ranks
