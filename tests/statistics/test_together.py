@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from assay.data.scales import Ordinal
 from assay.estimation.options import IntervalSettings
 from assay.statistics.base import Slice, grid
 from assay.statistics.categories import Alpha, ChanceCorrected
-from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems
+from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems, label_pairs
 from assay.statistics.together import Together
 from assay.statistics.variance import IntraclassCorrelation, OneWay, TwoWay
 
@@ -78,8 +80,38 @@ def test_each_is_resampled_over_its_own_items(labels, method):
     assert sorted(seen) == list(range(len(STATISTICS)))
 
 
+def test_what_several_are_made_of_is_made_once(labels, monkeypatch):
+    """Forms of one model have the same components; other annotators and other numbers have components of their own."""
+    forms = ("A,1", "A,k", "C,1", "C,k")
+    one, other = (tuple(IntraclassCorrelation(TwoWay(c, 2), (form,), 2) for form in forms) for c in (3.0, 2.0))
+    masks = (PEOPLE, JUDGE), (PEOPLE, PEOPLE)
+    statistics = tuple(WithinItems(s, *m) for some in (one, other) for m in masks for s in some)
+    alone = np.concatenate([s.value(s.moments(labels).sum(axis=0)) for s in statistics])
+    calls = []
+    for name in ("moments", "value"):
+        plain = getattr(TwoWay, name)
+        monkeypatch.setattr(TwoWay, name, lambda s, x, name=name, plain=plain: calls.append(name) or plain(s, x))
+    joint = Together(statistics)
+    np.testing.assert_array_equal(joint.value(joint.moments(labels).sum(axis=0)), alone)
+    assert sorted(calls) == ["moments"] * 4 + ["value"] * 4
+    np.testing.assert_allclose(alone[:8], alone[8:])  # which number is subtracted first changes no value
+    assert len(set(alone[:8].tolist())) == 8
+
+
 def test_what_statistics_share_is_made_once(labels):
     shared = Slice.of(labels)
     assert grid(shared) is grid(shared)
     assert grid(labels) is not grid(labels)
     np.testing.assert_array_equal(grid(shared), grid(labels))
+    assert Slice.of(shared) is shared
+    assert grid(replace(shared, value=shared.value + 1)) is not grid(shared)
+
+
+def test_pairs_of_labels_are_items_of_two(labels):
+    found = label_pairs(labels, PEOPLE, JUDGE)
+    cells = grid(labels)
+    slow = [(i, cells[i, j], cells[i, 2]) for i in range(40) for j in (0, 1) if not np.isnan(cells[i, [j, 2]]).any()]
+    fast = zip(np.repeat(found.item, found.number), *grid(found.labels).T, strict=True)
+    assert list(fast) == slow
+    assert found.labels.n_items == len(slow)
+    assert found.starts.tolist() == np.flatnonzero(np.diff([i for i, _, _ in slow], prepend=-1)).tolist()

@@ -285,7 +285,7 @@ def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> R
 def taking(found: Estimates, taken: Taken, without: Callable[[], Floats], n_annotators: int) -> Estimates:
     """The first value, with annotators as they are or as a sample; ``without`` gives the values without each."""
     if taken == "these" or found.method == "none":
-        return found.of_these()
+        return found
     return found.part(np.array([0])).of_sample(without()[:, None], n_annotators=n_annotators)
 
 

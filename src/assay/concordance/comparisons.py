@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -238,7 +238,7 @@ class Groups:
         position = {name: i for i, name in enumerate(self.ratings.annotators)}
         return [position[name] for name in group]
 
-    @property
+    @cached_property
     def _middle(self) -> Callable[[Floats], Floats]:
         """One label for several of an item."""
         scale = self.ratings.scale
@@ -303,29 +303,32 @@ def _majorities(cells: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """One label pair drawn for each item, over and over: the published procedure."""
+    """One label pair drawn for each item, over and over: the published procedure.
 
-    pair_item: Ints
+    Attributes
+    ----------
+    starts, number : (items with a pair,) int
+        The first pair of each, and how many it has.
+    moments : (pairs, k) float
+    """
+
+    starts: Ints
+    number: Ints
     moments: Floats
-    n_items: int
 
     def values(self, value: Callable[[Floats], Floats], draws: int, seed: int, *, items: bool) -> Floats:
         """The statistic in each draw, of the items as they are or of items resampled: (draws, q)."""
-        number = np.bincount(self.pair_item, minlength=self.n_items)
-        start = np.cumsum(number) - number
-        has = np.flatnonzero(number)
+        n_items, n_pairs = len(self.starts), len(self.moments)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(items),)))
         found = []
         # Draws in blocks: the product of draws and pairs must not fill the memory.
-        block = max(1, 2**24 // max(1, len(self.pair_item)))
+        block = max(1, 2**24 // max(1, n_pairs))
         for done in range(0, draws, block):
             rows = min(block, draws - done)
-            which = (
-                rng.integers(0, len(has), size=(rows, len(has))) if items else np.arange(len(has))[None].repeat(rows, 0)
-            )
-            picked = has[which]
-            pair = start[picked] + np.floor(rng.random(picked.shape) * number[picked]).astype(np.int64)
-            cell = pair + len(self.pair_item) * np.arange(rows)[:, None]
-            counts = np.bincount(cell.ravel(), minlength=rows * len(self.pair_item)).reshape(rows, -1)
+            each = np.arange(n_items)[None].repeat(rows, 0)
+            which = rng.integers(0, n_items, size=each.shape) if items else each
+            pair = self.starts[which] + np.floor(rng.random(which.shape) * self.number[which]).astype(np.int64)
+            cell = pair + n_pairs * np.arange(rows)[:, None]
+            counts = np.bincount(cell.ravel(), minlength=rows * n_pairs).reshape(rows, -1)
             found.append(value(counts @ self.moments))
         return np.concatenate(found)

@@ -17,10 +17,10 @@ from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Label
 from assay.estimation.intervals import Estimates, Score
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.estimation.tails import Tailed
 from assay.statistics.base import PanelStatistic
-from assay.statistics.categories import Alpha, ChanceCorrected, category_counts
+from assay.statistics.categories import Alpha, ChanceCorrected
 from assay.statistics.correlated import Patterns, curve
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
 
@@ -55,15 +55,24 @@ class Spread:
         return source if isinstance(source, Answers) else None
 
     @cached_property
+    def counted(self) -> tuple[Floats, Ints]:
+        """The different labels, lowest first, and how often each was given."""
+        return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
+
+    @property
     def values(self) -> Floats:
         """The different labels."""
-        return np.empty(0) if self.answers is None else np.unique(self.answers.value)
+        return self.counted[0]
 
     @cached_property
     def few(self) -> tuple[int, int]:
         """Items with another label than the commonest, and items with two different labels."""
         assert self.answers is not None
-        return _few_items(self.answers, self.values)
+        item, value = self.answers.item, self.answers.value
+        values, number = self.counted
+        first = value[np.searchsorted(item, item)]
+        rare, split = (len(np.unique(item[value != other])) for other in (values[number.argmax()], first))
+        return rare, split
 
 
 def score_of(
@@ -92,7 +101,7 @@ def score_of(
         return None
     rare, split = spread.few
     if rare_label and rare < LEAST:
-        return _too_rare(ratings, spread.answers, rare)
+        return _too_rare(spread, rare)
     clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
     if min(rare, split) >= FEW and not clustered:
         return None
@@ -118,19 +127,13 @@ def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
     return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
 
 
-def _few_items(answers: Answers, values: Floats) -> tuple[int, int]:
-    """Items with another label than the commonest, and items with two different labels."""
-    counts = category_counts(answers, values)
-    number, common = counts.sum(axis=1), counts.sum(axis=0).argmax()
-    return int((counts[:, common] < number).sum()), int((counts.max(axis=1) < number).sum())
-
-
-def _too_rare(ratings: Ratings, answers: Answers, rare: int) -> str:
-    values, number = np.unique(answers.value, return_counts=True)
+def _too_rare(spread: Spread, rare: int) -> str:
+    ratings, categories = spread.ratings, spread.ratings.source.categories
+    values, number = spread.counted
     least = values[number.argmin()]
     label: Label = float(least)
-    if answers.categories is not None:
-        label = answers.categories[int(least)]
+    if categories is not None:
+        label = categories[int(least)]
     elif ratings.scale.categories is not None and not ratings.scale.numeric:
         label = ratings.scale.categories[int(least)]
     name = f"{label:g}" if isinstance(label, float) else str(label)

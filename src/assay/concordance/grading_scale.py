@@ -770,14 +770,14 @@ class _Study:
         """
         moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
-        joint = Together(tuple(part.statistic for part in parts))
+        joint = Together(tuple(part.statistic for part in parts), same_labels=False)
         clusters = None if self.clusters is None else self.clusters[items]
         units = Units.of(len(items), clusters, width=sum(joint.widths))
         sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
         found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
         groups = [*without, *(np.array([self._values(parts, cells, items) for cells in group]) for group in fewer)]
         sampled = self.taken == "sample" and self.how.method != "none" and bool(groups)
-        found = found.of_sample(*groups) if sampled else found.of_these()
+        found = found.of_sample(*groups) if sampled else found
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts

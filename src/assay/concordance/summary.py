@@ -36,7 +36,7 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import MOST_UNDEFINED, Estimate, Estimates, missing
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import Adjustment, Taken
-from assay.estimation.resampling import most_units
+from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.statistics.base import PanelStatistic
@@ -408,6 +408,7 @@ class _Block:
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
+        self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
@@ -463,23 +464,23 @@ class _Block:
     def differences(self) -> Iterator[dict[str, Any]]:
         """Each judge with people, less people with each other."""
         pairs = comparisons(self.ratings, self.humans, self.judges, ("human pairs",))
-        among = [c for c in pairs if c.second == A_HUMAN]
-        if self.how.method == "none":
+        among = next((c for c in pairs if c.second == A_HUMAN), None)
+        if among is None or self.how.method == "none":
             return
         for judge in pairs:
-            if judge in among or not among:
+            if judge is among:
                 continue
-            people = {r.measure.name: r for r in self._ready(among[0])}
+            people = {r.measure.name: r for r in self._ready(among)}
             ready = [r for r in self._ready(judge) if not r.measure.directed and r.measure.name in people]
             if not ready:
                 continue
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
-            if self.ratings.n_items <= most_units(sum(joint.widths)):
-                yield from self._differences(judge, among[0], ready, joint)
+            if sum(joint.widths) <= self.most_width:
+                yield from self._differences(judge, among, ready, joint)
                 continue
             for i in range(k):
-                yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
+                yield from self._differences(judge, among, [ready[i]], joint.part([i, k + i]))
 
     def _differences(
         self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
@@ -548,7 +549,7 @@ class _Block:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
                 yield from self._taking(comparison, [one], alone)
-        for members, joint in _batches(ready):
+        for members, joint in self._batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
@@ -565,7 +566,6 @@ class _Block:
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "sample" and self.how.method != "none":
                 part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
-            part = part if part.taken else part.of_these()
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
                 few = one.measure.where_few(part, spread, one.statistic, k)
@@ -592,7 +592,7 @@ class _Block:
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 found[one.measure.name] = value_of(one.ratings, one.statistic)
-        for members, joint in _batches(ready):
+        for members, joint in self._batches(ready):
             value = joint.value(ready[members[0]].ratings.totals(joint))
             found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
         return found
@@ -603,42 +603,41 @@ class _Block:
         if self.ratings.in_chunks:
             self._lose("'random human' needs the whole table in memory", 1)
             return
-        item, pairs = label_pairs(self.ratings.answers, *comparison.masks)
-        if not ready or not len(item):
+        pairs = label_pairs(self.ratings.answers, *comparison.masks)
+        n = len(pairs.item)
+        if not ready or not n:
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
-        if self.how.draws * len(item) * sum(joint.widths) > MOST_DRAWN:
+        if self.how.draws * pairs.labels.n_items * sum(joint.widths) > MOST_DRAWN:
             self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
             return
         seed, level = self.how.seed, self.how.confidence
-        drawing = Drawing(item, joint.moments(pairs), self.ratings.n_items)
+        drawing = Drawing(pairs.starts, pairs.number, joint.moments(pairs.labels))
         fixed = drawing.values(joint.value, self.how.draws, seed, items=False)
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
-        n = len(np.unique(item))
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
             yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
 
+    def _batches(self, ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
+        """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
+        same: dict[int, list[int]] = {}
+        for i, one in enumerate(ready):
+            if not isinstance(one.statistic, PairRanks | AlphaRanks):
+                same.setdefault(id(one.ratings), []).append(i)
+        for members in same.values():
+            joint = _side_by_side([ready[i] for i in members])
+            if sum(joint.widths) <= self.most_width:
+                yield members, joint
+                continue
+            scale = [ready[i].measure.transform for i in members]
+            for transform in dict.fromkeys(scale):
+                some = [i for i, on in zip(members, scale, strict=True) if on == transform]
+                yield some, _side_by_side([ready[i] for i in some])
+
     def _lose(self, why: str, count: int, what: str = "comparison") -> None:
         if count:
             self.lost[what, why] = self.lost.get((what, why), 0) + count
-
-
-def _batches(ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
-    """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
-    same: dict[int, list[int]] = {}
-    for i, one in enumerate(ready):
-        if not isinstance(one.statistic, PairRanks | AlphaRanks):
-            same.setdefault(id(one.ratings), []).append(i)
-    for members in same.values():
-        joint = _side_by_side([ready[i] for i in members])
-        if ready[members[0]].ratings.n_items <= most_units(sum(joint.widths)):
-            yield members, joint
-            continue
-        scale = [ready[i].measure.transform for i in members]
-        for transform in dict.fromkeys(scale):
-            some = [i for i, on in zip(members, scale, strict=True) if on == transform]
-            yield some, _side_by_side([ready[i] for i in some])
 
 
 def _side_by_side(ready: Sequence[_Ready]) -> Together:

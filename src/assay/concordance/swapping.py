@@ -15,6 +15,7 @@ import numpy as np
 from assay.data.ratings import Ratings
 from assay.estimation.resampling import Units
 from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.statistics.base import Slice
 from assay.statistics.together import Together
 
 MOST_ITEMS = 3_000
@@ -41,13 +42,14 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     """
     if ratings.in_chunks or ratings.n_items > MOST_ITEMS:
         return None
-    slot = _slots(ratings, judge)
+    labels = Slice.of(ratings.answers)
+    slot = _slots(ratings, labels, judge)
     most = int(slot.max(initial=0))
     if (most + 1) * ratings.n_items * sum(joint.widths) > MOST_NUMBERS:
         return None
     units = Units.of(ratings.n_items, ratings.clusters, most=None)
-    moments = [add_rows(_swapped(ratings, joint, slot, c), units.of_item, units.n) for c in range(most + 1)]
-    places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(ratings, slot) + 1
+    moments = [add_rows(joint.moments(_swapped(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
+    places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(labels, slot) + 1
     total = moments[0].sum(axis=0)
     observed = _difference(joint, total)
     changes = Changes.of(moments)
@@ -115,41 +117,38 @@ def _difference(joint: Together, sums: Floats) -> Floats:
     return np.asarray(value[..., :k] - value[..., k:])
 
 
-def _slots(ratings: Ratings, judge: str) -> Ints:
+def _slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
     """The place of each label of an item: 0 the judge's, 1 and up people's, −1 of others and where the judge has none.
 
     People are counted as they come, or, where clusters are swapped whole, each has the same place throughout.
     """
-    answers = ratings.answers
-    code = ratings.annotators.index(judge)
-    people = np.isin(ratings.annotators, ratings.humans)[answers.annotator]
-    asked = np.zeros(ratings.n_items, dtype=bool)
-    asked[answers.item[answers.annotator == code]] = True
-    slot = np.full(len(answers), -1)
-    slot[answers.annotator == code] = 0
-    here = people & asked[answers.item]
+    people = np.isin(ratings.annotators, ratings.humans)
+    own = labels.annotator == ratings.annotators.index(judge)
+    asked = np.zeros(labels.n_items, dtype=bool)
+    asked[labels.item[own]] = True
+    slot = np.where(own, 0, -1)
+    here = people[labels.annotator] & asked[labels.item]
     if ratings.clusters is not None:
-        order = np.cumsum(np.isin(ratings.annotators, ratings.humans))
-        slot[here] = order[answers.annotator[here]]
+        slot[here] = np.cumsum(people)[labels.annotator[here]]
         return slot
-    item = answers.item[here]
-    first = np.searchsorted(item, np.arange(ratings.n_items))
+    item = labels.item[here]
+    first = np.searchsorted(item, np.arange(labels.n_items))
     slot[here] = np.arange(len(item)) - first[item] + 1
     return slot
 
 
-def _people_beside(ratings: Ratings, slot: Ints) -> Ints:
+def _people_beside(labels: Slice, slot: Ints) -> Ints:
     """How many people's labels could stand in the judge's place, of each item."""
-    return np.bincount(ratings.answers.item[slot > 0], minlength=ratings.n_items)
+    return np.bincount(labels.item[slot > 0], minlength=labels.n_items)
 
 
-def _swapped(ratings: Ratings, joint: Together, slot: Ints, place: int) -> Floats:
-    """What each item adds with the label of a place in the judge's, and the judge's there."""
-    answers, where = ratings.answers, np.full((2, ratings.n_items), -1)
+def _swapped(labels: Slice, slot: Ints, place: int) -> Slice:
+    """The labels with that of a place in the judge's, and the judge's there, of each item that has both."""
+    where = np.full((2, labels.n_items), -1)
     for row, c in enumerate((0, place)):
-        labels = np.flatnonzero(slot == c)
-        where[row, answers.item[labels]] = labels
+        found = np.flatnonzero(slot == c)
+        where[row, labels.item[found]] = found
     judge, other = where[:, (where >= 0).all(axis=0)]
-    value = answers.value.copy()
-    value[judge], value[other] = answers.value[other], answers.value[judge]
-    return joint.moments(replace(answers, value=value))
+    value = labels.value.copy()
+    value[judge], value[other] = labels.value[other], labels.value[judge]
+    return replace(labels, value=value)

@@ -25,7 +25,7 @@ from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Grouped, Ints, Several
+from assay.estimation.statistic import Floats, Ints, Several, add_rows
 
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
@@ -245,10 +245,11 @@ class Ratings:
 
     def only(self, names: tuple[str, ...]) -> Ratings:
         """The labels of some annotators, in that order; the items stay."""
-        if not isinstance(self.source, Answers):
-            return self.derived(partial(choose, names=names), names)
-        kept = choose(self.answers, names)
-        return self._decided(replace(self, source=kept, annotators=names, n_labels=len(kept)))
+        found = self.derived(partial(choose, names=names), names)
+        if "joint" in vars(self):
+            place = [self.annotators.index(name) for name in names]
+            vars(found).update(joint=self.joint[np.ix_(place, place)])
+        return found
 
     def left_out(self) -> list[tuple[str, ...]]:
         """Who is left out together where annotators are a sample: each by itself or, of very many, random groups."""
@@ -379,7 +380,7 @@ def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Flo
     moments = statistics.moments(few)
     edges = np.cumsum((0, *statistics.widths))
     there = [moments[:, a:b].any(axis=1) for a, b in pairwise(edges.tolist())]
-    return Grouped.of(unit, n_units).sums(moments, np.stack(there, axis=1).astype(float), kind=kind)
+    return add_rows(moments, unit, n_units, np.stack(there, axis=1).astype(float), kind=kind)
 
 
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:

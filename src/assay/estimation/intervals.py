@@ -235,10 +235,6 @@ class Estimates:
         """The first value with an interval that few items do not mislead, or without one and why."""
         return dataclasses.replace(self, score=score)._made_again(self.confidence)
 
-    def of_these(self) -> Estimates:
-        """The same intervals, said to be of these annotators."""
-        return dataclasses.replace(self, taken="these")
-
     def of_sample(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
         """The same values with annotators as a sample, from those without each annotator of a group: (annotators, q).
 

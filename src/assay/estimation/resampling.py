@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
-from assay.estimation.options import IntervalSettings, Method
+from assay.estimation.options import IntervalSettings, Method, Taken
 from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic, add_rows
 
 Found = TypeVar("Found")
@@ -143,6 +143,11 @@ class Units:
         return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")
 
 
+def most_width(n_items: int) -> float:
+    """How many sums each of so many items may have, so that none are merged into blocks."""
+    return math.inf if n_items <= LEAST_UNITS else UNIT_CELLS // n_items if n_items <= MAX_UNITS else 0
+
+
 def most_units(width: int, most: int = MAX_UNITS) -> int:
     """Into how many blocks items are merged where there are more, if each has so many sums."""
     return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
@@ -150,7 +155,7 @@ def most_units(width: int, most: int = MAX_UNITS) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Moments summed into the units that are resampled, and what is made of their sum.
+    """Moments of annotators' labels summed into the units that are resampled, and what is made of their sum.
 
     Attributes
     ----------
@@ -168,11 +173,14 @@ class Sums:
     name: str
 
     def estimate(self, how: How, transform: Transform | Sequence[Transform] = "none") -> Estimates:
-        """The statistic with its interval, from the units that add anything; a transform for all values or for each."""
+        """The statistic with its interval, from the units that add anything; a transform for all values or for each.
+
+        The interval is for these annotators; `Estimates.of_sample` has them as a sample.
+        """
         used = self.sums[(self.sums != 0).any(axis=1)]
         sums = used if len(used) else self.sums
         return estimate_sums(
-            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform
+            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform, taken="these"
         )  # fmt: skip
 
 
@@ -271,6 +279,7 @@ def estimate_sums(
     n_items: int | None = None,
     unit: str = "items",
     transform: Transform | Sequence[Transform] = "none",
+    taken: Taken | None = None,
 ) -> Estimates:
     """`estimate` for moments that are summed already: (units, k), one row a unit to be resampled.
 
@@ -315,6 +324,7 @@ def estimate_sums(
         leave_one_out=leave_one_out,
         transform=scale,
         support=support,
+        taken=taken,
     )
 
 

@@ -70,59 +70,34 @@ class Mean:
             return total / count
 
 
-def add_rows(rows: Floats, group: NDArray[Any], n_groups: int) -> Floats:
-    """Rows summed by group, in order of rows: (groups, k)."""
-    return Grouped.of(group, n_groups).sums(rows)
+def add_rows(
+    rows: Floats, group: NDArray[Any], n_groups: int, *beside: Floats, kind: NDArray[Any] | None = None
+) -> Floats:  # fmt: skip
+    """Rows summed by group, in order of rows, and further tables of the same rows beside them: (groups, k).
 
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """Rows by group, for several sums of them.
-
-    Attributes
-    ----------
-    group : (rows,) int
-    n : int
-        How many groups there are.
-    order : (rows,) int or None
-        Rows group by group, each group's in their order; None where each row is the group of its own place.
+    Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
     """
-
-    group: NDArray[Any]
-    n: int
-    order: NDArray[Any] | None
-
-    @classmethod
-    def of(cls, group: NDArray[Any], n_groups: int) -> Grouped:
-        """The rows of each group."""
-        if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
-            return cls(group, n_groups, None)
+    if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
+        found = [table if kind is None else table[kind] for table in (rows, *beside)]
+    else:
         # Numbers of two bytes are sorted by counting.
-        short = group.astype(np.uint16) if n_groups < 2**16 else group
-        return cls(group, n_groups, np.argsort(short, kind="stable"))
+        order = np.argsort(group.astype(np.uint16) if n_groups < 2**16 else group, kind="stable")
+        place = order if kind is None else kind[order]
+        found = [_sums(table, group[order], place, n_groups) for table in (rows, *beside)]
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
-    def sums(self, *tables: Floats, kind: NDArray[Any] | None = None) -> Floats:
-        """Rows summed by group, in order of rows, tables side by side: (groups, k).
 
-        Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
-        """
-        found = [self._sums(rows, kind) for rows in tables]
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+def _sums(rows: Floats, group: NDArray[Any], place: NDArray[Any], n_groups: int) -> Floats:
+    """The rows at these places, group by group, summed."""
+    if len(place) > SPARSE:
+        # The same sums in the same order, without a copy of the rows.
+        from scipy.sparse import csr_array
 
-    def _sums(self, rows: Floats, kind: NDArray[Any] | None) -> Floats:
-        if self.order is None:
-            return rows if kind is None else rows[kind]
-        place = self.order if kind is None else kind[self.order]
-        if len(place) > SPARSE:
-            # The same sums in the same order, without a copy of the rows.
-            from scipy.sparse import csr_array
-
-            ends = np.concatenate([[0], np.cumsum(np.bincount(self.group, minlength=self.n))])
-            which = csr_array((np.ones(len(place)), place, ends), shape=(self.n, len(rows)))
-            return np.asarray(which @ rows)
-        total = np.zeros((self.n, rows.shape[1]))
-        if len(place):
-            sorted_group = self.group[self.order]
-            starts = np.flatnonzero(np.diff(sorted_group, prepend=-1))
-            total[sorted_group[starts]] = np.add.reduceat(rows[place], starts, axis=0)
-        return total
+        ends = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
+        which = csr_array((np.ones(len(place)), place, ends), shape=(n_groups, len(rows)))
+        return np.asarray(which @ rows)
+    total = np.zeros((n_groups, rows.shape[1]))
+    if len(place):
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        total[group[starts]] = np.add.reduceat(rows[place], starts, axis=0)
+    return total

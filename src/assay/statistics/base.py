@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -34,20 +34,44 @@ class PanelStatistic(Protocol):
         """The statistic from summed moments: (..., k) -> (..., q)."""
 
 
+class Based(Protocol):
+    """A statistic that is made of a few numbers of which others are made, too."""
+
+    @property
+    def basis(self) -> Hashable:
+        """What they are numbers of: statistics with the same are made of the same."""
+
+    def numbers(self, sums: Floats) -> Floats:
+        """The numbers from summed moments: (..., k) -> (..., b)."""
+
+    def of(self, numbers: Floats) -> Floats:
+        """The statistic from the numbers: (..., b) -> (..., q)."""
+
+
+def based(statistic: PanelStatistic) -> Based | None:
+    """The statistic, where it is made of numbers of which others may be made, too."""
+    return None if getattr(statistic, "basis", None) is None else cast(Based, statistic)
+
+
 @dataclass(frozen=True, eq=False)
 class Slice(Answers):
-    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go."""
+    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go.
 
-    made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    Statistics ask how many items there are; their names may be missing.
+    """
+
+    n_items: int = field(kw_only=True)
+    made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, answers: Answers) -> Slice:
         """The same labels."""
-        found = cls(
-            answers.item, answers.annotator, answers.value, answers.items, answers.annotators, answers.categories
-        )
-        vars(found)["n_items"] = answers.n_items
-        return found
+        if isinstance(answers, Slice):
+            return answers
+        return cls(
+            answers.item, answers.annotator, answers.value, answers.items, answers.annotators, answers.categories,
+            n_items=answers.n_items,
+        )  # fmt: skip
 
 
 def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -101,10 +125,12 @@ def mean_first(each: Floats) -> Floats:
 
 __all__ = [
     "ROUNDING",
+    "Based",
     "Floats",
     "Ints",
     "PanelStatistic",
     "Slice",
+    "based",
     "grid",
     "item_sums",
     "label_runs",

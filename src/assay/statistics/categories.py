@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.statistics.base import ROUNDING, item_sums, once, ratio
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -125,12 +125,19 @@ class Alpha:
         number = counts.sum(axis=1)
         counts = np.where(number[:, None] < 2, 0.0, counts)
         if self.level == "ordinal":
-            low, high = np.triu_indices(len(self.categories), 1)
+            low, high = self._below
             coincidences = counts[:, low] * counts[:, high] / np.maximum(number - 1, 1)[:, None]
             return np.concatenate([counts, coincidences], axis=1)
-        within = ((counts @ self._distance()) * counts).sum(axis=1) / np.maximum(number - 1, 1)
+        within = ((counts @ self._distance) * counts).sum(axis=1) / np.maximum(number - 1, 1)
         return np.concatenate([within[:, None], counts], axis=1)
 
+    @cached_property
+    def _below(self) -> tuple[Ints, Ints]:
+        """Each two categories, the lower first."""
+        low, high = np.triu_indices(len(self.categories), 1)
+        return low, high
+
+    @cached_property
     def _distance(self) -> Floats:
         c, k = self.categories[:, None], self.categories[None, :]
         if self.level == "nominal":
@@ -147,11 +154,11 @@ class Alpha:
             counts, coincidences = sums[..., :c], sums[..., c:]
             number = counts.sum(axis=-1)
             rank = np.cumsum(counts, axis=-1) - counts / 2
-            low, high = np.triu_indices(c, 1)
+            low, high = self._below
             distance = (rank[..., high] - rank[..., low]) ** 2
             observed = 2 * (coincidences * distance).sum(axis=-1)
             expected = ratio(2 * (counts[..., low] * counts[..., high] * distance).sum(axis=-1), number - 1)
         else:
             observed, counts = sums[..., 0], sums[..., 1:]
-            expected = ratio(((counts @ self._distance()) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
+            expected = ratio(((counts @ self._distance) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
         return np.asarray(1 - ratio(observed, expected))[..., None]

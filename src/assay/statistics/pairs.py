@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Literal, Protocol
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Bools, Floats
-from assay.statistics.base import ROUNDING, Ints, PanelStatistic, Slice, grid, label_runs, mean_first, once, ratio
+from assay.statistics.base import (
+    ROUNDING,
+    Based,
+    Ints,
+    PanelStatistic,
+    Slice,
+    based,
+    grid,
+    label_runs,
+    mean_first,
+    once,
+    ratio,
+)  # fmt: skip
 from assay.statistics.categories import Weights, agreement_weights
 
 
@@ -204,18 +217,30 @@ class WithinItems:
     def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""
         key = ("label pairs", self.first.tobytes(), self.second.tobytes())
-        item, pairs = once(data, key, lambda: _label_pairs(data, self.first, self.second))
-        moments = self.statistic.moments(pairs) if len(item) else np.zeros((0, self.statistic.width))
-        rows = moments / np.bincount(item, minlength=data.n_items)[item][:, None]
-        total = np.zeros((data.n_items, rows.shape[1]))
-        starts = np.flatnonzero(np.diff(item, prepend=-1))
-        if len(starts):
-            total[item[starts]] = np.add.reduceat(rows, starts, axis=0)
+        found = once(data, key, lambda: label_pairs(data, self.first, self.second))
+        total = np.zeros((data.n_items, self.statistic.width))
+        if len(found.starts):
+            rows = self.statistic.moments(found.labels) / np.repeat(found.number, found.number)[:, None]
+            total[found.item] = np.add.reduceat(rows, found.starts, axis=0)
         return total
 
     def value(self, sums: Floats) -> Floats:
         """The statistic."""
         return self.statistic.value(sums)
+
+    @property
+    def basis(self) -> Hashable:
+        """That of the statistic, where it has one, of these annotators."""
+        inner = based(self.statistic)
+        return None if inner is None else (inner.basis, self.first.tobytes(), self.second.tobytes())
+
+    def numbers(self, sums: Floats) -> Floats:
+        """Those of the statistic."""
+        return cast(Based, self.statistic).numbers(sums)
+
+    def of(self, numbers: Floats) -> Floats:
+        """The statistic from its numbers."""
+        return cast(Based, self.statistic).of(numbers)
 
 
 def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, Bools]:
@@ -227,19 +252,25 @@ def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, 
     return np.where(both, x, fill), np.where(both, y, fill), both
 
 
-def _label_pairs(data: Answers, first: Bools, second: Bools) -> tuple[Ints, Slice]:
-    item, pairs = label_pairs(data, first, second)
-    return item, Slice.of(pairs)
+class LabelPairs(NamedTuple):
+    """Pairs of labels of the same item, as if each pair were an item with two annotators.
+
+    Attributes
+    ----------
+    item, starts, number : (items with a pair,) int
+        The item, its first pair, and how many pairs it has.
+    labels : Slice
+        Pairs as items, without names.
+    """
+
+    item: Ints
+    starts: Ints
+    number: Ints
+    labels: Slice
 
 
-@lru_cache(maxsize=8)
-def _numbered(size: int) -> tuple[str, ...]:
-    return tuple(map(str, range(size)))
-
-
-def label_pairs(answers: Answers, first: Bools, second: Bools) -> tuple[Ints, Answers]:
-    """Every two labels of an item by an annotator of ``first`` and another of ``second``, as if each pair were
-    an item with two annotators; and the item of each pair."""
+def label_pairs(answers: Answers, first: Bools, second: Bools) -> LabelPairs:
+    """Every two labels of an item by an annotator of ``first`` and another of ``second``."""
     start, number = label_runs(answers)
     partners = number[answers.item]
     one = np.repeat(np.arange(len(answers.item)), partners)
@@ -248,13 +279,10 @@ def label_pairs(answers: Answers, first: Bools, second: Bools) -> tuple[Ints, An
     keep = (one != other) & first[answers.annotator[one]] & second[answers.annotator[other]]
     one, other = one[keep], other[keep]
     value = np.stack([answers.value[one], answers.value[other]], axis=1).ravel()
-    row = np.arange(len(one))
-    pairs = Answers(
-        np.repeat(row, 2),
-        np.tile([0, 1], len(one)),
-        value,
-        _numbered(len(row)),
-        ("first", "second"),
-        answers.categories,
-    )
-    return answers.item[one], pairs
+    labels = Slice(
+        np.repeat(np.arange(len(one)), 2), np.tile([0, 1], len(one)), value, (), ("first", "second"),
+        answers.categories, n_items=len(one),
+    )  # fmt: skip
+    item = answers.item[one]
+    starts = np.flatnonzero(np.diff(item, prepend=-1))
+    return LabelPairs(item[starts], starts, np.diff(starts, append=len(item)), labels)

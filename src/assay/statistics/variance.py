@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,12 +10,12 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.base import grid, item_sums, ratio
+from assay.statistics.base import grid, item_sums, once, ratio
 
 Form = Literal["1", "k", "C,1", "C,k", "A,1", "A,k"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OneWay:
     """Variance between and within items where an item's annotators are any annotators: (σ²_I, 0, σ²_E)."""
 
@@ -112,7 +113,7 @@ class OneWayLikely:
         return np.where(several, found, np.nan), np.where(several, within, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TwoWay:
     """Variance of items, annotators and the rest in a complete table: (σ²_I, σ²_J, σ²_E); McGraw & Wong 1996, table 3.
 
@@ -146,7 +147,7 @@ class TwoWay:
         return np.stack([(item - error) / k, ratio(annotator - error, n), error], axis=-1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Components:
     """The same three variances in a table with missing labels: Henderson's (1953) method 1, the analysis of
     variance of unbalanced data. Unbiased when labels are missing at random; equal to `TwoWay` when none is.
@@ -209,13 +210,26 @@ class IntraclassCorrelation:
         """How many moments there are."""
         return self.components.width
 
+    @property
+    def basis(self) -> Hashable:
+        """All forms of a model are made of the same components."""
+        return self.components
+
     def moments(self, data: Answers) -> Floats:
-        """Those of the components."""
-        return self.components.moments(data)
+        """Those of the components; not to be written to."""
+        return once(data, self.components, lambda: self.components.moments(data))
+
+    def numbers(self, sums: Floats) -> Floats:
+        """The components: (..., 3)."""
+        return self.components.value(sums)
 
     def value(self, sums: Floats) -> Floats:
         """Each form: (..., forms)."""
-        item, annotator, error = np.moveaxis(self.components.value(sums), -1, 0)
+        return self.of(self.numbers(sums))
+
+    def of(self, numbers: Floats) -> Floats:
+        """Each form, from the components: (..., forms)."""
+        item, annotator, error = np.moveaxis(numbers, -1, 0)
         values = []
         for form in self.forms:
             noise = error + (annotator if form.startswith("A") else 0.0)
