@@ -315,6 +315,8 @@ def test_a_result_draws_says_and_stores_itself(name):
         words = found.summary()
         assert words.splitlines()[-1] == found.signature, called
         assert "nan" not in re.sub(r"\b\w*nan\w+", "", words.lower().split("|")[0]), called
+        hyphens = re.findall(r"(?<![\w.])-\d", words.removesuffix(found.signature))
+        assert not hyphens, f"{called}: a hyphen stands for a minus sign"
         stored = json.loads(json.dumps(told(name)[called], allow_nan=False))
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")

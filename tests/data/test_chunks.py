@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 from assay.concordance.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
 from assay.concordance.icc import icc
 from assay.concordance.numerical import correlation, mae
+from assay.data import stored
 from assay.data.annotations import Annotations
 from assay.data.chunks import in_memory as whole_table
 from assay.data.chunks import scan
+from assay.data.ratings import Derived, choose
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
 from assay.estimation.resampling import Units
@@ -92,6 +95,29 @@ def test_annotators_can_be_chosen(tmp_path):
     assert (two.estimate, two.low, two.n_labels) == pytest.approx((one.estimate, one.low, one.n_labels))
     with pytest.raises(DataError, match="annotator 'a9' is not in the folder"):
         cohen_kappa(chunks, ["a9", "a0"])
+
+
+def test_labels_of_few_annotators_are_not_made_of_many_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("assay.data.ratings.LABELS", 120)
+    memory, chunks = in_memory(write(tmp_path, m=12)), scanned(tmp_path, labels_per_chunk=10_000)
+    two_of_twelve = {"annotators": ["a2", "a0"], "level": "interval"}
+    one, seen = krippendorff_alpha(memory, **two_of_twelve), []
+    read = stored.answers
+    monkeypatch.setattr(stored, "answers", lambda *given: seen.append(read(*given)) or seen[-1])
+    two = krippendorff_alpha(chunks, **two_of_twelve)
+    assert (two.estimate, two.low, two.n_items) == (one.estimate, one.low, one.n_items)
+    assert max(map(len, seen)) < 1.3 * 120, "so many labels are read at a time, however few of them count"
+
+
+def test_joined_labels_bear_the_names_of_their_items(tmp_path, monkeypatch):
+    monkeypatch.setattr("assay.data.ratings.LABELS", 120)
+    write(tmp_path, m=12)
+    source = scanned(tmp_path)
+    derived = Derived(source, partial(choose, names=("a2", "a0")), ("a2", "a0"))
+    parts = [read() for read, _, _ in derived.pieces(100)]
+    assert [len(part.items) for part in parts] == [100, 100, 100]
+    names = [name for read, _, _ in source.pieces() for name in read().items]
+    assert [name for part in parts for name in part.items] == names
 
 
 def test_rows_can_be_chosen(tmp_path):

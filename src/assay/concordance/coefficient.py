@@ -23,6 +23,7 @@ from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
+from assay.reporting.words import said, within
 from assay.statistics.base import PanelStatistic, grid
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
@@ -226,9 +227,9 @@ class Coefficient(Result):
         """Value, interval, what it rests on."""
         level = f"{100 * self.found.confidence:g}%"
         if np.isfinite(self.low):
-            number = f"{self.estimate:.3f}, {level} interval [{self.low:.3f}, {self.high:.3f}]"
+            number = f"{said(self.estimate, 3)}, {level} interval {within(self.low, self.high)}"
         else:
-            number = f"{self.estimate:.3f}, no interval: {self.reason}"
+            number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
         lines.append(f"{self.n_items:,} items, {who}; {self.interval}.")

@@ -28,6 +28,7 @@ from assay.estimation.options import Taken
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.reporting.words import decimals, said
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
 from assay.statistics.together import Together
@@ -892,9 +893,9 @@ def _words(row: Mapping[str, Any]) -> str:
     if row["estimate"] is None:
         return "undefined"
     if row["low"] is None or not np.isfinite(row["low"]):
-        return f"{row['estimate']:.3f} (no interval)"
-    return f"{row['estimate']:.3f} [{_end(row['low'])}, {_end(row['high'])}]"
+        return f"{said(row['estimate'], 3)} (no interval)"
+    return f"{said(row['estimate'], 3)} [{_end(row['low'])}, {_end(row['high'])}]"
 
 
 def _end(value: float | None) -> str:
-    return "?" if value is None or not np.isfinite(value) else f"{value:.3f}"
+    return "?" if value is None or not np.isfinite(value) else decimals(value, 3)

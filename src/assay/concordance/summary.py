@@ -39,6 +39,7 @@ from assay.estimation.options import Adjustment, Taken
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
+from assay.reporting.words import said, within
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import WithinItems, label_pairs
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
@@ -759,5 +760,5 @@ def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
 
 def _number(row: dict[str, Any]) -> str:
     if row["low"] is None or not np.isfinite(row["low"]):
-        return f"{row['estimate']:.3f} (no interval: {row['reason']})"
-    return f"{row['estimate']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        return f"{said(row['estimate'], 3)} (no interval: {row['reason']})"
+    return f"{said(row['estimate'], 3)} {within(row['low'], row['high'])}"

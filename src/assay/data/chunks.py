@@ -152,8 +152,12 @@ class Chunks:
         else:
             ends = [*range(most_items, self.n_items, most_items), self.n_items]
         for first, end in zip([0, *ends], ends, strict=False):
-            parts = stored.stretches(self.contents, first, end)
-            yield partial(stored.answers, self.folder, parts, self.annotators, self.categories), first, end
+            yield self.between(first, end), first, end
+
+    def between(self, first: int, end: int) -> Callable[[], Answers]:
+        """How to read the items from one position to another."""
+        parts = stored.stretches(self.contents, first, end)
+        return partial(stored.answers, self.folder, parts, self.annotators, self.categories)
 
 
 def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:

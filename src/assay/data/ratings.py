@@ -15,11 +15,13 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.clusters import cluster_codes
+from assay.data.coding import Names
 from assay.data.distinct import distinct_items
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
@@ -417,12 +419,41 @@ class Derived:
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
         """As `Chunks.pieces`."""
-        for read, first, last in self.source.pieces(most_items):
-            yield partial(_made, self.make, read), first, last
+        for _, first, last in self.source.pieces(most_items):
+            yield self.between(first, last), first, last
+
+    def between(self, first: int, end: int) -> Callable[[], Answers]:
+        """As `Chunks.between`; few labels an item may be made of many, so these are not read all at once."""
+        edges = [*range(first, end, self.most_read), end]
+        return partial(_made, self.make, [self.source.between(a, b) for a, b in pairwise(edges)])
+
+    @property
+    def most_read(self) -> int:
+        """Items whose labels in the folder stay in bounds."""
+        if isinstance(self.source, Derived):
+            return self.source.most_read
+        return max(1, LABELS * self.source.n_items // max(self.source.n_labels, 1))
 
 
-def _made(make: Callable[[Answers], Answers], read: Callable[[], Answers]) -> Answers:
-    return make(read())
+def _made(make: Callable[[Answers], Answers], reads: Sequence[Callable[[], Answers]]) -> Answers:
+    found = [make(read()) for read in reads]
+    return found[0] if len(found) == 1 else _joined(found)
+
+
+def _joined(parts: Sequence[Answers]) -> Answers:
+    """Labels of items that follow each other."""
+    starts = np.cumsum([0, *(len(part.items) for part in parts)])
+    return replace(
+        parts[0],
+        item=np.concatenate([part.item + start for part, start in zip(parts, starts[:-1], strict=True)]),
+        annotator=np.concatenate([part.annotator for part in parts]),
+        value=np.concatenate([part.value for part in parts]),
+        items=Names.later(int(starts[-1]), partial(_names, [part.items for part in parts])),
+    )
+
+
+def _names(parts: Sequence[Sequence[str]]) -> pl.Series:
+    return pl.Series([name for part in parts for name in part], dtype=pl.String)
 
 
 def _length(read: Callable[[], Answers]) -> int:

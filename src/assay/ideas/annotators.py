@@ -34,7 +34,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
 from assay.ideas.settings import MapSettings
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import interval, said, signed, within
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 from assay.statistics.scaling import places
@@ -136,7 +136,7 @@ class AnnotatorSimilarity(Result):
             lines.append(
                 f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
                 f"difference of "
-                f"{row['difference']:+.3f} {_three(row['difference_low'], row['difference_high'])} "
+                f"{signed(row['difference'], 3)} {within(row['difference_low'], row['difference_high'], sign='+')} "
                 f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the "
                 f"person left out in {said(row['advantage'])} "
                 f"{interval(row['advantage_low'], row['advantage_high'])} of "
@@ -146,9 +146,8 @@ class AnnotatorSimilarity(Result):
             ends = people.sort("difference")
             low, high = ends.row(0, named=True), ends.row(-1, named=True)
             lines.append(
-                f"People themselves lie from {low['difference']:+.3f} ({low['annotator']}) to "
-                f"{high['difference']:+.3f} "
-                f"({high['annotator']})."
+                f"People themselves lie from {signed(low['difference'], 3)} ({low['annotator']}) to "
+                f"{signed(high['difference'], 3)} ({high['annotator']})."
             )
         lines.append(f"The map's misfit is {said(self.stress)} (stress; below 0.2 distances can be read).")
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
@@ -196,10 +195,6 @@ def _among(share: float | None, n: int) -> str:
     """Than how many people it is closer, where people were held against each other."""
     people = counted(n, "person").replace("persons", "people")
     return "" if share is None else f"; closer than {said(share)} of {people}"
-
-
-def _three(low: float, high: float) -> str:
-    return f"[{low:+.3f}, {high:+.3f}]" if np.isfinite(low) and np.isfinite(high) else "(no interval)"
 
 
 def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:

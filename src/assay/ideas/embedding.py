@@ -77,7 +77,7 @@ class TripletEmbedding(Result):
             mine = self.folds.filter(pl.col("dimensions") == self.dimensions)["estimate"][0]
             better = "more" if mine > CHANCE else "no more"
             lines.append(
-                f"Choices left out have a mean log likelihood of {said(mine)}: {better} than chance ({CHANCE:.2f})."
+                f"Choices left out have a mean log likelihood of {said(mine)}: {better} than chance ({said(CHANCE)})."
             )
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])

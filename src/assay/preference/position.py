@@ -24,7 +24,7 @@ from assay.preference.settings import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
-from assay.reporting.words import said
+from assay.reporting.words import said, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class PositionBias(Result):
             interval = f" [{said(row['low'])}, {said(row['high'])}]" if np.isfinite(row["low"]) else ""
             found.append(
                 f"{row['annotator']}{where} chose the text shown {row['place']} with probability "
-                f"{said(row['estimate'])}{interval}, {row['difference']:+.2f} from {row['chance']:.2f} "
+                f"{said(row['estimate'])}{interval}, {signed(row['difference'])} from {row['chance']:.2f} "
                 f"({counted(row['n'], 'choice')})."
             )
         for row in self.consistency.iter_rows(named=True):

@@ -339,9 +339,8 @@ def _study(
     below = [c for c in components if c.raw < 0]
     notes = (*found.notes, *_shared_names(design, table), *table.notes)
     if below:
-        notes += (
-            f"below 0 by the analysis of variance, and set to 0: {', '.join(f'{c.name} ({c.raw:.4g})' for c in below)}",
-        )
+        named = ", ".join(f"{c.name} (−{-c.raw:.4g})" for c in below)
+        notes += (f"below 0 by the analysis of variance, and set to 0: {named}",)
     cautions = found.cautions
     if fitted.fit is not None and not fitted.fit.converged:
         cautions += ("the search did not end where nothing is gained; the variances are not the most likely ones.",)

@@ -9,11 +9,21 @@ def number(value: float | None, digits: int = 2) -> str:
     """A number as a reader wants it: two decimals, a minus sign, a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
-    value = value if round(value, digits) else 0.0  # no minus sign before nothing
-    text = f"{value:.{digits}f}"
+    text = decimals(value, digits)
     if digits > 2:
-        text = text.rstrip("0").rstrip(".") if len(text.rstrip("0").partition(".")[2]) > 2 else f"{value:.2f}"
-    return text.replace("-", "−")
+        text = text.rstrip("0").rstrip(".") if len(text.rstrip("0").partition(".")[2]) > 2 else decimals(value, 2)
+    return text
+
+
+def decimals(value: float, digits: int, sign: str = "") -> str:
+    """So many decimals, with a minus sign that is none before nothing; ``sign="+"`` puts a plus before the others."""
+    value = value if round(value, digits) else 0.0
+    return f"{value:{sign}.{digits}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference: ``+0.36``, ``−0.20``."""
+    return decimals(value, digits, "+")
 
 
 def interval(low: float, high: float, digits: int = 2) -> str:
@@ -23,16 +33,16 @@ def interval(low: float, high: float, digits: int = 2) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
-def within(low: float | None, high: float | None, digits: int = 3) -> str:
+def within(low: float | None, high: float | None, digits: int = 3, sign: str = "") -> str:
     """``[0.812, 0.934]`` as a summary says it, or that there is no interval."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "(no interval)"
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    return f"[{decimals(low, digits, sign)}, {decimals(high, digits, sign)}]"
 
 
 def said(value: float, digits: int = 2) -> str:
     """A number as a sentence says it; what could not be estimated is said in words."""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "not estimable"
+    return decimals(value, digits) if math.isfinite(value) else "not estimable"
 
 
 def p_value(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from assay.psychometrics.raters.modes import MANY_LABELS, Progress
 from assay.psychometrics.raters.recovered import ideal_ratings, traits
 from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference, as_given
 from assay.psychometrics.raters.table import rater_table
+from assay.reporting.words import decimals, signed, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -359,7 +360,7 @@ def _severe(rows: pl.DataFrame, alpha: float) -> Iterator[str]:
     )
     for words, some in sides:
         if some.height:
-            each = (f"{r['annotator']} ({r['estimate']:+.2f} [{r['low']:.2f}, {r['high']:.2f}])" for r in _each(some))
+            each = (f"{r['annotator']} ({signed(r['estimate'])} {within(r['low'], r['high'], 2)})" for r in _each(some))
             yield f"{words}, in categories: {listing(list(each), 6)}."
     left = rows.height - told.height
     if left:
@@ -377,7 +378,10 @@ def _erratic(found: RaterModel, alpha: float) -> Iterator[str]:
         ("More consistent", rows.filter(pl.col("away") < 0).sort("psi")),
     ):
         if some.height:
-            each = (f"{r['annotator']} ({r['psi']:.2f} [{r['psi_low']:.2f}, {r['psi_high']:.2f}])" for r in _each(some))
+            each = (
+                f"{r['annotator']} ({decimals(r['psi'], 2)} {within(r['psi_low'], r['psi_high'], 2)})"
+                for r in _each(some)
+            )
             yield f"{words}, ψ in categories: {listing(list(each), 6)}."
     left = found.rows.height - rows.height
     if left:
@@ -389,7 +393,7 @@ def _judges_and_people(found: RaterModel) -> Iterator[str]:
     if judge.any() and not judge.all():
         weights: Floats = np.where(judge, 1 / judge.sum(), -1 / (~judge).sum())
         one = found.severity.contrast(weights)[0]
-        yield f"Judges less people, mean severity: {one.estimate:+.2f} categories [{one.low:.2f}, {one.high:.2f}]."
+        yield f"Judges less people, mean severity: {signed(one.estimate)} categories {within(one.low, one.high, 2)}."
 
 
 def _about_modes(found: RaterModel) -> str:
@@ -413,5 +417,5 @@ def _most(rows: pl.DataFrame, *columns: str) -> list[float]:
     return [float(rows[c].to_numpy().max()) for c in columns]
 
 
-def _each(rows: pl.DataFrame) -> Iterator[dict[str, object]]:
+def _each(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     return rows.iter_rows(named=True)

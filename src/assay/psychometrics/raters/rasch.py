@@ -32,6 +32,7 @@ from assay.psychometrics.raters.modes import Mode, climb, mode_near, widths
 from assay.psychometrics.raters.settings import FacetOptions, RaschSettings, as_given
 from assay.psychometrics.raters.table import RaterTable, alike, rater_table
 from assay.reporting import pictures
+from assay.reporting.words import signed, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -290,7 +291,7 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     items = [
         {"criterion": name or "all", "difficulty": hard[j].estimate, "difficulty_low": hard[j].low,
          "difficulty_high": hard[j].high,
-         "steps": ", ".join(f"{v - hard[j].estimate:+.2f}" for v in best.x[rasch.steps[j, : sizes[j]]])}
+         "steps": ", ".join(signed(float(v - hard[j].estimate)) for v in best.x[rasch.steps[j, : sizes[j]]])}
         for j, name in enumerate(table.criteria)
     ]  # fmt: skip
     rows = _rows(rasch, best, severity)
@@ -344,5 +345,6 @@ def _sentences(found: FacetRasch) -> Iterator[str]:
 
 def _named(rows: pl.DataFrame) -> Sequence[str]:
     return [
-        f"{r['annotator']} ({r['estimate']:+.2f} [{r['low']:.2f}, {r['high']:.2f}])" for r in rows.iter_rows(named=True)
+        f"{r['annotator']} ({signed(r['estimate'])} {within(r['low'], r['high'], 2)})"
+        for r in rows.iter_rows(named=True)
     ]
