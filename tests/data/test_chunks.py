@@ -97,16 +97,37 @@ def test_annotators_can_be_chosen(tmp_path):
         cohen_kappa(chunks, ["a9", "a0"])
 
 
-def test_labels_of_few_annotators_are_not_made_of_many_at_once(tmp_path, monkeypatch):
+def few_of_many(tmp_path, monkeypatch):
+    """Twelve annotators, of whom two are asked about; 120 labels at a time; sizes of what is read."""
     monkeypatch.setattr("assay.data.ratings.LABELS", 120)
-    memory, chunks = in_memory(write(tmp_path, m=12)), scanned(tmp_path, labels_per_chunk=10_000)
+    monkeypatch.setattr(stored, "ROWS", 120)
+    frame, seen = write(tmp_path, m=12), []
+    repeat = np.repeat
+    monkeypatch.setattr("assay.data.stored.np.repeat", lambda *given: seen.append(repeat(*given)) or seen[-1])
+    return in_memory(frame), scanned(tmp_path, labels_per_chunk=10_000), seen
+
+
+def test_labels_of_few_annotators_are_not_read_with_all_the_others(tmp_path, monkeypatch):
+    memory, chunks, seen = few_of_many(tmp_path, monkeypatch)
     two_of_twelve = {"annotators": ["a2", "a0"], "level": "interval"}
-    one, seen = krippendorff_alpha(memory, **two_of_twelve), []
-    read = stored.answers
-    monkeypatch.setattr(stored, "answers", lambda *given: seen.append(read(*given)) or seen[-1])
+    one = krippendorff_alpha(memory, **two_of_twelve)
+    seen.clear()
     two = krippendorff_alpha(chunks, **two_of_twelve)
     assert (two.estimate, two.low, two.n_items) == (one.estimate, one.low, one.n_items)
-    assert max(map(len, seen)) < 1.3 * 120, "so many labels are read at a time, however few of them count"
+    assert max(map(len, seen)) <= 120
+
+
+def test_labels_made_of_many_are_not_made_at_once(tmp_path, monkeypatch):
+    _, chunks, seen = few_of_many(tmp_path, monkeypatch)
+    seen.clear()
+    derived = Derived(chunks, partial(choose, names=("a2", "a0")), ("a2", "a0"))
+    made = [derived.make(read()) for read in (chunks.between(0, 300),)]
+    asked, read_at_once = [], stored.answers
+    monkeypatch.setattr(stored, "answers", lambda *given: asked.append(read_at_once(*given)) or asked[-1])
+    parts = [read() for read, _, _ in derived.pieces(100)]
+    assert [len(part.items) for part in parts] == [100, 100, 100]
+    assert np.array_equal(np.concatenate([p.value for p in parts]), np.concatenate([m.value for m in made]))
+    assert max(map(len, asked)) < 1.3 * 120
 
 
 def test_joined_labels_bear_the_names_of_their_items(tmp_path, monkeypatch):

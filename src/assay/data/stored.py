@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -44,6 +44,9 @@ ROW_BYTES = 56
 
 SAMPLE = 200_000
 """Item names that are looked at to cut the items into ranges."""
+
+ROWS = 2**21
+"""Rows of a chunk that are looked at at a time, when those of some annotators are read."""
 
 MOST_VALUES = 10_000
 """More different labels than these are not listed."""
@@ -551,12 +554,11 @@ def answers(
     position = {name: i for i, name in enumerate(annotators)}
     items, people, values = [], [], []
     start = 0
-    for part in parts:
-        offsets = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")[part.first : part.end + 1]
+    for part, offsets in _steps(folder, parts):
         rows = slice(int(offsets[0]), int(offsets[-1]))
         code = np.array([position.get(name, -1) for name in part.annotators], dtype=np.int64)
         who = code[np.load(folder.file(f"{part.place}-annotator.npy"), mmap_mode="r")[rows]]
-        item = np.repeat(np.arange(start, start + len(offsets) - 1), np.diff(offsets.astype(np.int64)))
+        item = np.repeat(np.arange(start, start + len(offsets) - 1), offsets[1:] - offsets[:-1])
         value = np.array(np.load(folder.file(f"{part.place}-value.npy"), mmap_mode="r")[rows])
         if (code < 0).any():
             keep = who >= 0
@@ -576,6 +578,22 @@ def answers(
         annotators,
         categories,
     )
+
+
+def _steps(folder: Folder, parts: Sequence[Stretch]) -> Iterator[tuple[Stretch, NDArray[np.int64]]]:
+    """Where the rows of each item begin, and the last one's end, for so many items at a time as have `ROWS` rows.
+
+    Of few annotators among many most rows are left out again.
+    """
+    for part in parts:
+        offsets = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")[part.first : part.end + 1].astype(
+            np.int64
+        )
+        first = 0
+        while first < len(offsets) - 1:
+            last = max(int(np.searchsorted(offsets, int(offsets[first]) + ROWS, side="right")) - 1, first + 1)
+            yield part, offsets[first : last + 1]
+            first = last
 
 
 def _names(folder: Folder, parts: Sequence[Stretch]) -> pl.Series:
