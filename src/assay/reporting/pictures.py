@@ -153,7 +153,8 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
             patch.set(facecolor="none", edgecolor="none")
         buffer = io.StringIO()
         # Figure.savefig draws twice, the first time for the layout alone, which the second draw makes by itself.
-        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)

@@ -170,6 +170,6 @@ def _ranks(values: Floats) -> Floats:
     number = begin[1:] - begin[:-1]
     ranks = np.empty(len(ordered))
     ranks[order] = np.repeat(begin[:-1] + (number - 1) / 2, number)
-    ranks = (ranks.reshape(rows.shape) - first).reshape(values.shape)
+    ranks = np.asarray((ranks.reshape(rows.shape) - first).reshape(values.shape))
     ranks[np.isnan(values).any(axis=-1)] = np.nan
     return ranks
