@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if "postgres" in getattr(item, "fixturenames", ()) or given.get("url") == "postgresql":
-            item.add_marker(pytest.mark.xdist_group("postgres"))
+            item.add_marker(pytest.mark.xdist_group("postgres"), append=False)  # before any other group
 
 
 @pytest.fixture
