@@ -66,16 +66,6 @@ def ratings() -> Annotations:
     )
 
 
-@cache
-def fewer() -> Annotations:
-    """The same of 24 items, for questions that take long."""
-    return with_columns(
-        assay.simulate(
-            24, 4, scale="1-5", judges={"gpt": 0.25, "llama": 0.6}, spread=0.6, documents=6, missing=0.05, seed=5
-        )
-    )
-
-
 def with_columns(labels: Annotations) -> Annotations:
     """Beside the labels: gold, a quality and a group for each annotator, a language for each item."""
     items, people = labels.items, labels.annotators
@@ -613,7 +603,7 @@ QUESTIONS = (
          "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
          "rope": [{"group": "language", "rope": 0.3}], "dimensions": [], "quick": [], "starts": [2],
          "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200]},
-        {"quick": True, "starts": 1, "draws": 100}, fewer,
+        {"quick": True, "starts": 1, "draws": 100},
     ),
     Question(
         "many_facet_rasch", lambda labels, **options: assay.many_facet_rasch(labels, **options), RaschSettings,
@@ -638,7 +628,7 @@ QUESTIONS = (
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
          "repeats": ["first"], "confidence": [0.8], "method": ["bca"], "judges": [("gpt",)], "by": ["language"],
          "title": [], "min_items": [2]},
-        {**EPSILON, "min_items": 10}, fewer,
+        {**EPSILON, "min_items": 10},
     ),
 )  # fmt: skip
 
