@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.concordance.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
@@ -255,6 +255,7 @@ def test_sorted_files_are_cut_between_items(tmp_path):
     assert not [name for name in (p.name for p in Path(chunks.folder.path).iterdir()) if name.startswith("rows")]
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 4), st.booleans())
 def test_the_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, seed, labels_per_chunk, files, whole):
     rng = np.random.default_rng(seed)

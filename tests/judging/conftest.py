@@ -13,6 +13,14 @@ pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 from assay.study.definition import Study, load_study
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has the libraries of providers, which take several seconds to import."""
+    for item in items:
+        if item.path.name in ("test_strategies.py", "test_trouble.py"):
+            item.add_marker(pytest.mark.xdist_group("providers"))
+
+
 @pytest.fixture
 def make_study(tmp_path: Path) -> Callable[..., Study]:
     """A study folder with n items, one 1-5 question and one judge at a URL; keys replace parts of it."""

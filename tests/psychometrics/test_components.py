@@ -123,6 +123,7 @@ def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most
     blocks = Blocks.of(terms, restricted)
     theta = np.array([0.3, 0.2, 0.15, 0.1, 0.4])
     assert blocks.deviance(theta) == pytest.approx(dense_deviance(terms, theta, restricted), abs=1e-8)
+    assert blocks.deviance(np.zeros(5)) == np.inf, "a search may come there, and nothing overflows"
     gradient, information = blocks.derivatives(theta)
     for k in range(5):
         step = np.eye(5)[k] * 1e-5

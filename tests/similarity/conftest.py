@@ -12,9 +12,9 @@ from assay.similarity import cache
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has the encoders: PyTorch takes ten seconds to import."""
+    """One worker has the encoders and topics: their libraries take some fifteen seconds to import."""
     for item in items:
-        if item.path.name in ("test_bertscore.py", "test_embeddings.py", "test_named_in_questions.py"):
+        if item.path.parent.name == "similarity":
             item.add_marker(pytest.mark.xdist_group("encoders"))
 
 

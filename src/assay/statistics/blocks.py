@@ -22,6 +22,9 @@ from assay.statistics.terms import Terms, contrasts, grouped
 MOST_DENSE = 1500
 """Levels across blocks up to which their matrix is dense."""
 
+LEAST = 1e-250
+"""A sum of variances below which nothing is inverted."""
+
 MOST_CELLS = 60_000_000
 """Numbers that the covariances of all blocks may have (half a GiB)."""
 
@@ -104,7 +107,9 @@ class Blocks:
     # -- what the fit asks for ----------------------------------------------------------------------
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the (restricted) log-likelihood; infinite outside of what is possible."""
+        """Minus twice the (restricted) log-likelihood; infinite outside of what is possible, as where nothing varies."""
+        if float(np.maximum(theta, 0.0).sum()) < LEAST:
+            return np.inf
         try:
             return self._solved(theta).deviance
         except np.linalg.LinAlgError:
