@@ -548,7 +548,7 @@ class _Block:
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
-                yield from self._taking(comparison, [one], alone)
+                yield from self._taking(comparison, [one], alone.part(np.array([0])))
         for members, joint in self._batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
