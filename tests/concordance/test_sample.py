@@ -259,3 +259,22 @@ def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
     assert sum(len(line.get_xdata()) == 2 for line in whole.lines) == 20
     drawn = icc_table(labels, method="percentile", n_resamples=60).plot()
     assert drawn.get_legend().get_texts()[0].get_text() == "bootstrap"
+
+
+def test_panels_with_many_values_are_samples_in_agreement_as_alone():
+    """Ranks of labels with many values come with each pair of annotators, and the panel is the mean over them."""
+    y = np.round(np.random.default_rng(3).normal(size=(25, 1)) + np.random.default_rng(4).normal(size=(25, 4)), 3)
+    labels = from_grid(y, Interval(), judges=["r3"])
+    table = agreement(labels, annotators="sample", who=["humans"], coefficients=["spearman", "kendall"]).table
+    assert table.height == 2
+    for row in table.iter_rows(named=True):
+        alone = correlation(labels.where(kind="human"), "sample", kind=row["coefficient"])
+        assert (row["estimate"], row["low"], row["high"]) == (alone.estimate, alone.low, alone.high)
+        assert "3 annotators as a sample" in row["interval"]
+
+
+@pytest.mark.parametrize("taken", ["these", "sample"])
+def test_judges_alone_are_compared_with_nobody_else(taken):
+    labels = from_grid(cells(m=3), Ordinal(1, 5), judges=["r0", "r1", "r2"])
+    table = agreement(labels, annotators=taken).table
+    assert set(table["who"]) == {"judges", "pairs", "rest"}

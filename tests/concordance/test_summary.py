@@ -16,7 +16,7 @@ from assay.concordance.measures import all_measures
 from assay.concordance.numerical import bias, correlation
 from assay.concordance.summary import agreement
 from assay.data.annotations import Annotations
-from assay.data.scales import Nominal, Ordinal
+from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
 from assay.reporting import tables
 
@@ -477,3 +477,13 @@ def test_wide_tables_are_broken_between_words():
     assert len(whole.splitlines()) == 3
     assert max(map(len, narrow.splitlines())) <= 24
     assert " ".join(narrow.split()) == "who p (adjusted) the first of 0.50 several b 0.25"
+
+
+def test_a_comparison_that_cannot_be_made_is_counted_once():
+    y = np.round(np.random.default_rng(5).normal(size=(30, 5)), 3)
+    labels = from_grid(y, Interval(), judges=["r3", "r4"])
+    found = agreement(labels, who=["human pairs"], coefficients=["mae", "spearman"])
+    assert found.table.height == found.differences.height + 1 == 3
+    assert [(e.count, e.reason) for e in found.run.exclusions] == [
+        (3, "Spearman's ρ with human pairs: too many different labels for a table")
+    ]

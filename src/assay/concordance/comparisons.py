@@ -133,6 +133,8 @@ def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...
 
 def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
     """The second is the one in question, so that a signed difference says how much higher it labels."""
+    if not humans:
+        return
     people = np.isin(ratings.annotators, humans)
 
     def fewer(first: str, second: str, one: Bools | None) -> list[Comparison]:

@@ -411,6 +411,7 @@ class _Block:
         self.how, self.lost = settings, lost
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
+        self.with_people: list[tuple[Comparison, list[_Ready]]] = []
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
@@ -427,6 +428,8 @@ class _Block:
             every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)
         ):
             ready = list(self._ready(comparison))
+            if comparison.who == "human pairs":
+                self.with_people.append((comparison, ready))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
@@ -463,25 +466,22 @@ class _Block:
         return "better" if low > 0 else "worse" if high < 0 else "not shown"
 
     def differences(self) -> Iterator[dict[str, Any]]:
-        """Each judge with people, less people with each other."""
-        pairs = comparisons(self.ratings, self.humans, self.judges, ("human pairs",))
-        among = next((c for c in pairs if c.second == A_HUMAN), None)
+        """Each judge with people, less people with each other: the comparisons of `rows`, which comes first."""
+        among = next(((c, ready) for c, ready in self.with_people if c.second == A_HUMAN), None)
         if among is None or self.how.method == "none":
             return
-        for judge in pairs:
-            if judge is among:
-                continue
-            people = {r.measure.name: r for r in self._ready(among)}
-            ready = [r for r in self._ready(judge) if not r.measure.directed and r.measure.name in people]
-            if not ready:
+        people = {r.measure.name: r for r in among[1]}
+        for judge, both in self.with_people:
+            ready = [r for r in both if not r.measure.directed and r.measure.name in people]
+            if judge is among[0] or not ready:
                 continue
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
             if sum(joint.widths) <= self.most_width:
-                yield from self._differences(judge, among, ready, joint)
+                yield from self._differences(judge, among[0], ready, joint)
                 continue
             for i in range(k):
-                yield from self._differences(judge, among, [ready[i]], joint.part([i, k + i]))
+                yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
     def _differences(
         self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
@@ -549,7 +549,7 @@ class _Block:
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
-                yield from self._taking(comparison, [one], alone)
+                yield from self._taking(comparison, [one], alone.part(np.array([0])))
         for members, joint in self._batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
