@@ -586,9 +586,8 @@ def _steps(folder: Folder, parts: Sequence[Stretch]) -> Iterator[tuple[Stretch, 
     Of few annotators among many most rows are left out again.
     """
     for part in parts:
-        offsets = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")[part.first : part.end + 1].astype(
-            np.int64
-        )
+        kept = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")
+        offsets = kept[part.first : part.end + 1].astype(np.int64)
         first = 0
         while first < len(offsets) - 1:
             last = max(int(np.searchsorted(offsets, int(offsets[first]) + ROWS, side="right")) - 1, first + 1)
