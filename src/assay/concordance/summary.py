@@ -609,11 +609,11 @@ class _Block:
         if not ready or not n:
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
-        if self.how.draws * pairs.labels.n_items * sum(joint.widths) > MOST_DRAWN:
+        if self.how.draws * len(pairs.kind) * sum(joint.widths) > MOST_DRAWN:
             self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
             return
         seed, level = self.how.seed, self.how.confidence
-        drawing = Drawing(pairs.starts, pairs.number, joint.moments(pairs.labels))
+        drawing = Drawing(pairs.starts, pairs.number, joint.moments(pairs.labels)[pairs.kind])
         fixed = drawing.values(joint.value, self.how.draws, seed, items=False)
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"

@@ -220,7 +220,8 @@ class WithinItems:
         found = once(data, key, lambda: label_pairs(data, self.first, self.second))
         total = np.zeros((data.n_items, self.statistic.width))
         if len(found.starts):
-            rows = self.statistic.moments(found.labels) / np.repeat(found.number, found.number)[:, None]
+            each = self.statistic.moments(found.labels)[found.kind]
+            rows = each / np.repeat(found.number, found.number)[:, None]
             total[found.item] = np.add.reduceat(rows, found.starts, axis=0)
         return total
 
@@ -260,13 +261,16 @@ class LabelPairs(NamedTuple):
     item, starts, number : (items with a pair,) int
         The item, its first pair, and how many pairs it has.
     labels : Slice
-        Pairs as items, without names.
+        Pairs as items, without names: those that differ, where there are more than could differ.
+    kind : (pairs,) int
+        Which of them each pair is.
     """
 
     item: Ints
     starts: Ints
     number: Ints
     labels: Slice
+    kind: Ints
 
 
 def label_pairs(answers: Answers, first: Bools, second: Bools) -> LabelPairs:
@@ -278,11 +282,17 @@ def label_pairs(answers: Answers, first: Bools, second: Bools) -> LabelPairs:
     other = start[answers.item[one]] + step
     keep = (one != other) & first[answers.annotator[one]] & second[answers.annotator[other]]
     one, other = one[keep], other[keep]
-    value = np.stack([answers.value[one], answers.value[other]], axis=1).ravel()
-    labels = Slice(
-        np.repeat(np.arange(len(one)), 2), np.tile([0, 1], len(one)), value, (), ("first", "second"),
-        answers.categories, n_items=len(one),
-    )  # fmt: skip
     item = answers.item[one]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
-    return LabelPairs(item[starts], starts, np.diff(starts, append=len(item)), labels)
+    values, code = np.unique(answers.value, return_inverse=True)
+    x, y, kind = code[one], code[other], np.arange(len(one))
+    if len(values) ** 2 < len(one):
+        key = x * len(values) + y
+        there = np.bincount(key, minlength=len(values) ** 2) > 0
+        x, y = np.divmod(np.flatnonzero(there), len(values))
+        kind = (np.cumsum(there) - 1)[key]
+    labels = Slice(
+        np.repeat(np.arange(len(x)), 2), np.tile([0, 1], len(x)), values[np.stack([x, y], axis=1).ravel()], (),
+        ("first", "second"), answers.categories, n_items=len(x),
+    )  # fmt: skip
+    return LabelPairs(item[starts], starts, np.diff(starts, append=len(item)), labels, kind)
