@@ -182,7 +182,7 @@ def test_a_variance_below_0_is_said_whatever_the_estimator():
     anova = g_study(negative(), "p x r", "p", facets={"r": "annotator"}, estimator="anova", n_resamples=40)
     assert anova.studies[0].components[0].raw < 0
     assert anova.generalizability == 0
-    assert any("below 0 by the analysis of variance, and set to 0: p (-" in note for note in anova.notes)
+    assert any("below 0 by the analysis of variance, and set to 0: p (−" in note for note in anova.notes)
 
 
 def test_a_bound_ends_where_the_likelihood_ends():

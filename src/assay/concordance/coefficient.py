@@ -23,7 +23,7 @@ from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.words import said, within
+from assay.reporting.words import interval, said
 from assay.statistics.base import PanelStatistic, grid
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
@@ -227,7 +227,7 @@ class Coefficient(Result):
         """Value, interval, what it rests on."""
         level = f"{100 * self.found.confidence:g}%"
         if np.isfinite(self.low):
-            number = f"{said(self.estimate, 3)}, {level} interval {within(self.low, self.high)}"
+            number = f"{said(self.estimate, 3)}, {level} interval {interval(self.low, self.high, 3)}"
         else:
             number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
         lines = [f"{self.title}: {number}."]

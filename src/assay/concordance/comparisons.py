@@ -15,8 +15,9 @@ from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Scale
 from assay.estimation.resampling import gather
-from assay.estimation.statistic import Bools, Floats, Ints
+from assay.estimation.statistic import Bools, Floats
 from assay.statistics.base import grid
+from assay.statistics.pairs import LabelPairs
 
 A_HUMAN = "a human"
 """What the table says for any of the people."""
@@ -309,28 +310,27 @@ class Drawing:
 
     Attributes
     ----------
-    starts, number : (items with a pair,) int
-        The first pair of each, and how many it has.
-    moments : (pairs, k) float
+    pairs : LabelPairs
+    moments : (kinds of pairs, k) float
     """
 
-    starts: Ints
-    number: Ints
+    pairs: LabelPairs
     moments: Floats
 
     def values(self, value: Callable[[Floats], Floats], draws: int, seed: int, *, items: bool) -> Floats:
         """The statistic in each draw, of the items as they are or of items resampled: (draws, q)."""
-        n_items, n_pairs = len(self.starts), len(self.moments)
+        first, number, kind = self.pairs.starts, self.pairs.number, self.pairs.kind
+        n_items, n_kinds = len(first), len(self.moments)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(items),)))
         found = []
         # Draws in blocks: the product of draws and pairs must not fill the memory.
-        block = max(1, 2**24 // max(1, n_pairs))
+        block = max(1, 2**24 // max(1, len(kind)))
         for done in range(0, draws, block):
             rows = min(block, draws - done)
             each = np.arange(n_items)[None].repeat(rows, 0)
             which = rng.integers(0, n_items, size=each.shape) if items else each
-            pair = self.starts[which] + np.floor(rng.random(which.shape) * self.number[which]).astype(np.int64)
-            cell = pair + n_pairs * np.arange(rows)[:, None]
-            counts = np.bincount(cell.ravel(), minlength=rows * n_pairs).reshape(rows, -1)
+            pair = first[which] + np.floor(rng.random(which.shape) * number[which]).astype(np.int64)
+            cell = kind[pair] + n_kinds * np.arange(rows)[:, None]
+            counts = np.bincount(cell.ravel(), minlength=rows * n_kinds).reshape(rows, -1)
             found.append(value(counts @ self.moments))
         return np.concatenate(found)

@@ -33,7 +33,7 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
 from assay.reporting import pictures
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, interval, said
 from assay.statistics.blocks import Blocks
 from assay.statistics.reml import Ratio, fit, profile
 from assay.statistics.terms import Terms, anova, left_over
@@ -141,7 +141,7 @@ class ICC(Coefficient):
             f = self.f_test
             lines.insert(
                 2,
-                f"For annotators drawn from many, all equally noisy: {within(f.low, f.high)} ({f.words}); "
+                f"For annotators drawn from many, all equally noisy: {interval(f.low, f.high, 3)} ({f.words}); "
                 f"F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, p = {f.p:.2g}.",
             )
         parts = {"items": self.variance_items, "annotators": self.variance_annotators, "rest": self.variance_error}
@@ -277,7 +277,7 @@ class ICCTable(Result):
 
     def summary(self) -> str:
         """A line for each."""
-        lines = [f"{r.form:9s} {r.model:15s} {said(r.estimate, 3):>6s} {within(r.low, r.high)}" for r in self.rows]
+        lines = [f"{r.form:9s} {r.model:15s} {said(r.estimate, 3):>6s} {interval(r.low, r.high, 3)}" for r in self.rows]
         return "\n".join([*lines, *self.run.closing()])
 
 
@@ -539,17 +539,17 @@ class NestedICC(Result):
     def summary(self) -> str:
         """Both, and what they rest on."""
         others = [
-            f"; from {name} {within(low, high)}"
+            f"; from {name} {interval(low, high, 3)}"
             for name, low, high in (
                 ("F distributions", self.f_low, self.f_high), ("the likelihood", self.profile_low, self.profile_high),
             )
             if np.isfinite(high)
         ]  # fmt: skip
         lines = [
-            f"ICC of one {self.unit} within {self.within}: {said(self.estimate, 3)} {within(self.low, self.high)}"
+            f"ICC of one {self.unit} within {self.within}: {estimated(self.estimate, self.low, self.high, 3)}"
             f"{''.join(others)}.",
             f"Adjusted ICC of the mean of {self.n:g}: {said(self.adjusted, 3)} "
-            f"{within(self.adjusted_low, self.adjusted_high)}.",
+            f"{interval(self.adjusted_low, self.adjusted_high, 3)}.",
             f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
         ]
         return "\n".join([*lines, *self.run.closing()])

@@ -39,7 +39,7 @@ from assay.estimation.options import Adjustment, Taken
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, said
 from assay.statistics.base import PanelStatistic
 from assay.statistics.pairs import WithinItems, label_pairs
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
@@ -613,7 +613,7 @@ class _Block:
             self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
             return
         seed, level = self.how.seed, self.how.confidence
-        drawing = Drawing(pairs.starts, pairs.number, joint.moments(pairs.labels)[pairs.kind])
+        drawing = Drawing(pairs, joint.moments(pairs.labels))
         fixed = drawing.values(joint.value, self.how.draws, seed, items=False)
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
@@ -761,4 +761,4 @@ def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
 def _number(row: dict[str, Any]) -> str:
     if row["low"] is None or not np.isfinite(row["low"]):
         return f"{said(row['estimate'], 3)} (no interval: {row['reason']})"
-    return f"{said(row['estimate'], 3)} {within(row['low'], row['high'])}"
+    return f"{estimated(row['estimate'], row['low'], row['high'], 3)}"

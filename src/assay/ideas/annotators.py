@@ -34,7 +34,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
 from assay.ideas.settings import MapSettings
 from assay.reporting import pictures
-from assay.reporting.words import interval, said, signed, within
+from assay.reporting.words import interval, said, signed
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 from assay.statistics.scaling import places
@@ -135,8 +135,8 @@ class AnnotatorSimilarity(Result):
                 words = "is not shown to be closer to people, or farther, than they are to each other"
             lines.append(
                 f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
-                f"difference of "
-                f"{signed(row['difference'], 3)} {within(row['difference_low'], row['difference_high'], sign='+')} "
+                f"difference of {signed(row['difference'], 3)} "
+                f"{interval(row['difference_low'], row['difference_high'], 3, '+')} "
                 f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the "
                 f"person left out in {said(row['advantage'])} "
                 f"{interval(row['advantage_low'], row['advantage_high'])} of "

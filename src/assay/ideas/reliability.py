@@ -32,7 +32,7 @@ from assay.estimation.statistic import Floats, Ints, Mean, add_rows
 from assay.ideas.choices import odd_ones_of
 from assay.ideas.settings import Pairs, ReliabilitySettings
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import estimated, said
 from assay.statistics.odd_one_out import CHANCE
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class OddOneOutAgreement(Result):
             where = "" if row["group"] is None else f" ({row['group']})"
             lines.append(
                 f"{_SENTENCES[row['who']].format(**row)}{where} {said(row['agreement'])} of "
-                f"{counted(row['n'], 'triplet')}, {said(row['estimate'])} {interval(row['low'], row['high'])} "
+                f"{counted(row['n'], 'triplet')}, {estimated(row['estimate'], row['low'], row['high'])} "
                 f"above chance."
             )
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []

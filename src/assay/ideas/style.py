@@ -24,7 +24,7 @@ from assay.estimation.statistic import Floats
 from assay.ideas.measures import identity, listed_measures
 from assay.ideas.settings import StyleSettings
 from assay.reporting import pictures
-from assay.reporting.words import signed, within
+from assay.reporting.words import interval, signed
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -67,7 +67,7 @@ class StyleEffect(Result):
             sure = np.isfinite(row["low"]) and (row["low"] > 0 or row["high"] < 0)
             moves = "moves with the style" if sure else "is not shown to move with the style"
             lines.append(
-                f"{row['measure']} {moves}: {signed(row['estimate'], 1)}% {within(row['low'], row['high'], 1)}, from "
+                f"{row['measure']} {moves}: {signed(row['estimate'], 1)}% {interval(row['low'], row['high'], 1)}, from "
                 f"{row['before']:.3f} to {row['after']:.3f}, over {counted(row['n'], 'pair')}."
             )
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []

@@ -25,7 +25,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices
 from assay.ideas.settings import Chosen, TripletSettings
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import estimated, said
 from assay.statistics.odd_one_out import KEPT, alike_within
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class TripletSimilarity(Result):
 def _pair(row: dict[str, Any]) -> str:
     where = "" if row["document"] is None else f" ({row['document']})"
     names = (name if len(name) <= 40 else name[:38] + "…" for name in (row["first"], row["second"]))
-    return f"{' and '.join(names)}{where}, {said(row['estimate'])} {interval(row['low'], row['high'])} of {row['n']}"
+    return f"{' and '.join(names)}{where}, {estimated(row['estimate'], row['low'], row['high'])} of {row['n']}"
 
 
 def triplet_similarity(

@@ -27,7 +27,7 @@ from assay.ideas.choices import CONTENTS, Choices, odd_ones_of, of_items
 from assay.ideas.measures import Measure, PairsOfTexts, identity, judge_of, listed_measures, refuse_no_values, variant
 from assay.ideas.settings import Chosen, ValidateSettings
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import estimated, interval, said
 from assay.statistics.rankings import Judged, correlation, correlations, half_agreement, stepped_up
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class SimilarityValidation(Result):
 
 
 def _of(row: Mapping[str, Any]) -> str:
-    return f"{said(row['estimate'])} {interval(row['low'], row['high'])}"
+    return f"{estimated(row['estimate'], row['low'], row['high'])}"
 
 
 def _contrast(first: int, second: int, n: int) -> Floats:

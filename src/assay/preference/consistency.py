@@ -34,7 +34,7 @@ from assay.preference.saving import Saving, chances
 from assay.preference.settings import Bins, SetSettings, Who
 from assay.preference.votes import Votes, listed
 from assay.reporting import pictures
-from assay.reporting.words import interval, said, within
+from assay.reporting.words import interval, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,7 @@ class RatingSets(Result):
         how, ends = ("fewer", ends) if less >= 0 else ("more", (-ends[1], -ends[0]))
         return (
             f"{who}: where {100 * settings.share:g}% of the items are rated, chosen by {settings.by} "
-            f"({settings.choose}), as many consistent votes take {abs(less):.0f}% {within(*ends, 0)} {how} ratings "
+            f"({settings.choose}), as many consistent votes take {abs(less):.0f}% {interval(*ends, 0)} {how} ratings "
             f"than of items drawn alike{clear}."
         )
 

@@ -22,7 +22,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.preference.settings import BradleyTerrySettings, EloSettings, RatingSettings, Tied
 from assay.preference.votes import Votes, listed
 from assay.reporting import pictures
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, said
 from assay.statistics import tournaments
 
 if TYPE_CHECKING:
@@ -112,14 +112,12 @@ class Leaderboard(Result):
         for row in self.rows.iter_rows(named=True):
             places = f"{row['rank_low']} to {row['rank_high']}" if row["rank_low"] is not None else "no interval"
             lines.append(
-                f"{row['rank']}. {row['system']}: {said(row['estimate'], 0)} {within(row['low'], row['high'], 0)}, "
+                f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}, "
                 f"rank {places}; preferred in {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
             )
         first, second = self.rows["system"].head(2).to_list()
         clear = "ahead of" if self.lead.low > 0 else "not clearly ahead of"
-        lines.append(
-            f"{first} is {clear} {second}: {said(self.lead.estimate, 0)} {within(self.lead.low, self.lead.high, 0)}."
-        )
+        lines.append(f"{first} is {clear} {second}: {estimated(self.lead.estimate, self.lead.low, self.lead.high, 0)}.")
         if "order_sd" in self.rows.columns:
             worst = max(self.rows["order_sd"].to_list())
             lines.append(f"Another order of the same votes moves a rating by {said(worst, 1)} (standard deviation).")

@@ -19,7 +19,7 @@ from assay.psychometrics.components import from_samples
 from assay.psychometrics.design import parse
 from assay.psychometrics.settings import Coefficient, DStudySettings, LoopOptions, LoopSettings, Merged
 from assay.psychometrics.study import Studies, Study
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, said
 from assay.statistics.reml import Ratio
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class DStudy(Result):
         for row in best.iter_rows(named=True):
             sizes = ", ".join(f"{row[c]} {c}" for c in self.facets if row.get(c) is not None)
             place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
-            value = f"{said(row['estimate'], 3)} {within(row['low'], row['high'])}"
+            value = f"{estimated(row['estimate'], row['low'], row['high'], 3)}"
             lines.append(
                 f"The largest {NAMES[self.coefficient]} here: {value} with {sizes}{f' ({place})' if place else ''}."
             )

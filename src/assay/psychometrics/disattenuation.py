@@ -22,7 +22,7 @@ from assay.psychometrics.design import Design, parse
 from assay.psychometrics.settings import DesignOptions, DisattenuationSettings
 from assay.psychometrics.settings import Weights as PairWeights
 from assay.reporting import pictures
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, interval, said
 from assay.statistics.terms import grouped
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ class Disattenuation(Result):
         }
         implied = self.structural
         lines = [f"{first} and {second}: {words[self.finding]}."]
-        same, other = (f"{said(e.estimate)} {within(e.low, e.high)}" for e in (self.observed, self.across))
+        same, other = (f"{estimated(e.estimate, e.low, e.high)}" for e in (self.observed, self.across))
         lines.append(f"Observed correlation {same} on the same, {other} on different ones.")
         if implied.reason is not None and not np.isfinite(implied.estimate):
             return (*lines, f"Implied correlation: {implied.reason}.")
         lines.append(
-            f"Implied correlation {said(implied.estimate)} {within(implied.low, implied.high)} (structural); "
+            f"Implied correlation {estimated(implied.estimate, implied.low, implied.high)} (structural); "
             f"equation 3 as published gives {said(self.published.estimate)}, over Φ {said(self.dependable.estimate)}."
         )
         if implied.estimate > 1:
@@ -119,7 +119,7 @@ class Disattenuation(Result):
         more = []
         if np.isfinite(low):
             why = "too narrow, for pairs of one object are not independent"
-            more = [f"Resamples of pairs, as published: {within(low, high, 2)}; {why}."]
+            more = [f"Resamples of pairs, as published: {interval(low, high)}; {why}."]
         return "\n".join([*self.sentences(), *more, f"{self.run.interval}.", *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -30,7 +30,7 @@ from assay.psychometrics.settings import (
     Merged,
 )
 from assay.psychometrics.study import Component, Studies, Study
-from assay.reporting.words import said, within
+from assay.reporting.words import estimated, interval, said
 from assay.statistics.balanced import within as within_nest
 from assay.statistics.reml import Ratio
 from assay.statistics.terms import grouped
@@ -116,8 +116,8 @@ class GStudy(Studies):
                 continue
             largest = max(s.components, key=lambda c: c.percent)
             lines.append(
-                f"{place}Eρ² = {said(g.estimate, 3)} {within(g.low, g.high)}, Φ = {said(d.estimate, 3)} "
-                f"{within(d.low, d.high)} for one score; standard error of measurement {s.absolute_sem:.2f} "
+                f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, Φ = {said(d.estimate, 3)} "
+                f"{interval(d.low, d.high, 3)} for one score; standard error of measurement {s.absolute_sem:.2f} "
                 f"({s.relative_sem:.2f} for comparisons); most variance is {largest.name}'s ({largest.percent:.0f}%)."
             )
             zero = [c.name for c in s.components if c.at_zero]

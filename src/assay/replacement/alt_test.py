@@ -33,7 +33,7 @@ from assay.replacement.settings import AltTestSettings, Expertise, Normalise, Sc
 from assay.replacement.tally import Tally, tally
 from assay.replacement.trivial import Trivial
 from assay.reporting import pictures
-from assay.reporting.words import interval, number, p_value, said
+from assay.reporting.words import estimated, interval, number, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class AltTest(Result):
             f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
             f"({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
-            f"{said(rho.estimate)} {interval(rho.low, rho.high)}"
+            f"{estimated(rho.estimate, rho.low, rho.high)}"
             + (f" ({self.interval_method})." if math.isfinite(rho.low) else "."),
             f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
             f"q = {self.settings.fdr:g}; {counted(self.n_items, 'item')}, {counted(self.n_labels, 'human label')}.",

@@ -25,7 +25,7 @@ from assay.replacement.panel import AltTestTable, Rule, labels_of
 from assay.replacement.settings import AltTestOptions, AltTestSettings
 from assay.replacement.tally import OPTIMAL, Tally, tally
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.words import estimated, interval, said
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ class JudgeComparison(Result):
         best, k = self.tests[self.best].advantage_probability, len(self.tests)
         low, high = best.interval(1 - (1 - first.settings.confidence) / k)
         chosen = f", widened for having been chosen among {k}, to cover at least as often as it says" if k > 1 else ""
-        lines = [
-            f"{self.best} has the largest advantage probability, {said(best.estimate)} {interval(low, high)}{chosen}."
-        ]
+        lines = [f"{self.best} has the largest advantage probability, {estimated(best.estimate, low, high)}{chosen}."]
         if self.next_best is not None:
             clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
             lines.append(

@@ -26,18 +26,16 @@ def signed(value: float, digits: int = 2) -> str:
     return decimals(value, digits, "+")
 
 
-def interval(low: float, high: float, digits: int = 2) -> str:
-    """``[.70, .76]``, or that there is none."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return "(no interval)"
-    return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-def within(low: float | None, high: float | None, digits: int = 3, sign: str = "") -> str:
-    """``[0.812, 0.934]`` as a summary says it, or that there is no interval."""
+def interval(low: float | None, high: float | None, digits: int = 2, sign: str = "") -> str:
+    """``[0.70, 0.76]``, or that there is none."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "(no interval)"
     return f"[{decimals(low, digits, sign)}, {decimals(high, digits, sign)}]"
+
+
+def estimated(value: float, low: float | None, high: float | None, digits: int = 2) -> str:
+    """``0.73 [0.70, 0.76]``."""
+    return f"{said(value, digits)} {interval(low, high, digits)}"
 
 
 def said(value: float, digits: int = 2) -> str:

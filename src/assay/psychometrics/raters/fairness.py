@@ -19,7 +19,7 @@ from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.multiplicity import simultaneous_p
 from assay.estimation.statistic import Bools, Floats
 from assay.psychometrics.raters.fit import Fit
-from assay.reporting.words import p_value, signed, within
+from assay.reporting.words import interval, p_value, signed
 
 LEAST_SUBJECTS = 30
 LEAST_LABELS = 20
@@ -63,7 +63,7 @@ class Fairness:
             for row in told.sort("p_adjusted", "annotator").iter_rows(named=True):
                 yield (
                     f"{row['annotator']} is {row['verdict']} with {group} than with {self.groups[0]}, compared with "
-                    f"the other raters: {signed(row['estimate'])} categories {within(row['low'], row['high'], 2)}, "
+                    f"the other raters: {signed(row['estimate'])} categories {interval(row['low'], row['high'])}, "
                     f"{p_value(row['p_adjusted'])} corrected for {counted(self.rows.height, 'comparison')}."
                 )
             same = rows.filter(pl.col("verdict") == "the same in practice").height
@@ -83,7 +83,7 @@ class Fairness:
         for row in self.families.iter_rows(named=True):
             yield (
                 f"Judges less people, {row['group']} against {self.groups[0]}: {signed(row['estimate'])} categories "
-                f"{within(row['low'], row['high'], 2)}."
+                f"{interval(row['low'], row['high'])}."
             )
 
 

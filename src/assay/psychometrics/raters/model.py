@@ -26,7 +26,7 @@ from assay.psychometrics.raters.modes import MANY_LABELS, Progress
 from assay.psychometrics.raters.recovered import ideal_ratings, traits
 from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference, as_given
 from assay.psychometrics.raters.table import rater_table
-from assay.reporting.words import decimals, signed, within
+from assay.reporting.words import estimated, interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -360,7 +360,7 @@ def _severe(rows: pl.DataFrame, alpha: float) -> Iterator[str]:
     )
     for words, some in sides:
         if some.height:
-            each = (f"{r['annotator']} ({signed(r['estimate'])} {within(r['low'], r['high'], 2)})" for r in _each(some))
+            each = (f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})" for r in _each(some))
             yield f"{words}, in categories: {listing(list(each), 6)}."
     left = rows.height - told.height
     if left:
@@ -378,10 +378,7 @@ def _erratic(found: RaterModel, alpha: float) -> Iterator[str]:
         ("More consistent", rows.filter(pl.col("away") < 0).sort("psi")),
     ):
         if some.height:
-            each = (
-                f"{r['annotator']} ({decimals(r['psi'], 2)} {within(r['psi_low'], r['psi_high'], 2)})"
-                for r in _each(some)
-            )
+            each = (f"{r['annotator']} ({estimated(r['psi'], r['psi_low'], r['psi_high'])})" for r in _each(some))
             yield f"{words}, ψ in categories: {listing(list(each), 6)}."
     left = found.rows.height - rows.height
     if left:
@@ -393,7 +390,7 @@ def _judges_and_people(found: RaterModel) -> Iterator[str]:
     if judge.any() and not judge.all():
         weights: Floats = np.where(judge, 1 / judge.sum(), -1 / (~judge).sum())
         one = found.severity.contrast(weights)[0]
-        yield f"Judges less people, mean severity: {signed(one.estimate)} categories {within(one.low, one.high, 2)}."
+        yield f"Judges less people, mean severity: {signed(one.estimate)} categories {interval(one.low, one.high)}."
 
 
 def _about_modes(found: RaterModel) -> str:

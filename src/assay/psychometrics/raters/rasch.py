@@ -32,7 +32,7 @@ from assay.psychometrics.raters.modes import Mode, climb, mode_near, widths
 from assay.psychometrics.raters.settings import FacetOptions, RaschSettings, as_given
 from assay.psychometrics.raters.table import RaterTable, alike, rater_table
 from assay.reporting import pictures
-from assay.reporting.words import signed, within
+from assay.reporting.words import interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -345,6 +345,6 @@ def _sentences(found: FacetRasch) -> Iterator[str]:
 
 def _named(rows: pl.DataFrame) -> Sequence[str]:
     return [
-        f"{r['annotator']} ({signed(r['estimate'])} {within(r['low'], r['high'], 2)})"
+        f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
         for r in rows.iter_rows(named=True)
     ]
