@@ -107,7 +107,7 @@ class Blocks:
     # -- what the fit asks for ----------------------------------------------------------------------
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the (restricted) log-likelihood; infinite outside of what is possible: where nothing varies."""
+        """Minus twice the (restricted) log-likelihood; infinite where the variances are impossible or all 0."""
         if float(np.maximum(theta, 0.0).sum()) < LEAST:
             return np.inf
         try:
