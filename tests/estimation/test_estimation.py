@@ -22,7 +22,18 @@ from assay.estimation import resampling
 from assay.estimation.intervals import Estimate
 from assay.estimation.multiplicity import adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
-from assay.estimation.resampling import Units, estimate, estimate_sums, resample, resampling_counts, sum_pieces
+from assay.estimation.resampling import (
+    LEAST_UNITS,
+    MAX_UNITS,
+    Units,
+    estimate,
+    estimate_sums,
+    most_units,
+    most_width,
+    resample,
+    resampling_counts,
+    sum_pieces,
+)
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.statistic import SPARSE, Mean, add_rows
 from assay.reporting.words import said
@@ -337,6 +348,13 @@ def test_one_item_a_cluster_is_no_clustering():
     got = estimate(MEAN, data, clusters=cluster)
     np.testing.assert_allclose(got.replicates, estimate(MEAN, data[np.argsort(cluster)]).replicates, rtol=1e-12)
     assert got.n_units == 20
+
+
+@pytest.mark.parametrize("n", [1, LEAST_UNITS, LEAST_UNITS + 1, 3_000, MAX_UNITS, MAX_UNITS + 1])
+def test_how_wide_sums_may_be_is_the_rule_of_blocks_the_other_way_round(n):
+    edge = most_width(n)
+    for width in (1, 7, 1_000, 10**6, *((int(edge), int(edge) + 1) if 0 < edge < np.inf else ())):
+        assert (width <= edge) == (n <= most_units(width))
 
 
 @given(st.integers(1, 300), st.integers(1, 60))

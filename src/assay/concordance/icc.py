@@ -548,8 +548,8 @@ class NestedICC(Result):
         lines = [
             f"ICC of one {self.unit} within {self.within}: {estimated(self.estimate, self.low, self.high, 3)}"
             f"{''.join(others)}.",
-            f"Adjusted ICC of the mean of {self.n:g}: {said(self.adjusted, 3)} "
-            f"{interval(self.adjusted_low, self.adjusted_high, 3)}.",
+            f"Adjusted ICC of the mean of {self.n:g}: "
+            f"{estimated(self.adjusted, self.adjusted_low, self.adjusted_high, 3)}.",
             f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
         ]
         return "\n".join([*lines, *self.run.closing()])

@@ -411,7 +411,7 @@ class _Block:
         self.how, self.lost = settings, lost
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
-        self.with_people: list[tuple[Comparison, list[_Ready]]] = []
+        self.with_people: list[tuple[Comparison, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
     def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
@@ -422,6 +422,7 @@ class _Block:
                 self._lose(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
         among: dict[str, Floats | None] = {}
+        self.with_people = []
         every = comparisons(self.ratings, self.humans, self.judges, kinds, self.families)
         # People among themselves first: judges with a random human are set against them.
         for comparison in sorted(
@@ -467,6 +468,7 @@ class _Block:
 
     def differences(self) -> Iterator[dict[str, Any]]:
         """Each judge with people, less people with each other: the comparisons of `rows`, which comes first."""
+        assert self.with_people is not None, "rows come first"
         among = next(((c, ready) for c, ready in self.with_people if c.second == A_HUMAN), None)
         if among is None or self.how.method == "none":
             return
@@ -761,4 +763,4 @@ def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
 def _number(row: dict[str, Any]) -> str:
     if row["low"] is None or not np.isfinite(row["low"]):
         return f"{said(row['estimate'], 3)} (no interval: {row['reason']})"
-    return f"{estimated(row['estimate'], row['low'], row['high'], 3)}"
+    return estimated(row["estimate"], row["low"], row["high"], 3)

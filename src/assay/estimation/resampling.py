@@ -144,7 +144,7 @@ class Units:
 
 
 def most_width(n_items: int) -> float:
-    """How many sums each of so many items may have, so that none are merged into blocks."""
+    """`most_units` the other way round: sums that each of so many items may have, for none to be merged into blocks."""
     return math.inf if n_items <= LEAST_UNITS else UNIT_CELLS // n_items if n_items <= MAX_UNITS else 0
 
 

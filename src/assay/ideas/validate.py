@@ -221,7 +221,7 @@ class SimilarityValidation(Result):
 
 
 def _of(row: Mapping[str, Any]) -> str:
-    return f"{estimated(row['estimate'], row['low'], row['high'])}"
+    return estimated(row["estimate"], row["low"], row["high"])
 
 
 def _contrast(first: int, second: int, n: int) -> Floats:

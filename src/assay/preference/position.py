@@ -24,7 +24,7 @@ from assay.preference.settings import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
-from assay.reporting.words import said, signed
+from assay.reporting.words import interval, said, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,10 +86,10 @@ class PositionBias(Result):
         found = []
         for row in self.shares.iter_rows(named=True):
             where = f" ({row['criterion']})" if row["criterion"] else ""
-            interval = f" [{said(row['low'])}, {said(row['high'])}]" if np.isfinite(row["low"]) else ""
+            ends = f" {interval(row['low'], row['high'])}" if np.isfinite(row["low"]) else ""
             found.append(
                 f"{row['annotator']}{where} chose the text shown {row['place']} with probability "
-                f"{said(row['estimate'])}{interval}, {signed(row['difference'])} from {row['chance']:.2f} "
+                f"{said(row['estimate'])}{ends}, {signed(row['difference'])} from {row['chance']:.2f} "
                 f"({counted(row['n'], 'choice')})."
             )
         for row in self.consistency.iter_rows(named=True):

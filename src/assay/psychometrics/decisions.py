@@ -113,7 +113,7 @@ class DStudy(Result):
         for row in best.iter_rows(named=True):
             sizes = ", ".join(f"{row[c]} {c}" for c in self.facets if row.get(c) is not None)
             place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
-            value = f"{estimated(row['estimate'], row['low'], row['high'], 3)}"
+            value = estimated(row["estimate"], row["low"], row["high"], 3)
             lines.append(
                 f"The largest {NAMES[self.coefficient]} here: {value} with {sizes}{f' ({place})' if place else ''}."
             )

@@ -101,7 +101,7 @@ class Disattenuation(Result):
         }
         implied = self.structural
         lines = [f"{first} and {second}: {words[self.finding]}."]
-        same, other = (f"{estimated(e.estimate, e.low, e.high)}" for e in (self.observed, self.across))
+        same, other = (estimated(e.estimate, e.low, e.high) for e in (self.observed, self.across))
         lines.append(f"Observed correlation {same} on the same, {other} on different ones.")
         if implied.reason is not None and not np.isfinite(implied.estimate):
             return (*lines, f"Implied correlation: {implied.reason}.")

@@ -30,7 +30,7 @@ from assay.psychometrics.settings import (
     Merged,
 )
 from assay.psychometrics.study import Component, Studies, Study
-from assay.reporting.words import estimated, interval, said
+from assay.reporting.words import estimated
 from assay.statistics.balanced import within as within_nest
 from assay.statistics.reml import Ratio
 from assay.statistics.terms import grouped
@@ -116,8 +116,9 @@ class GStudy(Studies):
                 continue
             largest = max(s.components, key=lambda c: c.percent)
             lines.append(
-                f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, Φ = {said(d.estimate, 3)} "
-                f"{interval(d.low, d.high, 3)} for one score; standard error of measurement {s.absolute_sem:.2f} "
+                f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, "
+                f"Φ = {estimated(d.estimate, d.low, d.high, 3)} for one score; "
+                f"standard error of measurement {s.absolute_sem:.2f} "
                 f"({s.relative_sem:.2f} for comparisons); most variance is {largest.name}'s ({largest.percent:.0f}%)."
             )
             zero = [c.name for c in s.components if c.at_zero]
