@@ -19,16 +19,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from assay.concordance.categorical import (
+from assay.concordance.icc import icc
+from assay.concordance.measures import (
+    bias,
     cohen_kappa,
+    correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha,
+    mae,
+    nmae,
+    rmse,
     scott_pi,
 )
-from assay.concordance.icc import icc
-from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
 from assay.data.annotations import Annotations
 from assay.data.chunks import scan
 from assay.data.scales import Ordinal

@@ -16,8 +16,8 @@ import itertools
 import numpy as np
 import polars as pl
 
-from assay.concordance import summary
-from assay.concordance.swapping import p_by_swapping
+from assay.concordance import agreement
+from assay.concordance.comparisons import p_by_swapping
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
 
@@ -44,8 +44,8 @@ def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float) 
 
 def called(labels: Annotations, *, swapping: bool) -> np.ndarray:
     """Of each coefficient, whether the judge is called closer."""
-    setattr(summary, "p_by_swapping", p_by_swapping if swapping else lambda *_, **__: None)  # noqa: B010
-    found = summary.agreement(labels, coefficients=COEFFICIENTS, who=["human pairs"], n_resamples=1000)
+    setattr(agreement, "p_by_swapping", p_by_swapping if swapping else lambda *_, **__: None)  # noqa: B010
+    found = agreement.agreement(labels, coefficients=COEFFICIENTS, who=["human pairs"], n_resamples=1000)
     rows = dict(found.differences.select("coefficient", "closer").iter_rows())
     return np.array([rows.get(name) == "yes" for name in COEFFICIENTS])
 

@@ -25,9 +25,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from assay.concordance.coefficient import Measure, of_ratings
+from assay.concordance.coefficient import CoefficientSettings, Measure, of_ratings
 from assay.concordance.measures import all_measures
-from assay.concordance.settings import CoefficientSettings
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Ordinal

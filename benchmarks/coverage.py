@@ -20,8 +20,7 @@ import assay
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import Sums, estimate_sums
 from assay.estimation.statistic import add_rows
-from assay.replacement.panel import AltTestTable, labels_of
-from assay.replacement.settings import AltTestSettings
+from assay.replacement.panel import AltTestSettings, AltTestTable, labels_of
 from assay.statistics.categories import Alpha
 from assay.statistics.wins import AdvantageProbability, SideBySide
 

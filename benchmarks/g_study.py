@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.psychometrics.components import fit_components
-from assay.psychometrics.design import parse
-from assay.psychometrics.settings import DesignSettings
+from assay.psychometrics.design import DesignSettings, parse
 
 CLASS = Path("../shared/data/class_observation/class_data.csv")
 ITEMS = ("CLPC", "CLNC", "CLTS", "CLRSP", "CLBM", "CLPRDT", "CLILF", "CLCU", "CLAPS", "CLQF", "CLINSTD", "CLSTENG")

@@ -12,12 +12,10 @@ import argparse
 
 import numpy as np
 
-from assay.psychometrics.coefficients import weights
-from assay.psychometrics.components import fit_components, uncertainty
-from assay.psychometrics.design import parse
-from assay.psychometrics.settings import DesignSettings
+from assay.psychometrics.components import fit_components, uncertainty, weights
+from assay.psychometrics.design import DesignSettings, parse
+from assay.statistics.blocks import grouped
 from assay.statistics.reml import Ratio
-from assay.statistics.terms import grouped
 
 DESIGNS = {
     # design, object, levels of each facet, share of labels missing, standard deviation of each effect

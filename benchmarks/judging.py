@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assay.judging.sending import Request
-    from assay.study.store import queue
+    from assay.judging.http import Request
+    from assay.study.store import work
+    from assay.study.store.connection import open_store
     from assay.study.store.intake import sync_study
-    from assay.study.store.opening import open_store
 
 DELAY = 0.05
 AT_ONCE = 100
@@ -101,7 +101,7 @@ def requests_of(folder: Path, questions: int) -> list[Request]:
         sync_study(store, study)
         plan = Plan(study, store)
         plan.save()
-        return [plan.request(claim) for claim in queue.sample(store, "m1", questions)]
+        return [plan.request(claim) for claim in work.sample(store, "m1", questions)]
 
 
 async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> float:

@@ -17,12 +17,11 @@ import numpy as np
 
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_open, estimate_sums
-from assay.replacement import assurance
-from assay.replacement.alignment import Panel
-from assay.replacement.assurance import Pilot, Posterior, Studies, settles
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import AltTestSettings
-from assay.simulation import Source, simulate
+from assay.replacement import studies
+from assay.replacement.closeness import Panel
+from assay.replacement.panel import AltTestSettings, AltTestTable
+from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, settles
+from assay.simulation import LabelSource, simulate
 from assay.statistics.wins import NeededEpsilon
 from type_one_error import PRIOR, boundary_noise, show
 
@@ -40,7 +39,7 @@ class World:
     """Items of people and a judge, by who is closer to whom."""
 
     def __init__(self, judge: float, people: Sequence[float], seed: int) -> None:
-        source, self.m = Source.of(4, PRIOR), len(people)
+        source, self.m = LabelSource.of(4, PRIOR), len(people)
         self.settings = AltTestSettings(epsilon=EPSILON)
         table = AltTestTable.of(simulate(2, 2, scale=source.scale, prior=PRIOR), self.settings)
         rng = np.random.default_rng([SEED, seed])
@@ -52,7 +51,7 @@ class World:
             item=np.repeat(np.arange(ITEMS), self.m), annotator=np.tile(np.arange(self.m), ITEMS),
             value=given.ravel(), n_items=ITEMS, n_annotators=self.m, quality=np.ones(self.m), labels=table.rule.labels,
         )  # fmt: skip
-        found = assurance.by_unit(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
+        found = studies.by_unit(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
         kinds, times = np.unique(found.reshape(ITEMS, -1), axis=0, return_counts=True)
         self.kinds, self.share = kinds.reshape(-1, *found.shape[1:]), times / ITEMS
 
@@ -63,14 +62,14 @@ class World:
     def settled(self, drawn: np.ndarray, exact: bool = True) -> np.ndarray:
         """Which studies end in a verdict, by the test itself."""
         counts = (drawn @ self.kinds.reshape(len(self.kinds), -1)).reshape(len(drawn), 1, *self.kinds.shape[1:])
-        studies = Studies(counts[:, :, : self.m], counts[:, :, self.m :], np.ones((len(drawn), self.m)), exact)
+        studies = SimulatedStudies(counts[:, :, : self.m], counts[:, :, self.m :], np.ones((len(drawn), self.m)), exact)
         return settles(studies.ends(self.settings, EPSILON))[:, 0]
 
     def enough(self, rng: np.random.Generator) -> float:
         """The number of items with which four studies in five end in a verdict."""
-        sizes = assurance.sizes_up_to(assurance.LIMIT, 30)
+        sizes = studies.sizes_up_to(studies.LIMIT, 30)
         power = [self.settled(self.draw(int(n), 600, rng), exact=False).mean() for n in sizes]
-        return float(assurance.crossing(sizes, assurance.rising(np.array([power])), 0.8)[0])
+        return float(studies.crossing(sizes, studies.rising(np.array([power])), 0.8)[0])
 
 
 def planted(difference: float, m: int) -> float:
@@ -94,7 +93,7 @@ def planned() -> dict[tuple[float, int, int], np.ndarray]:
             drawn = world.draw(n, PILOTS_EACH, rng)
             for one, tells in zip(drawn, world.settled(drawn), strict=True):
                 pilot = Pilot.of(np.repeat(world.kinds, one, axis=0), n, np.ones(m))
-                found = assurance.enough(pilot, n, world.settings)
+                found = studies.enough(pilot, n, world.settings)
                 ends = [found.n_items or np.inf, found.low or np.inf, found.high or np.inf]
                 holds = (found.n_items is None or ends[1] <= truly) and truly <= ends[2]
                 waiting.append((ends[0], (d, m, n), one, tells, ends[1:], holds))

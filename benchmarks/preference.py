@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.preference.ratings import RUN_CELLS
+from assay.preference.leaderboard import RUN_CELLS
 from assay.statistics import tournaments
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.psychometrics.raters.sampling import rhat_and_samples
+from assay.psychometrics.raters.fit import rhat_and_samples
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "psychometrics"))
 from rated import rated
@@ -61,7 +61,7 @@ model {
   }
 }
 """
-"""Eq. 4 to 6 with the priors of `assay.psychometrics.raters.layout.PRIORS`."""
+"""Eq. 4 to 6 with the priors of `assay.psychometrics.raters.density.PRIORS`."""
 
 
 def jags(found: assay.RaterModel, chains: int, draws: int) -> tuple[np.ndarray, np.ndarray, float]:

@@ -17,10 +17,9 @@ from scipy.special import gammaln, ndtr, xlogy
 
 import assay
 from assay.replacement import decision
-from assay.replacement.curves import score_studies
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import AltTestSettings
-from assay.simulation import Source, simulate
+from assay.replacement.panel import AltTestSettings, AltTestTable
+from assay.replacement.studies import score_studies
+from assay.simulation import LabelSource, simulate
 
 LEVEL = 0.05
 SEED = 20250601
@@ -168,7 +167,7 @@ def whole(
     scale: int | str, human: float, m: int, prior: Sequence[float], spread: float, epsilon: float, sizes: Sequence[int]
 ) -> tuple[float, float, np.ndarray]:
     """Judge's noise and share of ties at the boundary; P(one test rejects), P(any does), P(passes): (3, sizes)."""
-    source = Source.of(scale, prior, spread)
+    source = LabelSource.of(scale, prior, spread)
     table = AltTestTable.of(simulate(2, 2, scale=source.scale, prior=prior), AltTestSettings(epsilon=epsilon))
     chances = np.array(prior)
     noise = boundary_noise(epsilon, human, m, chances, spread, table.score.name)

@@ -15,10 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from assay.replacement import decision
-from assay.replacement.curves import score_studies
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import AltTestSettings
-from assay.simulation import Source, simulate
+from assay.replacement.panel import AltTestSettings, AltTestTable
+from assay.replacement.studies import score_studies
+from assay.simulation import LabelSource, simulate
 from assay.statistics.wins import count_wins
 from type_one_error import boundary_noise, outcomes, show
 
@@ -92,7 +91,7 @@ def verdict_of(
 ) -> np.ndarray:
     """P(replace), P(do not replace), P(passes as published): (3, sizes)."""
     prior = (0.5, 0.3, 0.2)
-    source = Source.of(3, prior, 0.0)
+    source = LabelSource.of(3, prior, 0.0)
     settings = AltTestSettings(epsilon=epsilon, min_items=2)
     table = AltTestTable.of(simulate(30, 2, scale=source.scale, prior=prior), settings)
     total, step, done = np.zeros((3, len(sizes))), max(1, 400_000 // (sizes[-1] * m)), 0

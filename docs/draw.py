@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.replacement import pictures
-from assay.verdict import labels
+from assay.replacement import page
+from assay.verdict import report
 
 FOLDER = Path(__file__).parent / "pictures"
 table = assay.read(
@@ -57,9 +57,9 @@ def answers() -> assay.Annotations:
 
 found = {
     "forest": judges.tests["gpt-4o"].plot(),
-    "epsilon": pictures.epsilon_curves(tests),
-    "size": pictures.size_curves(tests),
-    "labels": labels.label_shares(table),
+    "epsilon": page.epsilon_curves(tests),
+    "size": page.size_curves(tests),
+    "labels": report.label_shares(table),
     "ratings": assay.bradley_terry(votes).plot(),
     "wins": assay.bradley_terry(votes).plot_wins(),
     "separability": assay.separability(outputs()).plot(),

@@ -35,7 +35,7 @@ SECTIONS = {
 
 BESIDE = {
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
-    "May the judge stand in for a person?": ("assay.replacement.curves", "assay.replacement.assurance.Enough"),
+    "May the judge stand in for a person?": ("assay.replacement.studies", "assay.replacement.studies.Enough"),
     "Similarities of texts": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),
     "Estimation": ("assay.estimation",),
 }

@@ -18,11 +18,11 @@ from playwright.sync_api import Browser, sync_playwright
 
 from assay.collecting import answers, invitations
 from assay.collecting.assignment import Assigner
-from assay.collecting.design import Design
-from assay.collecting.pages import pages_of
+from assay.collecting.design import StudyDesign
+from assay.collecting.people import pages_of
 from assay.study.definition import load_study
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
 
 FOLDER = Path(__file__).parent / "pictures"
 PORT = 8499
@@ -85,7 +85,7 @@ def answer(folder: Path) -> None:
     study, chance = load_study(folder), random.Random(7)
     with open_store(study) as store:
         sync_study(store, study)
-        design = Design(study, store)
+        design = StudyDesign(study, store)
         assigner = Assigner(design)
         for name, done in {"Ana Ruiz": 22, "Ben Okoro": 25, "Chi Tanaka": 19, "Dan Weiss": 8}.items():
             person = invitations.invite(design, name, {"language": "English"})

@@ -87,10 +87,10 @@ def quick_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def few_truths() -> Iterator[None]:
     """How many items are needed is part of every alt-test: from few draws, where a test does not look at the number."""
-    from assay.replacement import assurance
+    from assay.replacement import studies
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assurance, "TRUTHS", 10)
+        patch.setattr(studies, "TRUTHS", 10)
         yield
 
 

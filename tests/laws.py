@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.concordance import settings as concordance
-from assay.concordance.settings import AgreementSettings, GradingScaleSettings, NestedSettings
+from assay.concordance import coefficient as concordance
+from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings, NestedSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
-from assay.ideas.settings import (
+from assay.ideas.choices import (
     EmbeddingSettings,
     EnoughSettings,
     MapSettings,
@@ -32,23 +32,18 @@ from assay.ideas.settings import (
     ValidateSettings,
 )
 from assay.planning import PlanSettings
-from assay.preference.settings import (
+from assay.preference.votes import (
     BradleyTerrySettings,
     EloSettings,
     PositionSettings,
     SeparabilitySettings,
     SetSettings,
 )
-from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
-from assay.psychometrics.settings import (
-    DisattenuationSettings,
-    DStudySettings,
-    GStudySettings,
-    LoopSettings,
-)
-from assay.replacement.curves import EpsilonCurveSettings, SizeCurveSettings
-from assay.replacement.settings import AltTestBySettings, AltTestSettings, PairedSettings
-from assay.verdict.settings import ReportSettings
+from assay.psychometrics.design import DisattenuationSettings, DStudySettings, GStudySettings, LoopSettings
+from assay.psychometrics.raters.table import RaschSettings, RaterSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings, PairedSettings
+from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
+from assay.verdict.report import ReportSettings
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}

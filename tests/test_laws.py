@@ -252,17 +252,17 @@ def test_a_value_of_another_kind_is_refused(name, value):
 
 def test_types_and_run_time_know_the_same_options():
     """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
-    from assay.concordance import settings as concordance
+    from assay.concordance import coefficient as concordance
     from assay.estimation.options import Intervals, IntervalSettings
     from assay.ideas.annotators import MapOptions
+    from assay.ideas.choices import MapSettings, ReliabilitySettings
     from assay.ideas.reliability import ReliabilityOptions
-    from assay.ideas.settings import MapSettings, ReliabilitySettings
     from assay.preference.consistency import SetOptions
-    from assay.preference.ratings import RatingOptions
+    from assay.preference.leaderboard import RatingOptions
     from assay.preference.separability import SeparabilityOptions
-    from assay.preference.settings import RatingSettings, SeparabilitySettings, SetSettings
-    from assay.psychometrics.settings import DesignOptions, DesignSettings
-    from assay.replacement.settings import AltTestOptions, AltTestSettings, PlanOptions
+    from assay.preference.votes import RatingSettings, SeparabilitySettings, SetSettings
+    from assay.psychometrics.design import DesignOptions, DesignSettings
+    from assay.replacement.panel import AltTestOptions, AltTestSettings, PlanOptions
 
     for typed, settings in (
         (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),

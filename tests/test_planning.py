@@ -12,7 +12,7 @@ import assay
 from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
-from assay.replacement.settings import AltTestSettings
+from assay.replacement.panel import AltTestSettings
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import assay
 from assay.errors import DesignError
-from assay.simulation import Source
+from assay.simulation import LabelSource
 
 # -- promises -----------------------------------------------------------------------------------------
 
@@ -49,14 +49,14 @@ def test_annotators_err_independently():
 
 def test_priors_are_from_a_flat_dirichlet():
     # Of 3 categories, flat: each probability has mean 1/3 and variance 2 / (9 · 4) = 1/18.
-    priors = np.diff(Source.of(3).priors(np.random.default_rng(0), 20_000), prepend=0, axis=1)
+    priors = np.diff(LabelSource.of(3).priors(np.random.default_rng(0), 20_000), prepend=0, axis=1)
     assert priors.mean(axis=0) == pytest.approx(np.full(3, 1 / 3), abs=0.01)
     assert priors.var(axis=0) == pytest.approx(np.full(3, 1 / 18), abs=0.003)
 
 
 def test_many_studies_draw_each_from_its_own_prior():
     rng = np.random.default_rng(3)
-    source = Source.of(4)
+    source = LabelSource.of(4)
     cumulative = source.priors(rng, 50)
     drawn = source.draw(rng.random((50, 4000)), cumulative)
     found = np.stack([(drawn == c).mean(axis=1) for c in range(4)], axis=1)

@@ -1,13 +1,6 @@
 # The public names, each stated once: `assay/__init__.py` imports them from here when they are used.
 
 from assay._version import __version__ as __version__
-from assay.concordance.categorical import cohen_kappa as cohen_kappa
-from assay.concordance.categorical import exact_agreement as exact_agreement
-from assay.concordance.categorical import fleiss_kappa as fleiss_kappa
-from assay.concordance.categorical import gwet_ac as gwet_ac
-from assay.concordance.categorical import krippendorff_alpha as krippendorff_alpha
-from assay.concordance.categorical import scott_pi as scott_pi
-from assay.concordance.categorical import within_agreement as within_agreement
 from assay.concordance.coefficient import Coefficient as Coefficient
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
@@ -17,13 +10,6 @@ from assay.concordance.icc import NestedICC as NestedICC
 from assay.concordance.icc import icc as icc
 from assay.concordance.icc import icc_table as icc_table
 from assay.concordance.icc import nested_icc as nested_icc
-from assay.concordance.numerical import bias as bias
-from assay.concordance.numerical import correlation as correlation
-from assay.concordance.numerical import mae as mae
-from assay.concordance.numerical import nmae as nmae
-from assay.concordance.numerical import rmse as rmse
-from assay.concordance.summary import Agreement as Agreement
-from assay.concordance.summary import agreement as agreement
 from assay.data.annotations import Annotations as Annotations
 from assay.data.chunks import scan as scan
 from assay.data.scales import Interval as Interval
@@ -42,10 +28,6 @@ from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
 from assay.ideas.embedding import triplet_embedding as triplet_embedding
-from assay.ideas.enough import Judgments as Judgments
-from assay.ideas.enough import TripletPlan as TripletPlan
-from assay.ideas.enough import judgments_needed as judgments_needed
-from assay.ideas.enough import plan_triplets as plan_triplets
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
 from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
 from assay.ideas.sampling import TripletSample as TripletSample
@@ -63,16 +45,10 @@ from assay.preference.consistency import consistency as consistency
 from assay.preference.consistency import preference_strength as preference_strength
 from assay.preference.position import PositionBias as PositionBias
 from assay.preference.position import position_bias as position_bias
-from assay.preference.ratings import Leaderboard as Leaderboard
-from assay.preference.ratings import bradley_terry as bradley_terry
-from assay.preference.ratings import elo as elo
 from assay.preference.separability import Separability as Separability
 from assay.preference.separability import separability as separability
-from assay.psychometrics.decisions import DStudy as DStudy
 from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
 from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation
-from assay.psychometrics.generalizability import GStudy as GStudy
-from assay.psychometrics.generalizability import g_study as g_study
 from assay.psychometrics.raters.model import RaterModel as RaterModel
 from assay.psychometrics.raters.model import rater_model as rater_model
 from assay.psychometrics.raters.rasch import FacetRasch as FacetRasch

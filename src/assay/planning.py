@@ -25,13 +25,21 @@ from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats
 from assay.replacement import decision
-from assay.replacement.assurance import EACH, Studies, about, pilot_of_panel, range_of, settles
-from assay.replacement.curves import MOST_PANELS, draw_panels, score_studies
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import EPSILON, AltTestSettings, Expertise, PlanOptions, Test
-from assay.replacement.trivial import MOST
+from assay.replacement.closeness import MOST
+from assay.replacement.panel import EPSILON, AltTestSettings, AltTestTable, Expertise, PlanOptions, Test
+from assay.replacement.studies import (
+    EACH,
+    MOST_PANELS,
+    SimulatedStudies,
+    about,
+    draw_panels,
+    pilot_of_panel,
+    range_of,
+    score_studies,
+    settles,
+)
 from assay.reporting import pictures
-from assay.simulation import CATEGORIES, NOISE, Source, simulate
+from assay.simulation import CATEGORIES, NOISE, LabelSource, simulate
 from assay.statistics.wins import average_advantage
 
 if TYPE_CHECKING:
@@ -395,7 +403,9 @@ class _World(ABC):
         return self.table.fingerprint
 
     @abstractmethod
-    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
+    def scored(
+        self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int
+    ) -> Iterator[SimulatedStudies]:
         """The studies, in blocks; the first items of a study are a smaller study."""
 
     @abstractmethod
@@ -411,7 +421,7 @@ class _Simulated(_World):
 
     table: AltTestTable
     name: str
-    source: Source
+    source: LabelSource
     annotator_noise: Floats
     judge_noise: float
     judge_bias: float
@@ -429,7 +439,7 @@ class _Simulated(_World):
         if not len(noise):
             raise DesignError("annotator_noise is a probability, 0 to 1; got []")
         judged = float(noise.mean()) if s.judge_noise is None else s.judge_noise
-        source = Source.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
+        source = LabelSource.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
         # A table of two items in which everything the settings say about labels is checked.
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
@@ -441,7 +451,9 @@ class _Simulated(_World):
             table = replace(table, rule=replace(table.rule, constants=constants))
         return cls(table, name, source, noise, judged, s.judge_bias, s.labels_per_item, most)
 
-    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
+    def scored(
+        self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int
+    ) -> Iterator[SimulatedStudies]:
         for studies in self.studies(n_annotators, sizes[-1], n_studies, seed):
             yield score_studies(self.table.rule, *studies, sizes, constants=True)
 
@@ -518,7 +530,9 @@ class _Pilot(_World):
         labels[np.isnan(judged)] = np.nan
         return cls(table, f"pilot {pilot.fingerprint} judge {judge}", judge, labels, judged)
 
-    def scored(self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int) -> Iterator[Studies]:
+    def scored(
+        self, n_annotators: int, sizes: tuple[int, ...], n_studies: int, seed: int
+    ) -> Iterator[SimulatedStudies]:
         rng = np.random.default_rng(seed)
         n_truths = math.ceil(n_studies / EACH)
         drawn = draw_panels(~np.isnan(self.labels), n_annotators, min(n_truths, MOST_PANELS), rng)
@@ -566,7 +580,7 @@ class _Ends:
         rho, known, tested, ranked = np.zeros((4, n))
         return cls(world, sizes, epsilons, told, winning, passing, rho, known, tested, ranked, [])
 
-    def add(self, studies: Studies) -> None:
+    def add(self, studies: SimulatedStudies) -> None:
         """Count how a block of studies ends."""
         settings = self.world.table.settings
         tested = studies.tested(settings)

@@ -14,18 +14,17 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import Rows, tables
-from assay.data.formats.arena import arena_rows, is_arena
-from assay.data.formats.joining import joined
-from assay.data.formats.labels import Layout, annotations_of, existing, rows_of
+from assay.data.formats.registry import Layout, annotations_of, existing, joined, rows_of
+from assay.data.formats.tables import arena_rows, is_arena
 from assay.data.names import Spelling
-from assay.data.numerals import Decimal
 from assay.data.scales import Label, Scale, parse_scale
+from assay.data.values import Decimal
 from assay.errors import ChangedStudyError, DesignError, StudyError, unknown
 from assay.estimation.options import one_of
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
-    from assay.study.store.pairs import Output
+    from assay.study.store.items import SystemOutput
 
 
 def read(
@@ -173,7 +172,7 @@ def study_labels(study: Study, store: str | None = None, *, excluded_people: boo
     StudyError
         While there is no answer with a label.
     """
-    from assay.study.store.opening import open_to_read
+    from assay.study.store.connection import open_to_read
 
     with open_to_read(study, store) as opened:
         from assay.study.store.intake import sync_study
@@ -202,8 +201,8 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
         raise StudyError(
             f"{study.folder}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
         )
-    from assay.study.store.opening import open_to_read
-    from assay.study.store.pairs import written
+    from assay.study.store.connection import open_to_read
+    from assay.study.store.items import written
     from assay.study.store.table import sources_frame
 
     with open_to_read(study, store) as opened:
@@ -223,7 +222,7 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
         return outputs_of(found.outputs, reading, items)
 
 
-def outputs_of(outputs: Iterable[Output], reading: Reading | None = None, items: Any = None) -> Annotations:
+def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, items: Any = None) -> Annotations:
     """Outputs of systems as the one table, on the scale text."""
     rows = [(one.item, one.system, one.number, one.text) for one in outputs]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")

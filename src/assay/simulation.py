@@ -108,7 +108,7 @@ def simulate(
     The careless judge answers 80% of the items by chance, and by chance it is right on many of those.
     """
     number_in("seed", seed, low=0, whole=True)
-    source = Source.of(scale, prior, spread)
+    source = LabelSource.of(scale, prior, spread)
     people, models = _noises(n_annotators, annotator_noise, judges)
     everyone = {**people, **models}
     shift = _biases(bias, everyone, source)
@@ -160,7 +160,7 @@ def simulate(
 
 
 @dataclass(frozen=True)
-class Source:
+class LabelSource:
     """Where simulated labels come from. Labels stand as positions in the scale, or as points of an interval.
 
     Arrays have studies on the first axis, so that planning can draw thousands at once.
@@ -171,7 +171,7 @@ class Source:
     spread: float = 0.0
 
     @classmethod
-    def of(cls, scale: Scale | str | int, prior: Sequence[float] | None = None, spread: float = 0.0) -> Source:
+    def of(cls, scale: Scale | str | int, prior: Sequence[float] | None = None, spread: float = 0.0) -> LabelSource:
         """Check what a user asks for."""
         number_in("spread", spread, low=0)
         if isinstance(scale, int):
@@ -300,7 +300,7 @@ def _noises(
     return {k: float(v) for k, v in people.items()}, {k: float(v) for k, v in models.items()}
 
 
-def _biases(bias: Mapping[str, float] | None, everyone: Mapping[str, float], source: Source) -> Floats:
+def _biases(bias: Mapping[str, float] | None, everyone: Mapping[str, float], source: LabelSource) -> Floats:
     for name in bias or {}:
         if name not in everyone:
             raise DesignError(unknown("annotator", name, everyone, "bias=..."))

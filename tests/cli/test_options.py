@@ -10,11 +10,11 @@ import pytest
 
 from assay.cli import app as cli
 from assay.cli.options import as_typed
-from assay.concordance.settings import AgreementSettings, GradingScaleSettings
+from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.estimation.options import Limits, Settings, hints_of
 from assay.planning import PlanSettings
-from assay.replacement.settings import AltTestBySettings, AltTestSettings
-from assay.verdict.settings import ReportSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings
+from assay.verdict.report import ReportSettings
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -61,7 +61,7 @@ def test_a_plan_does_not_offer_what_it_cannot_honour(name):
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the questions' functions are called with; they do nothing."""
-    import assay.concordance.summary as summary
+    import assay.concordance.agreement as summary
     import assay.planning as planning
     import assay.replacement.alt_test as alt_test
 

@@ -33,16 +33,15 @@ from anyio.from_thread import start_blocking_portal
 from fastapi.testclient import TestClient
 
 from assay.collecting.app import make_app
-from assay.collecting.design import Design
+from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import invite, signer_of
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
 from assay.study.store.answers import history
-from assay.study.store.changes import Changed
-from assay.study.store.connection import Store
+from assay.study.store.connection import Store, open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
 from assay.study.store.people import find
+from assay.study.store.work import Changed
 from waiting import wait_until
 
 SECRET = "a secret for tests alone, 32 signs"
@@ -83,7 +82,7 @@ def invite_people(
 ) -> dict[str, str]:
     """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
     sync_study(store, study, changed)
-    design = Design(study, store)
+    design = StudyDesign(study, store)
     attributes = people if isinstance(people, Mapping) else {name: {} for name in people}
     for name, about in attributes.items():
         invite(design, name, about)
@@ -555,9 +554,9 @@ class Served:
             raise
 
     @property
-    def design(self) -> Design:
+    def design(self) -> StudyDesign:
         """The study as people are asked it."""
-        return Design(self.study, self.store)
+        return StudyDesign(self.study, self.store)
 
     def again(self, changed: Changed | None = None) -> Served:
         """Stop, and serve what the folder says now."""

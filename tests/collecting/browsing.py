@@ -22,8 +22,7 @@ from annotating import Server, invite_people
 
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
-from assay.study.store.connection import Store
-from assay.study.store.opening import open_store
+from assay.study.store.connection import Store, open_store
 from waiting import wait_until
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")

@@ -18,18 +18,16 @@ pytest.importorskip("alembic", reason='the page needs the extra "serve"')
 
 from assay.collecting import answers, invitations
 from assay.collecting.answers import Submission
-from assay.collecting.assignment import Assigner, progress
-from assay.collecting.design import Design
-from assay.collecting.lookahead import Rest
-from assay.collecting.pages import pages_of
+from assay.collecting.assignment import Assigner, Rest, progress
+from assay.collecting.design import StudyDesign
+from assay.collecting.people import pages_of
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
 from assay.statistics.triplets import PairCounts, Sampler
 from assay.study.definition import load_study
 from assay.study.store import people
-from assay.study.store.connection import Store
+from assay.study.store.connection import Store, open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
 from assay.study.store.table import stored_annotations
 
 DAY = 86400.0
@@ -52,7 +50,7 @@ class Site:
         self.store = open_store(self.study, url)
         try:
             sync_study(self.store, self.study)
-            self.design = Design(self.study, self.store)
+            self.design = StudyDesign(self.study, self.store)
             self.assigner = Assigner(self.design)
         except StudyError:
             self.store.close()

@@ -14,7 +14,7 @@ from browsing import PHONE, VENDOR, Browser, Site, fits, in_browser, no_violatio
 from example_studies import STUDIES, stars
 
 import assay.collecting
-from assay.study.checks import RESERVED_KEYS
+from assay.study.definition import RESERVED_KEYS
 from assay.study.store.people import set_state
 from waiting import wait_until
 

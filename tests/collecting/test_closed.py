@@ -14,7 +14,7 @@ from annotating import Annotator, Served, write_study
 
 from assay.study.definition import load_study
 from assay.study.store import tables
-from assay.study.store.opening import open_store
+from assay.study.store.connection import open_store
 
 TWO_SCALES = {
     "questions": [{"name": "quality", "text": "How good is it?", "scale": "interval:0-10"}],

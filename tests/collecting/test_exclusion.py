@@ -14,15 +14,15 @@ import pytest
 from annotating import Annotator, Served
 
 from assay.cli.app import main
-from assay.collecting.records import archive
-from assay.collecting.watch import Watch
+from assay.collecting.lead import archive
+from assay.collecting.overview import Watch
 from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.store import people, tables
 from assay.study.store.answers import human_labels
-from assay.study.store.changes import counting_answers
-from assay.study.store.questions import questions
+from assay.study.store.items import questions
 from assay.study.store.table import stored_annotations
+from assay.study.store.work import counting_answers
 
 TWO = {"who": ("ana", "ben"), "items": 4, "people": {"overlap": 1, "order": "fixed", "quota": 2}}
 

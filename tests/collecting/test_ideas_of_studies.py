@@ -13,7 +13,7 @@ from annotating import Served, write_study
 from systems import Scripted
 
 from assay.cli.app import main
-from assay.judging.sending import Request
+from assay.judging.http import Request
 
 IDEAS = ["sum", "carry", "column", "tens", "units", "borrow", "table", "array", "group", "half"]
 NOTES = [

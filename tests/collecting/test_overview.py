@@ -13,11 +13,10 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, Annotator, Served
 
 import assay
-from assay.collecting import agreed, snapshot
-from assay.collecting import watch as watching
+from assay.collecting import overview
+from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
-from assay.collecting.overview import Moment, Overview
-from assay.collecting.watch import Watch
+from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
@@ -373,7 +372,7 @@ def test_an_error_in_agreement_leaves_the_page_standing(serve: Any, monkeypatch:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("never mind")
 
-    monkeypatch.setattr(agreed, "_alpha", fails)
+    monkeypatch.setattr(overview, "_alpha", fails)
     (found,) = look(page).agreement
     assert (found.estimate, found.reason) == (None, "it could not be computed; the server's log says why")
     assert page.lead().send("GET", "/lead").status == 200
@@ -443,7 +442,7 @@ def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
 
 
 def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(snapshot, "MOST_REMARKS", 3)
+    monkeypatch.setattr(overview, "MOST_REMARKS", 3)
     page = serve(items=5, people=FIXED, questions=[STARS, {**STARS, "name": "again"}])
     work(page, page.annotator(), {f"i{n:03d}": {"label": 2, "comment": f"No. {n}"} for n in range(5)})
     assert [one.comment for one in look(page).remarks] == ["No. 4", "No. 3", "No. 2"]

@@ -36,12 +36,12 @@ from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store import tables
 from assay.study.store.answers import history
-from assay.study.store.changes import Changed
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import known_items
-from assay.study.store.opening import open_store
 from assay.study.store.people import new_link, set_state
 from assay.study.store.table import stored_annotations
+from assay.study.store.work import Changed
 
 KINDS: tuple[dict[str, Any], ...] = (
     STARS,

@@ -18,8 +18,8 @@ from annotating import SECRET, STARS, Annotator, Served, link_of
 
 import assay
 from assay.collecting.forms import PageForm
-from assay.collecting.pages import pages_of
-from assay.collecting.records import README, archive, labels_csv
+from assay.collecting.lead import README, archive, labels_csv
+from assay.collecting.people import pages_of
 from assay.errors import StudyError
 from assay.study.schema import scale_of
 from assay.study.store import people, tables

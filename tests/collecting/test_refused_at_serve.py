@@ -11,13 +11,13 @@ from annotating import STARS, Served, write_study
 from browsing import picture
 
 from assay.cli.app import main
-from assay.collecting.design import Design
+from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import checked_address
 from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.store import people
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
 
 PREFERENCE = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "show": []}
 
@@ -149,7 +149,7 @@ def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any
     assert "'gpt' is the name of a judge" in capsys.readouterr().err
     with Served(folder, ()) as page:
         assert people.everybody(page.store) == [], "half of a list is worse than none of it"
-        assert isinstance(page.design, Design)
+        assert isinstance(page.design, StudyDesign)
 
 
 def test_pairs_of_items_are_for_judges_alone(tmp_path: Path) -> None:
@@ -160,4 +160,4 @@ def test_pairs_of_items_are_for_judges_alone(tmp_path: Path) -> None:
     with open_store(study) as store:
         sync_study(store, study)
         with pytest.raises(StudyError, match=r"judges alone; people find the odd one out .* scale: odd-one-out"):
-            Design(study, store)
+            StudyDesign(study, store)

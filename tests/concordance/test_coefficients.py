@@ -12,18 +12,22 @@ from hypothesis import strategies as st
 from studies import from_grid, ordinal_grid
 
 import assay
-from assay.concordance.categorical import (
+from assay.concordance.agreement import agreement
+from assay.concordance.icc import icc, icc_table, nested_icc
+from assay.concordance.measures import (
+    bias,
     cohen_kappa,
+    correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha,
+    mae,
+    nmae,
+    rmse,
     scott_pi,
     within_agreement,
 )
-from assay.concordance.icc import icc, icc_table, nested_icc
-from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
-from assay.concordance.summary import agreement
 from assay.data import ratings as sheets
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Text

@@ -9,14 +9,20 @@ from scipy import stats
 from studies import from_grid
 
 import assay
-from assay.concordance.categorical import cohen_kappa, exact_agreement, gwet_ac, krippendorff_alpha
-from assay.concordance.few import LEAST
-from assay.concordance.numerical import correlation, nmae, rmse
-from assay.concordance.summary import agreement
+from assay.concordance.agreement import agreement
+from assay.concordance.coefficient import LEAST
+from assay.concordance.measures import (
+    cohen_kappa,
+    correlation,
+    exact_agreement,
+    gwet_ac,
+    krippendorff_alpha,
+    nmae,
+    rmse,
+)
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
-from assay.estimation.intervals import near_the_ends
-from assay.estimation.tails import EXACTLY, GROUPS, _grouped
+from assay.estimation.intervals import EXACTLY, GROUPS, _grouped, near_the_ends
 
 
 def two(both: int, apart: int, neither: int) -> np.ndarray:

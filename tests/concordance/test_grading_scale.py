@@ -12,7 +12,7 @@ from studies import from_grid, scale_study
 
 from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study
 from assay.concordance.icc import icc
-from assay.concordance.numerical import nmae
+from assay.concordance.measures import nmae
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -198,7 +198,7 @@ def test_errors_name_what_is_wrong(labels):
 
 
 def test_parts_of_a_page_can_be_drawn(study):
-    from assay.concordance.parts import grading_scale_parts
+    from assay.concordance.page import grading_scale_parts
 
     parts = grading_scale_parts(study)
     assert parts[0].title == "On which scale to ask"

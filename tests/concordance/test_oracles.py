@@ -12,17 +12,21 @@ import pytest
 from scipy import stats
 from studies import from_grid, ordinal_grid
 
-from assay.concordance.categorical import (
+from assay.concordance.icc import icc, icc_table, nested_icc
+from assay.concordance.measures import (
+    bias,
     cohen_kappa,
+    correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha,
+    mae,
+    nmae,
+    rmse,
     scott_pi,
     within_agreement,
 )
-from assay.concordance.icc import icc, icc_table, nested_icc
-from assay.concordance.numerical import bias, correlation, mae, nmae, rmse
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 

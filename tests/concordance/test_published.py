@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from studies import from_grid
 
-from assay.concordance.categorical import (
+from assay.concordance.icc import icc, icc_table
+from assay.concordance.measures import (
     cohen_kappa,
+    correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha,
     scott_pi,
 )
-from assay.concordance.icc import icc, icc_table
-from assay.concordance.numerical import correlation
 from assay.data.scales import Nominal, Ordinal
 
 X = np.nan

@@ -9,11 +9,10 @@ from scipy import stats
 from studies import from_grid, ordinal_grid, scale_study
 
 import assay
-from assay.concordance.categorical import cohen_kappa, exact_agreement, krippendorff_alpha
+from assay.concordance.agreement import agreement
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.icc import icc, icc_table
-from assay.concordance.numerical import bias, correlation, mae
-from assay.concordance.summary import agreement
+from assay.concordance.measures import bias, cohen_kappa, correlation, exact_agreement, krippendorff_alpha, mae
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DesignError

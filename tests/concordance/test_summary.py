@@ -9,12 +9,10 @@ import polars as pl
 import pytest
 from studies import from_grid
 
-from assay.concordance.categorical import krippendorff_alpha
+from assay.concordance.agreement import agreement
 from assay.concordance.comparisons import WHO
 from assay.concordance.icc import icc, nested_icc
-from assay.concordance.measures import all_measures
-from assay.concordance.numerical import bias, correlation
-from assay.concordance.summary import agreement
+from assay.concordance.measures import all_measures, bias, correlation, krippendorff_alpha
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
@@ -338,7 +336,7 @@ def test_lessons_within_teachers_as_published(real_data):
 
 
 def test_parts_of_a_page_can_be_drawn(found):
-    from assay.concordance.parts import agreement_parts
+    from assay.concordance.page import agreement_parts
 
     parts = agreement_parts(found)
     assert [p.title for p in parts] == [

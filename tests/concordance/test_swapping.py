@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from studies import from_grid
 
-from assay.concordance.summary import SWAPPED, T_TEST, agreement
-from assay.concordance.swapping import Changes
+from assay.concordance.agreement import SWAPPED, T_TEST, agreement
+from assay.concordance.comparisons import Changes
 from assay.data.scales import Ordinal
 
 NAMES = ["a", "b", "c", "judge"]

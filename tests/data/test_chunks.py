@@ -14,10 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.concordance.categorical import cohen_kappa, exact_agreement, fleiss_kappa, gwet_ac, krippendorff_alpha
 from assay.concordance.icc import icc
-from assay.concordance.numerical import correlation, mae
-from assay.data import stored
+from assay.concordance.measures import (
+    cohen_kappa,
+    correlation,
+    exact_agreement,
+    fleiss_kappa,
+    gwet_ac,
+    krippendorff_alpha,
+    mae,
+)
+from assay.data import chunk_store
 from assay.data.annotations import Annotations
 from assay.data.chunks import in_memory as whole_table
 from assay.data.chunks import scan
@@ -100,10 +107,10 @@ def test_annotators_can_be_chosen(tmp_path):
 def few_of_many(tmp_path, monkeypatch):
     """Twelve annotators, of whom two are asked about; 120 labels at a time; sizes of what is read."""
     monkeypatch.setattr("assay.data.ratings.LABELS", 120)
-    monkeypatch.setattr(stored, "ROWS", 120)
+    monkeypatch.setattr(chunk_store, "ROWS", 120)
     frame, seen = write(tmp_path, m=12), []
     repeat = np.repeat
-    monkeypatch.setattr("assay.data.stored.np.repeat", lambda *given: seen.append(repeat(*given)) or seen[-1])
+    monkeypatch.setattr("assay.data.chunk_store.np.repeat", lambda *given: seen.append(repeat(*given)) or seen[-1])
     return in_memory(frame), scanned(tmp_path, labels_per_chunk=10_000), seen
 
 
@@ -122,8 +129,8 @@ def test_labels_made_of_many_are_not_made_at_once(tmp_path, monkeypatch):
     seen.clear()
     derived = Derived(chunks, partial(choose, names=("a2", "a0")), ("a2", "a0"))
     made = [derived.make(read()) for read in (chunks.between(0, 300),)]
-    asked, read_at_once = [], stored.answers
-    monkeypatch.setattr(stored, "answers", lambda *given: asked.append(read_at_once(*given)) or asked[-1])
+    asked, read_at_once = [], chunk_store.answers
+    monkeypatch.setattr(chunk_store, "answers", lambda *given: asked.append(read_at_once(*given)) or asked[-1])
     parts = [read() for read, _, _ in derived.pieces(100)]
     assert [len(part.items) for part in parts] == [100, 100, 100]
     assert np.array_equal(np.concatenate([p.value for p in parts]), np.concatenate([m.value for m in made]))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assay.data.annotations import Annotations
-from assay.data.clusters import cluster_codes
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError
 
 LABELS = pl.DataFrame({"q": ["b", "a", "c", "a"], "who": ["x", "x", "x", "y"], "stars": [1, 2, 3, 2]})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.coding import Names, Utf8, coded, codes_in, repeated, sorting, text_order
+from assay.data.names import Names, Utf8, coded, codes_in, repeated, sorting, text_order
 
 TEXTS = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["a", "a\0", "a\0\0", "prefix-12345678", "é"])))
 

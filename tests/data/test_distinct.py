@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data import distinct as module
-from assay.data.distinct import distinct_items
+from assay.data import ratings as module
+from assay.data.ratings import distinct_items
 
 
 def labels(n: int = 400, m: int = 4, missing: float = 0.2, seed: int = 0) -> assay.Annotations:

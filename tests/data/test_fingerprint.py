@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.annotations import Annotations
-from assay.data.fingerprint import LONG, LabelHashes, hashes
+from assay.data.annotations import LONG, Annotations, LabelHashes, hashes
 from assay.data.scales import Interval, Nominal, Ordinal
 
 ROWS = st.lists(

@@ -19,8 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 from assay.errors import DataError, DesignError
 from assay.estimation import resampling
-from assay.estimation.intervals import Estimate
-from assay.estimation.multiplicity import adjust_p
+from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
@@ -36,7 +35,7 @@ from assay.estimation.resampling import (
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.statistic import SPARSE, Mean, add_rows
-from assay.reporting.words import said
+from assay.reporting.tables import said
 
 MEAN = Mean()
 

@@ -8,8 +8,8 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.ideas.annotators import places
 from assay.similarity.topics import Topical, TopicModel
-from assay.statistics.scaling import places
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
 

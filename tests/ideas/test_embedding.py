@@ -11,7 +11,7 @@ from worlds import World
 
 import assay
 from assay.errors import DesignError
-from assay.statistics.odd_one_out_model import Model
+from assay.statistics.odd_one_out import Model
 
 
 def test_the_slope_is_that_of_the_loss():

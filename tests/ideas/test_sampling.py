@@ -91,9 +91,9 @@ def test_what_cannot_be_drawn_is_refused(texts, options, words):
 def test_a_hundred_who_ask_at_once_get_a_hundred_triplets(tmp_path):
     pytest.importorskip("sqlalchemy")
     from assay.study.definition import load_study
+    from assay.study.store.connection import open_store
     from assay.study.store.intake import sync_study
-    from assay.study.store.opening import open_store
-    from assay.study.store.triplets import TripletDrawer
+    from assay.study.store.work import TripletDrawer
 
     (tmp_path / "items.csv").write_text("item,text\n" + "".join(f"t{i},text {i}\n" for i in range(15)))
     (tmp_path / "study.yaml").write_text(

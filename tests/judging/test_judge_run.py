@@ -27,7 +27,7 @@ from assay.judging.run import estimate_study, judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store.answers import history
-from assay.study.store.opening import open_store
+from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
 from waiting import wait_until
 

@@ -13,16 +13,16 @@ import pytest
 from chat_server import ChatServer, Say, item_of
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import client, health
-from assay.judging.budget import Budget
+from assay.judging import client
+from assay.judging.client import Budget
+from assay.judging.http import Request, kept, not_sent
 from assay.judging.providers import Completion, PydanticAI
+from assay.judging.records import Claims
 from assay.judging.run import estimate_study, judge_study, requests_of
-from assay.judging.sending import Request, kept, not_sent
-from assay.judging.storing import Claims
 from assay.reading import study_labels
 from assay.study.schema import Judge
-from assay.study.store.opening import open_store
-from assay.study.store.replies import latest_replies
+from assay.study.store.answers import latest_replies
+from assay.study.store.connection import open_store
 
 sa = pytest.importorskip("sqlalchemy")
 
@@ -247,7 +247,7 @@ def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_stud
     with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
         study = make_study(30, server.url, limits={"concurrency": concurrency})
         done = judge_study(study)
-        assert server.count <= 20 + health.HOPELESS + health.UNREADABLE_TWICE
+        assert server.count <= 20 + client.HOPELESS + client.UNREADABLE_TWICE
     assert re.search(r"gave 2\d replies in a row that could not be read \(the last: no label in ", str(done.stopped))
     assert f"assay replies {study.folder} --missing" in str(done.stopped)
     with open_store(study) as store:

@@ -12,8 +12,8 @@ from test_separability import generations, outputs
 
 import assay
 from assay.cli.app import main
-from assay.preference.pairs import chosen_items, pairs_of, strata
-from assay.preference.saving import chances
+from assay.preference.consistency import chances
+from assay.preference.votes import chosen_items, pairs_of, strata
 
 DELTA = np.concatenate([np.linspace(0, 0.2, 30), np.linspace(0.3, 1, 10)])
 

@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.similarity.bertscore import BERTScore, Tokens
-from assay.similarity.overlap import OVERLAPS
+from assay.similarity.lexical import OVERLAPS
 
 WORDS = ["red", "green", "blue", "old", "new", "thin", "grey", "one", "two", "three"]
 

@@ -12,13 +12,10 @@ from tables import FACETS, brennan, lessons, table
 
 from assay.errors import DesignError
 from assay.psychometrics.components import fit_components
-from assay.psychometrics.design import parse
-from assay.psychometrics.generalizability import g_study
-from assay.psychometrics.settings import DesignSettings
-from assay.statistics.balanced import Balanced
-from assay.statistics.blocks import Blocks
+from assay.psychometrics.design import DesignSettings, parse
+from assay.psychometrics.g_study import g_study
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, grouped
 from assay.statistics.reml import Ratio, fit, profile
-from assay.statistics.terms import Terms, anova, grouped
 
 # -- published ----------------------------------------------------------------------------------------
 

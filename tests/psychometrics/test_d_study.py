@@ -9,7 +9,7 @@ from tables import FACETS, brennan, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.psychometrics.generalizability import g_study
+from assay.psychometrics.g_study import g_study
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,10 @@ import pytest
 from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, table
 
 import assay
-from assay.data.facets import faceted
+from assay.data.ratings import faceted
 from assay.errors import DataError, DesignError
-from assay.psychometrics.design import parse
-from assay.psychometrics.generalizability import g_study
-from assay.psychometrics.identified import identify
-from assay.psychometrics.settings import DesignSettings
+from assay.psychometrics.design import DesignSettings, identify, parse
+from assay.psychometrics.g_study import g_study
 
 # -- coefficients -----------------------------------------------------------------------------------------
 

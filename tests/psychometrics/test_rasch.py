@@ -8,8 +8,7 @@ import pytest
 
 import assay
 from assay.psychometrics.raters.rasch import Rasch
-from assay.psychometrics.raters.settings import RaschSettings
-from assay.psychometrics.raters.table import rater_table
+from assay.psychometrics.raters.table import RaschSettings, rater_table
 
 SEVERE = np.array([-0.9, -0.3, 0.0, 0.4, 0.8])
 

@@ -12,10 +12,8 @@ from tables import ITEMS
 
 import assay
 from assay.errors import AssayError, MissingExtra
-from assay.psychometrics.raters.density import Density
-from assay.psychometrics.raters.layout import contrasts, layout
-from assay.psychometrics.raters.settings import RaterSettings
-from assay.psychometrics.raters.table import rater_table
+from assay.psychometrics.raters.density import Density, contrasts, layout
+from assay.psychometrics.raters.table import RaterSettings, rater_table
 
 # -- the likelihood -----------------------------------------------------------------------------------
 
@@ -55,7 +53,7 @@ def test_the_gradient_is_that_of_the_value(name):
 @pytest.mark.parametrize("name", ["by group", "two traits"])
 def test_numpy_and_jax_have_one_likelihood(name):
     jax = pytest.importorskip("jax")
-    from assay.psychometrics.raters.sampling import jax_value
+    from assay.psychometrics.raters.fit import jax_value
 
     made, asked = TABLES[name]
     found = density(rated(24, categories=3, **made).labels, **asked)
@@ -215,10 +213,10 @@ def test_the_severe_and_the_erratic_are_named(quick):
 
 @pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
 def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch):
-    from assay.psychometrics.raters import checks
+    from assay.psychometrics.raters import results
 
     truth = rated(150, seed=6)
-    monkeypatch.setattr(checks, "SIMULATED", simulated)
+    monkeypatch.setattr(results, "SIMULATED", simulated)
     ends = truth.labels.labels.with_columns(
         label=pl.when(pl.col("annotator") == "gpt")
         .then(pl.when(pl.col("label") >= 3).then(5).otherwise(1))
@@ -241,7 +239,7 @@ def test_parties_that_share_no_items_are_told_of():
 
 def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     """Each lesson has one rater. Of the part that is fitted first, one rater and one criterion have no label."""
-    from assay.psychometrics.raters import modes
+    from assay.psychometrics.raters import fit
 
     truth = lessons(seed=1)
     rows = truth.labels.labels
@@ -250,10 +248,10 @@ def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     labels = assay.read(rows, scale="1-4", items=truth.labels.items)
     asked = {"quick": True, "starts": 3, "repeats": "each", "object": "teacher"}
     whole = assay.rater_model(labels, **asked)
-    monkeypatch.setattr(modes, "MANY_LABELS", len(labels) // 7 + 1)
+    monkeypatch.setattr(fit, "MANY_LABELS", len(labels) // 7 + 1)
     found = assay.rater_model(labels, **asked)
     assert found.converged
-    assert found.fitted.modes[0].steepness < modes.STEEP
+    assert found.fitted.modes[0].steepness < fit.STEEP
     np.testing.assert_allclose(found.rows["estimate"], whole.rows["estimate"], atol=1e-3)
     np.testing.assert_allclose(found.rows["estimate"], truth.phi, atol=0.2)
     np.testing.assert_allclose(found.rows["psi"], truth.psi, rtol=0.2)
@@ -292,7 +290,7 @@ def test_parties_that_share_no_teacher_are_named_and_right_within():
 
 def test_a_search_that_has_not_arrived_goes_on_in_round_coordinates():
     """A ridge a million times longer than wide, and bent: the Newton decrement ends below a hundredth."""
-    from assay.psychometrics.raters.modes import STEEP, climb, mode_near
+    from assay.psychometrics.raters.fit import STEEP, climb, mode_near
 
     class Ridge:
         def value(self, x):
@@ -322,7 +320,7 @@ def test_raters_whose_labels_stand_alone_are_named():
 
 
 def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeypatch):
-    from assay.psychometrics.raters import model
+    from assay.psychometrics.raters import results
 
     labels = rated(80, (-0.4, 0.0, 0.4, 0.2), (0.6, 0.6, 0.6, 0.05), seed=3).labels
     found = assay.rater_model(labels, quick=True, starts=2)
@@ -416,7 +414,7 @@ def test_two_raters_are_compared_by_name(quick):
 
 def chains_of(kind: str):
     """A sampler that draws from the normal around the mode, 2 chains of 1,000, but for what is planted."""
-    from assay.psychometrics.raters.sampling import Chains
+    from assay.psychometrics.raters.fit import Chains
 
     def sample(density, mode, chains, warmup, draws, seed):
         z = np.random.default_rng(1).normal(size=(chains, draws, len(mode.x)))
@@ -442,8 +440,8 @@ PLANTED = {
 @pytest.mark.parametrize("kind", PLANTED)
 def test_draws_that_are_not_enough_are_told_on_the_first_line_and_the_page(kind, monkeypatch):
     pytest.importorskip("arviz_stats")
+    from assay.psychometrics.page import rater_parts
     from assay.psychometrics.raters import fit
-    from assay.psychometrics.raters.parts import rater_parts
 
     monkeypatch.setattr(fit, "sample", chains_of(kind))
     labels = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2).labels
@@ -466,10 +464,10 @@ def test_a_hundred_draws_of_the_sampler_are_not_enough():
 
 
 def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
-    from assay.psychometrics.raters import modes
+    from assay.psychometrics.raters import fit
 
-    monkeypatch.setattr(modes, "MOST_STEPS", 1)
-    monkeypatch.setattr(modes, "MOST_POLISHED", 0)
+    monkeypatch.setattr(fit, "MOST_STEPS", 1)
+    monkeypatch.setattr(fit, "MOST_POLISHED", 0)
     found = assay.rater_model(rated(40, seed=2).labels, quick=True, starts=1)
     assert found.summary().startswith("NOT CONVERGED: the fit stopped before a maximum")
 

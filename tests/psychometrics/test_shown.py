@@ -10,9 +10,8 @@ from tables import FACETS, lessons
 
 import assay
 from assay.cli.app import main
-from assay.psychometrics.parts import d_study_parts, disattenuation_parts, g_study_parts
-from assay.verdict.report import FURTHER, _generalizability
-from assay.verdict.settings import ReportSettings
+from assay.psychometrics.page import d_study_parts, disattenuation_parts, g_study_parts
+from assay.verdict.report import FURTHER, ReportSettings, _generalizability
 
 ASKED = ["--design", "r x (o:i)", "--object", "i", "--facets", "r=annotator,o=lesson,i=teacher", "--method", "none"]
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.psychometrics.coefficients import weights
-from assay.psychometrics.components import fit_components, uncertainty
-from assay.psychometrics.design import parse
-from assay.psychometrics.settings import DesignSettings
+from assay.psychometrics.components import fit_components, uncertainty, weights
+from assay.psychometrics.design import DesignSettings, parse
+from assay.statistics.blocks import grouped
 from assay.statistics.reml import Ratio
-from assay.statistics.terms import grouped
 
 SPREAD = {"p": 0.7, "t": 0.5, "r:t": 0.4, "pt": 0.6, "pr:t": 1.0}
 DESIGN = "p x (r:t)"

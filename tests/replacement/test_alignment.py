@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import DataError, DesignError
-from assay.replacement import alignment
-from assay.replacement.alignment import Accuracy, CustomScore, NegRMSE, PairwiseScore, Panel, make_score
+from assay.replacement import closeness
+from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, PairwiseScore, Panel, make_score
 
 NAMES = ("red", "green", "blue", "teal")
 
@@ -125,7 +125,7 @@ def test_the_dense_and_the_sorted_counts_agree(monkeypatch):
     rng = np.random.default_rng(0)
     panel, judge = panel_of(rng.integers(0, 6, (40, 5))), rng.integers(0, 7, 40).astype(float)
     dense = Accuracy().difference(panel, judge)
-    monkeypatch.setattr(alignment, "DENSE_CELLS", 0)
+    monkeypatch.setattr(closeness, "DENSE_CELLS", 0)
     np.testing.assert_array_equal(Accuracy().difference(panel, judge), dense)
 
 
@@ -150,7 +150,7 @@ def test_the_mean_beats_or_ties_everybody(study):
 
 def test_a_tied_majority_is_drawn_fairly():
     panel = panel_of([[0, 1, 2, np.nan]] * 3000 + [[3, 3, 1, 0]])
-    drawn = alignment.majority(panel, np.random.default_rng(0))
+    drawn = closeness.majority(panel, np.random.default_rng(0))
     assert drawn[-1] == 3
     # Each of three labels a third of the time: 1000 ± 4·√(3000·⅓·⅔) = ± 103.
     assert (abs(np.bincount(drawn[:-1].astype(int)) - 1000) < 103).all()
@@ -158,12 +158,12 @@ def test_a_tied_majority_is_drawn_fairly():
 
 def test_items_without_labels_have_no_majority():
     panel = panel_of([[np.nan, np.nan], [1, 1]])
-    np.testing.assert_array_equal(alignment.majority(panel, np.random.default_rng(0)), [np.nan, 1])
+    np.testing.assert_array_equal(closeness.majority(panel, np.random.default_rng(0)), [np.nan, 1])
 
 
 def test_agreement_with_the_majority_counts_ties_in_shares():
     panel = panel_of([[0, 0, 1], [0, 1, 2], [0, 1, np.nan], [2, 2, 2]])
-    items, credit = alignment.majority_share(panel, np.array([0.0, 2, 2, np.nan]))
+    items, credit = closeness.majority_share(panel, np.array([0.0, 2, 2, np.nan]))
     assert items.tolist() == [0, 1, 2]
     np.testing.assert_allclose(credit, [1, 1 / 3, 0])
 
@@ -171,7 +171,7 @@ def test_agreement_with_the_majority_counts_ties_in_shares():
 @pytest.mark.parametrize("ties", ["lowest", "highest", "share"])
 def test_the_majority_without_an_annotator(ties):
     panel = panel_of([[0, 2, 1, np.nan], [np.nan, 1, np.nan, 0], [2, 2, 0, 1]])
-    shares, labels = alignment.majority_without(panel, np.random.default_rng(0), ties)
+    shares, labels = closeness.majority_without(panel, np.random.default_rng(0), ties)
     assert labels.tolist() == [0, 1, 2]
     # What is left when each answer is taken away; in the last item the other 2 is never alone at the top
     # but where 0 or 1 goes.
@@ -184,7 +184,7 @@ def test_the_majority_without_an_annotator(ties):
 
 def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
     panel = panel_of([[0, 1, 2]] * 200)
-    first, again, other = (alignment.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2))
+    first, again, other = (closeness.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     own = panel.value.astype(int)
@@ -194,7 +194,7 @@ def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
 
 def test_an_unknown_rule_for_ties_is_refused():
     with pytest.raises(DesignError, match="ties must be random, lowest, highest or share; got 'best'"):
-        alignment.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
+        closeness.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
 
 
 # -- making scores ----------------------------------------------------------------------------------

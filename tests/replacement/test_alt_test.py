@@ -24,10 +24,8 @@ from assay.reading import read
 from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import EPSILON, AltTestSettings
-from assay.statistics.exact import exact_p
-from assay.statistics.robust import robust_p
+from assay.replacement.panel import EPSILON, AltTestSettings, AltTestTable
+from assay.statistics.wins import exact_p, robust_p
 
 # -- the score that fits the scale ------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ import pytest
 from panels import columns, random_study, table
 
 import assay
-from assay.replacement import assurance
+from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
-from assay.replacement.assurance import Pilot, Posterior, Studies, enough, settles
-from assay.replacement.parts import card
-from assay.replacement.settings import AltTestSettings
-from assay.reporting.words import interval, number
+from assay.replacement.page import card
+from assay.replacement.panel import AltTestSettings
+from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, enough, settles
+from assay.reporting.tables import interval, number
 
 SETTINGS = AltTestSettings(epsilon=0.15)
 ALWAYS = np.array([1.0, 0.0, 0.0])
@@ -106,14 +106,14 @@ def test_annotators_who_look_different_by_chance_are_drawn_alike():
 def plugged_in(outcomes: np.ndarray) -> float:
     """The number of items that a pilot taken for the truth would name."""
     by_item, m = items(outcomes), outcomes.shape[1]
-    sizes = assurance.sizes_up_to(2000, 30)
+    sizes = studies.sizes_up_to(2000, 30)
     rng = np.random.default_rng(0)
     told = []
     for n in sizes:
         counts = np.stack([by_item[rng.integers(0, len(by_item), n)].sum(axis=0) for _ in range(150)])[:, None]
-        studies = Studies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
-        told.append(settles(studies.ends(SETTINGS, 0.15)).mean())
-    return float(assurance.crossing(sizes, assurance.rising(np.array([told])), 0.8)[0])
+        simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
+        told.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
+    return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
 def test_assurance_plans_larger_than_a_pilot_that_is_taken_for_the_truth():
@@ -344,7 +344,7 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
                     continue
                 by_item = items(drawn(40 * found.n_items, m, difference, seed=20_000 + seed))
                 counts = by_item.reshape(40, found.n_items, *by_item.shape[1:]).sum(axis=1)[:, None]
-                studies = Studies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
-                rates.append(settles(studies.ends(SETTINGS, 0.15)).mean())
+                simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
+                rates.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
     assert len(rates) > 30
     assert 0.7 < np.mean(rates) < 0.9

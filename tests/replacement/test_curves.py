@@ -16,7 +16,7 @@ from panels import columns, random_study, table
 from assay.data.scales import Text
 from assay.errors import DesignError
 from assay.replacement.alt_test import alt_test
-from assay.replacement.curves import SIZES, draw_panels
+from assay.replacement.studies import SIZES, draw_panels
 
 
 def plain(labels, judge="good"):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from reference import benjamini_yekutieli
 from scipy import stats
 
-from assay.estimation.multiplicity import adjust_p
+from assay.estimation.intervals import adjust_p
 from assay.replacement import decision
 from assay.statistics import wins
-from assay.statistics.exact import exact_p, score
+from assay.statistics.wins import exact_p, score
 
 
 def outcomes(wins, ties, losses):

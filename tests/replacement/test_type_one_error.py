@@ -14,10 +14,9 @@ from scipy.stats import multinomial
 
 import assay
 from assay.replacement import decision
-from assay.replacement.curves import score_studies
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import AltTestSettings
-from assay.simulation import Source
+from assay.replacement.panel import AltTestSettings, AltTestTable
+from assay.replacement.studies import score_studies
+from assay.simulation import LabelSource
 
 LEVEL = 0.05
 
@@ -188,7 +187,7 @@ def test_the_boundary_is_where_the_calculation_says():
 
 def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[float, float, float]:
     """From labels: P(one test rejects), P(any does), P(the judge passes)."""
-    source = Source.of(4, PRIOR.tolist())
+    source = LabelSource.of(4, PRIOR.tolist())
     table = AltTestTable.of(assay.simulate(2, 2, prior=PRIOR.tolist()), AltTestSettings(epsilon=epsilon))
     rng = np.random.default_rng(n)
     cumulative = source.priors(rng, n_studies)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.replacement.assurance import by_unit
+from assay.replacement.studies import by_unit
 
 KINDS = ["a", "b", "c"]
 PEOPLE = ["ann", "ben", "cat", "dan"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.similarity import cache
+from assay.similarity import protocol
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
@@ -25,4 +25,4 @@ def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("ASSAY_CACHE", str(folder))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     yield folder
-    cache._READ.clear()
+    protocol._READ.clear()

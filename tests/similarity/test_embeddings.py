@@ -10,10 +10,16 @@ import pytest
 from encoders import Bags, texts_of, vector_of
 
 import assay
-from assay.similarity import embeddings, models
-from assay.similarity.cache import MANY, cache_folder, kept, key_of
-from assay.similarity.embeddings import Embeddings, OwnEncoder, SentenceEncoder, sentences
-from assay.similarity.postprocessing import all_but_the_top, top_components
+from assay.similarity import embeddings
+from assay.similarity.embeddings import (
+    Embeddings,
+    OwnEncoder,
+    SentenceEncoder,
+    all_but_the_top,
+    sentences,
+    top_components,
+)
+from assay.similarity.protocol import MANY, cache_folder, kept, key_of
 from assay.similarity.registry import similarity_named
 
 TEXTS = texts_of(20, seed=1)
@@ -173,13 +179,13 @@ def rows_of(numbers: list[int]) -> np.ndarray:
 
 
 def test_rows_are_made_once_and_read_by_others(kept_here: Path):
-    from assay.similarity import cache
+    from assay.similarity import protocol
 
     keys = [key_of(str(n)) for n in range(10)]
     made: list[list[int]] = []
     make = lambda some: made.append(some) or rows_of(some)  # noqa: E731
     assert kept("numbers", keys[:6], make).tolist() == rows_of(list(range(6))).tolist()
-    cache._READ.clear()  # another process
+    protocol._READ.clear()  # another process
     back = lambda some: made.append(some) or rows_of([9 - n for n in some])  # noqa: E731
     assert kept("numbers", keys[::-1], back).tolist() == rows_of(list(range(10)))[::-1].tolist()
     assert made == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3]]
@@ -189,7 +195,7 @@ def test_rows_are_made_once_and_read_by_others(kept_here: Path):
 
 
 def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):
-    from assay.similarity import cache
+    from assay.similarity import protocol
 
     keys = [key_of(str(n)) for n in range(MANY + 5)]
     for n, key in enumerate(keys):
@@ -198,7 +204,7 @@ def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):
     assert 1 <= len(files) < MANY
     for path in files:
         path.write_bytes(path.read_bytes()[:50])
-    cache._READ.clear()
+    protocol._READ.clear()
     made: list[int] = []
     make = lambda some: made.extend(some) or rows_of(some)  # noqa: E731
     assert kept("numbers", keys, make).tolist() == rows_of(list(range(MANY + 5))).tolist()
@@ -206,12 +212,12 @@ def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):
 
 
 def test_a_folder_that_cannot_be_written_or_none_changes_no_number(tmp_path, monkeypatch):
-    from assay.similarity import cache
+    from assay.similarity import protocol
 
     (tmp_path / "file").write_text("")
     for given in (str(tmp_path / "file" / "below"), "off"):
         monkeypatch.setenv("ASSAY_CACHE", given)
-        cache._READ.clear()
+        protocol._READ.clear()
         assert kept("numbers", [key_of("a")], lambda some: rows_of([7])).tolist() == [[7, 7.5]]
         assert kept("numbers", [key_of("a")], lambda some: pytest.fail("made twice")).tolist() == [[7, 7.5]]
     assert cache_folder() is None
@@ -308,7 +314,7 @@ def test_a_missing_extra_is_named_with_its_command(module, monkeypatch, tmp_path
     if module != "huggingface_hub" and module != "sentencex":
         pytest.importorskip("torch")
     monkeypatch.setitem(sys.modules, module, None)
-    models.folder_of.cache_clear()
+    embeddings.folder_of.cache_clear()
     name = "some-model" if module == "huggingface_hub" else tmp_path
     with pytest.raises(assay.AssayError, match=r"needs more than the base install: python -m pip install .*\[embed\]"):
         similarity_named(f"embeddings:{name},device=cpu,split={'sentences' if module == 'sentencex' else 'whole'}")(

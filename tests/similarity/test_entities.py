@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import assay
-from assay.similarity.entities import Entities
+from assay.similarity.lexical import Entities
 from assay.similarity.registry import similarity_named
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.similarity.overlap import OVERLAPS, _tokens
+from assay.similarity.lexical import OVERLAPS, _tokens
 from assay.similarity.protocol import OfFunction, Similarity
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
 

@@ -13,8 +13,8 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import multinomial, norm
 
 from assay.replacement import decision
-from assay.statistics import exact
-from assay.statistics.exact import ESTIMATED, EXACT, GAMMA, exact_p, score
+from assay.statistics import wins
+from assay.statistics.wins import ESTIMATED, EXACT, GAMMA, exact_p, score
 
 EPSILONS = (0.0, 0.1, 0.15, 0.2)
 """And their mirror images, which the reverse hypothesis has."""
@@ -89,8 +89,8 @@ def test_the_p_value_of_published_data():
     # Without epsilon both sides are alike. The confidence set has another gamma here, and is rounded outward.
     p, _ = exact_p(np.array([16.0, 139, 6]), 0.0)
     assert 2 * (p - GAMMA) + 1e-4 == pytest.approx(0.034053, abs=1e-5)
-    outcomes = exact._Outcomes(14, 0.0)
-    by_score = outcomes.largest(outcomes.z)[exact._place(np.array(1), np.array(0))]
+    outcomes = wins._Outcomes(14, 0.0)
+    by_score = outcomes.largest(outcomes.z)[wins._place(np.array(1), np.array(0))]
     assert 2 * by_score + 1e-4 == pytest.approx(0.542071, rel=3e-4)
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from assay.replacement import decision
-from assay.statistics.exact import score
-from assay.statistics.robust import restricted, robust_p
+from assay.statistics.wins import restricted, robust_p, score
 
 
 def test_one_class_is_tangos_score_with_n_less_one():

@@ -11,10 +11,8 @@ from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Ordinal
 from assay.estimation.options import IntervalSettings
-from assay.statistics.base import Slice, grid
-from assay.statistics.categories import Alpha, ChanceCorrected
+from assay.statistics.categories import Alpha, ChanceCorrected, Slice, Together, grid
 from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems, label_pairs
-from assay.statistics.together import Together
 from assay.statistics.variance import IntraclassCorrelation, OneWay, TwoWay
 
 CATEGORIES = np.arange(1.0, 6.0)

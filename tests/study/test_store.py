@@ -17,14 +17,14 @@ from assay.estimation.result import Exclusion  # noqa: E402
 from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
 from assay.study.starter import init_study  # noqa: E402
-from assay.study.store import connection, queue  # noqa: E402
+from assay.study.store import connection, work  # noqa: E402
 from assay.study.store.answers import Answer, add_answer, history  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
-from assay.study.store.questions import questions  # noqa: E402
-from assay.study.store.queue import Assignment  # noqa: E402
+from assay.study.store.items import questions  # noqa: E402
 from assay.study.store.table import stored_annotations  # noqa: E402
 from assay.study.store.tables import TABLES  # noqa: E402
+from assay.study.store.work import Assignment  # noqa: E402
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def store(url, study) -> Iterator[Store]:
 def plan(store, n=8, digest="one", recipe="r", changed=None):
     question = questions(store)[0].id
     wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
-    queue.plan(store, wanted, digest, changed)
+    work.plan(store, wanted, digest, changed)
 
 
 @pytest.fixture
@@ -104,11 +104,11 @@ def test_a_database_of_a_newer_assay_is_refused(url):
 
 def test_a_claim_is_taken_once_however_many_ask(store):
     plan(store)
-    runs = [queue.start_run(store) for _ in range(4)]
+    runs = [work.start_run(store) for _ in range(4)]
     got = []
 
     def claiming(run):
-        while claims := queue.claim(store, run, ["example"], 1):
+        while claims := work.claim(store, run, ["example"], 1):
             got.extend(claim.id for claim in claims)
 
     threads = [threading.Thread(target=claiming, args=(run,)) for run in runs]
@@ -121,13 +121,13 @@ def test_a_claim_is_taken_once_however_many_ask(store):
 
 def test_an_answer_is_written_once_and_counts(store):
     plan(store)
-    run = queue.start_run(store)
-    claim = queue.claim(store, run, ["example"], 1)[0]
+    run = work.start_run(store)
+    claim = work.claim(store, run, ["example"], 1)[0]
     assert add_answer(store, claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
     assert add_answer(store, claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
     assert not add_answer(store, claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
-    assert queue.spent(store) == 0.75
-    assert queue.counts(store, ["example"]) == {"answered": 1, "open": 7}
+    assert work.spent(store) == 0.75
+    assert work.counts(store, ["example"]) == {"answered": 1, "open": 7}
     assert history(store)["counts"].to_list()[-2:] == [False, True]
     table = stored_annotations(store).where(annotator="example")
     assert table.labels.select("item", "label").rows() == [("r01", 4)]
@@ -135,33 +135,33 @@ def test_an_answer_is_written_once_and_counts(store):
 
 def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):
     plan(store)
-    dead = queue.start_run(store)
-    queue.claim(store, dead, ["example"], 5)
-    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 3, "its process is alive"
-    monkeypatch.setattr(queue, "_alive", lambda process: False)
-    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 8
+    dead = work.start_run(store)
+    work.claim(store, dead, ["example"], 5)
+    assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 3, "its process is alive"
+    monkeypatch.setattr(work, "_alive", lambda process: False)
+    assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
 def test_a_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
     plan(store)
-    monkeypatch.setattr(queue, "_host", lambda: "elsewhere")
-    queue.claim(store, queue.start_run(store), ["example"], 5)
+    monkeypatch.setattr(work, "_host", lambda: "elsewhere")
+    work.claim(store, work.start_run(store), ["example"], 5)
     monkeypatch.undo()
-    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 3
-    monkeypatch.setattr(queue, "LEASE", -1.0)
-    assert len(queue.claim(store, queue.start_run(store), ["example"], 8)) == 8
+    assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 3
+    monkeypatch.setattr(work, "LEASE", -1.0)
+    assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
 def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_not(store):
     plan(store)
-    run = queue.start_run(store)
-    first, second = queue.claim(store, run, ["example"], 2)
+    run = work.start_run(store)
+    first, second = work.claim(store, run, ["example"], 2)
     add_answer(store, first, run, Answer("failed", reason="HTTP 500"), 1)
     add_answer(store, second, run, Answer("missing", reason="refused", reply="no"), 1)
-    queue.heartbeat(store, run)
-    queue.end_run(store, run)
-    assert queue.counts(store, ["example"]) == {"failed": 1, "missing": 1, "open": 6}
-    again = queue.claim(store, queue.start_run(store), ["example"], 8)
+    work.heartbeat(store, run)
+    work.end_run(store, run)
+    assert work.counts(store, ["example"]) == {"failed": 1, "missing": 1, "open": 6}
+    again = work.claim(store, work.start_run(store), ["example"], 8)
     assert len(again) == 7
     assert again[0].revision == 1
     assert Exclusion("row", 1, "example: refused") in stored_annotations(store).reading.exclusions
@@ -169,13 +169,13 @@ def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_no
 
 def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
     plan(store)
-    run = queue.start_run(store)
-    claim = queue.claim(store, run, ["example"], 1)[0]
+    run = work.start_run(store)
+    claim = work.claim(store, run, ["example"], 1)[0]
     add_answer(store, claim, run, Answer("valid", 4), 1)
     with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of judges\)"):
         plan(store, digest="two", recipe="other")
     plan(store, digest="two", recipe="other", changed="new-version")
-    assert queue.counts(store, ["example"]) == {"open": 8}
+    assert work.counts(store, ["example"]) == {"open": 8}
     assert stored_annotations(store).judges == ()
     plan(store, digest="three")
     assert stored_annotations(store).judges == ("example",)

@@ -22,7 +22,7 @@ from assay.judging.run import estimate_study, judge_study
 from assay.reading import study_labels
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
-from assay.study.store.changes import Changed
+from assay.study.store.work import Changed
 
 A, B = "How good is it?", "How very good is it?"
 

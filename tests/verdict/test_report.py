@@ -13,9 +13,9 @@ import pytest
 
 import assay
 from assay.cli.app import main
-from assay.replacement.settings import AltTestSettings
-from assay.reporting import references, tables, words
-from assay.verdict import labels as plots
+from assay.replacement.panel import AltTestSettings
+from assay.reporting import references, tables
+from assay.verdict import report as plots
 from assay.verdict.report import Report, _agreement, report
 
 pytestmark = pytest.mark.xdist_group("report")  # one process, so that the page is made once
@@ -213,7 +213,7 @@ def test_many_and_continuous_labels_fit_the_picture() -> None:
     ],
 )
 def test_numbers_for_readers(value: float | None, digits: int, text: str) -> None:
-    assert words.number(value, digits) == text
+    assert tables.number(value, digits) == text
 
 
 def test_latex_is_escaped() -> None:

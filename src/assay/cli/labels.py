@@ -13,7 +13,7 @@ from cyclopts.group import Group
 
 from assay.cli.options import Names, as_typed, typed_value
 from assay.data.names import Spelling
-from assay.data.numerals import Decimal
+from assay.data.values import Decimal
 from assay.errors import AssayError
 
 if TYPE_CHECKING:

@@ -121,8 +121,8 @@ def note(line: object) -> None:
 
 
 def target(path: Path | None) -> None:
-    """Refuse, before any work, a place that cannot be written to; see `assay.reporting.files.writable`."""
-    from assay.reporting.files import writable
+    """Refuse, before any work, a place that cannot be written to; see `assay.reporting.page.writable`."""
+    from assay.reporting.page import writable
 
     if path is not None:
         writable(path)

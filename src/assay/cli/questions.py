@@ -13,17 +13,16 @@ from cyclopts.group import Group
 from assay.cli.labels import ALL_JUDGES, PLAIN, LabelOptions, Tested, similarity
 from assay.cli.options import NOTHING, Given, Names, takes
 from assay.cli.output import FOR_PEOPLE, Output, Page, command_line, note, progress_bar, target, write_page
-from assay.concordance.settings import AgreementSettings, GradingScaleSettings
+from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
-from assay.ideas.settings import MapSettings, PlanTripletsSettings, SampleSettings, ValidateSettings
+from assay.ideas.choices import MapSettings, PlanTripletsSettings, SampleSettings, ValidateSettings
 from assay.planning import FOREIGN, PlanSettings
-from assay.preference.pairs import Choose
-from assay.preference.settings import BradleyTerrySettings, EloSettings, SeparabilitySettings, SetSettings
-from assay.psychometrics.raters.settings import RaschSettings, RaterSettings
-from assay.psychometrics.settings import DStudySettings, GStudySettings
-from assay.replacement.settings import AltTestBySettings, AltTestSettings
-from assay.verdict.settings import ReportSettings
+from assay.preference.votes import BradleyTerrySettings, Choose, EloSettings, SeparabilitySettings, SetSettings
+from assay.psychometrics.design import DStudySettings, GStudySettings
+from assay.psychometrics.raters.table import RaschSettings, RaterSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings
+from assay.verdict.report import ReportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.data.annotations import Annotations
-    from assay.psychometrics.generalizability import GStudy
+    from assay.psychometrics.g_study import GStudy
 
 _REPLACEMENT = Group("The alternative annotator test", sort_key=2)
 _AGREEMENT = Group("Agreement", sort_key=2)
@@ -214,8 +213,8 @@ def agreement(
     source
         A file or folder of labels.
     """
-    from assay.concordance.parts import agreement_parts
-    from assay.concordance.summary import agreement as agree
+    from assay.concordance.agreement import agreement as agree
+    from assay.concordance.page import agreement_parts
 
     target(out)
     given = options.options()
@@ -266,7 +265,7 @@ def scales(
         A file or folder of labels, every item answered on several scales.
     """
     from assay.concordance.grading_scale import grading_scale_study
-    from assay.concordance.parts import grading_scale_parts
+    from assay.concordance.page import grading_scale_parts
 
     target(out)
     given = options.options()
@@ -299,8 +298,8 @@ def ratings(
         Votes: labels first, second or tie, with columns first and second that name the systems; a study's folder; or a
         table with model_a, model_b and winner.
     """
-    from assay.preference.parts import leaderboard_parts
-    from assay.preference.ratings import bradley_terry
+    from assay.preference.leaderboard import bradley_terry
+    from assay.preference.page import leaderboard_parts
 
     _rated(bradley_terry, leaderboard_parts, source, out, labels.read, options, output)
 
@@ -321,8 +320,8 @@ def elo(
     source
         Votes, as for assay ratings.
     """
-    from assay.preference.parts import leaderboard_parts
-    from assay.preference.ratings import elo as rate
+    from assay.preference.leaderboard import elo as rate
+    from assay.preference.page import leaderboard_parts
 
     _rated(rate, leaderboard_parts, source, out, labels.read, options, output)
 
@@ -344,7 +343,7 @@ def consistency(
         Votes, as for assay ratings.
     """
     from assay.preference.consistency import consistency as ask
-    from assay.preference.parts import consistency_parts
+    from assay.preference.page import consistency_parts
 
     _rated(ask, consistency_parts, source, out, labels.read, options, output)
 
@@ -371,7 +370,7 @@ def separability(
         with systems.
     """
     from assay.data.formats.exports import write_frame
-    from assay.preference.parts import separability_parts
+    from assay.preference.page import separability_parts
     from assay.preference.separability import separability as ask
 
     target(pairs)
@@ -503,7 +502,7 @@ def triplets(
 
 
 def _planned_triplets(pilot: str | None, given: dict[str, Any], labels: LabelOptions, output: Output) -> None:
-    from assay.ideas.enough import judgments_needed, plan_triplets
+    from assay.ideas.sample_size import judgments_needed, plan_triplets
 
     if pilot is None:
         with progress_bar("Planning"):
@@ -558,7 +557,7 @@ def ideas(
         )
     _only_known(given, MapSettings, "texts", "odd ones out of three texts")
     from assay.ideas.annotators import annotator_similarity
-    from assay.ideas.parts import annotator_parts
+    from assay.ideas.page import annotator_parts
 
     with progress_bar("Comparing"):
         found = annotator_similarity(table, **given)
@@ -570,7 +569,7 @@ def _of_choices(
     table: Annotations, given: dict[str, Any], labels: LabelOptions, out: Path | None, output: Output
 ) -> None:  # fmt: skip
     """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
-    from assay.ideas.parts import reliability_parts, triplet_parts, validation_parts
+    from assay.ideas.page import reliability_parts, triplet_parts, validation_parts
     from assay.ideas.reliability import odd_one_out_agreement
     from assay.ideas.triplets import triplet_similarity
     from assay.ideas.validate import validate_similarity
@@ -629,7 +628,7 @@ def g_study(
     source
         A file or folder of labels.
     """
-    from assay.psychometrics.parts import g_study_parts
+    from assay.psychometrics.page import g_study_parts
 
     target(out)
     given = options.options()
@@ -657,7 +656,7 @@ def d_study(
     source
         A file or folder of labels: the G-study that is projected.
     """
-    from assay.psychometrics.parts import d_study_parts
+    from assay.psychometrics.page import d_study_parts
 
     target(out)
     given = options.options()
@@ -687,8 +686,8 @@ def raters(
     source
         A file or folder of labels in ordered categories.
     """
+    from assay.psychometrics.page import rater_parts
     from assay.psychometrics.raters.model import rater_model
-    from assay.psychometrics.raters.parts import rater_parts
 
     target(out)
     given = options.options()
@@ -720,7 +719,7 @@ def rasch(
     source
         A file or folder of labels in ordered categories.
     """
-    from assay.psychometrics.raters.parts import rasch_parts
+    from assay.psychometrics.page import rasch_parts
     from assay.psychometrics.raters.rasch import many_facet_rasch
 
     target(out)
@@ -740,7 +739,7 @@ def _empty(frame: DataFrame) -> tuple[str, ...]:
 
 def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:
     """The G-study of a command."""
-    from assay.psychometrics.generalizability import g_study as study
+    from assay.psychometrics.g_study import g_study as study
 
     for name in ("design", "object"):
         if name not in given:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
+from cyclopts.group import Group
 
-from assay.cli.changing import NO_CHANGE, ChangeOptions
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
 from assay.cli.options import Names, as_typed
 from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
-from assay.errors import AssayError, require, unknown
+from assay.errors import AssayError, ChangedStudyError, require, unknown
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -22,9 +23,94 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.judging.run import JudgeRun
-    from assay.study.store.changes import Changed
     from assay.study.store.connection import Store
     from assay.study.store.people import Person
+    from assay.study.store.work import Changed
+
+
+# -- What a command does where a change of the study takes answers out of count --------------------
+
+T = TypeVar("T")
+
+_GROUP = Group("Where the study has changed", sort_key=2)
+
+_CHOICE = """
+  n  it is a new version: they no longer count, and are asked again (they count once more when the change is taken back)
+"""
+_KEEP = """  s  it is the same question: they go on counting
+"""
+
+
+@Parameter(name="*", group=_GROUP)
+@dataclass(frozen=True)
+class ChangeOptions:
+    """What a change means that takes answers out of count; asked on a terminal, and needed elsewhere."""
+
+    new_version: Annotated[
+        bool, Parameter(help="Answers to what was changed no longer count; judges are asked again.", show_default=False)
+    ] = False
+    same_question: Annotated[
+        bool, Parameter(help="Answers to what was changed go on counting.", show_default=False)
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.new_version and self.same_question:
+            raise AssayError("--new-version and --same-question exclude each other; give one")
+
+    @property
+    def given(self) -> Changed | None:
+        """What was typed."""
+        return "new-version" if self.new_version else "same-question" if self.same_question else None
+
+    def decided(self, work: Callable[[Changed | None], T]) -> T:
+        """What the work gives; where it would take answers out of count, once somebody has said what the change means.
+
+        Raises
+        ------
+        AssayError
+            Where nobody says it; nothing was changed.
+        """
+        try:
+            return work(None)
+        except ChangedStudyError as error:
+            if self.same_question and not error.can_keep:
+                raise AssayError(_refusal(error)) from None
+            changed = self.given or _asked(error)
+            kept = "they go on counting" if changed == "same-question" else "they stay in the store"
+            note(f"{error.what}; {kept} (--{changed})")
+        try:
+            return work(changed)
+        except ChangedStudyError as error:
+            raise AssayError(_refusal(error)) from None
+
+
+NO_CHANGE = ChangeOptions()
+"""Nothing was said of a change."""
+
+
+def _asked(error: ChangedStudyError) -> Changed:
+    """The answer of whoever sits at the terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AssayError(_refusal(error))
+    note(f"{error.what}.{_CHOICE}{_KEEP if error.can_keep else ''}  anything else changes nothing")
+    print("What is it? ", end="", file=sys.stderr, flush=True)
+    said = sys.stdin.readline().strip().lower()
+    if said == "n":
+        return "new-version"
+    if said == "s" and error.can_keep:
+        return "same-question"
+    raise AssayError("nothing was changed")
+
+
+def _refusal(error: ChangedStudyError) -> str:
+    keep = ", --same-question goes on counting them" if error.can_keep else ""
+    return (
+        f"{error.what}. Nothing was changed. --new-version takes them out of count (they stay in the store, and count "
+        f"again when the change is taken back){keep}"
+    )
+
+
+# -- The commands of studies and files -------------------------------------------------------------
 
 _STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
@@ -135,9 +221,9 @@ def replies(
         Of these judges only, separated by commas.
     """
     from assay.study.definition import load_study
+    from assay.study.store.answers import latest_replies
+    from assay.study.store.connection import open_to_read, store_in_use
     from assay.study.store.items import items_named
-    from assay.study.store.opening import open_to_read, store_in_use
-    from assay.study.store.replies import latest_replies
 
     loaded = load_study(study)
     judges = [one.name for one in loaded.models]
@@ -167,7 +253,7 @@ def _replies_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> Data
 
 
 def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
-    from assay.judging.showing import as_yaml
+    from assay.judging.dry_run import as_yaml
 
     about = [reply["annotator"], reply["item"], reply["criterion"]]
     about += [f"{name} {value}" for name, value in reply["condition"].items()]
@@ -209,7 +295,7 @@ def invite(
         require(library, "serve", "inviting people")
     from assay.collecting import invitations
     from assay.collecting.server import links, take_in
-    from assay.study.store.opening import open_store
+    from assay.study.store.connection import open_store
 
     address = invitations.checked_address(base_url)
     loaded = load_study(study)
@@ -302,7 +388,7 @@ def _sure(question: str, word: str) -> bool:
 def _opened(study: Path, store: str | None) -> AbstractContextManager[Store]:
     """The store of a study, for the commands that need nothing else of it."""
     from assay.study.definition import load_study
-    from assay.study.store.opening import store_in_use
+    from assay.study.store.connection import store_in_use
 
     return store_in_use(load_study(study), store)
 

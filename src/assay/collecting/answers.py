@@ -10,13 +10,11 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.data.scales import Label
-from assay.study.kinds import kind_of
-from assay.study.schema import scale_of
+from assay.study.schema import kind_of, scale_of
+from assay.study.store.answers import PAGE, add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
 from assay.study.store.items import known_items
-from assay.study.store.page_answers import PAGE, add_page_answer, answers_to, latest_revision, withdraw
-from assay.study.store.people import Person, closed_up_to
-from assay.study.store.tasks import drop_draft, is_closed, put_draft, set_task_state, task_by_id
+from assay.study.store.people import Person, closed_up_to, drop_draft, is_closed, put_draft, set_task_state, task_by_id
 
 LONGEST_TEXT = 50_000
 LONGEST_WORDS = 2_000

@@ -7,24 +7,31 @@ happens in an exclusive transaction (`Store.exclusive`), so that no two people a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
-from assay.collecting.checking import stopped
-from assay.collecting.design import Design, Session
-from assay.collecting.drawing import Drawing
-from assay.collecting.lookahead import MOST_PAIRS, Rest
-from assay.study.digests import chance
+import numpy as np
+
+from assay.collecting.design import Session, StudyDesign, is_wrong
+from assay.data.scales import Scale, parse_scale
+from assay.statistics.triplets import Sampler
+from assay.study.items import chance
+from assay.study.schema import scale_of
+from assay.study.store import table
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
-from assay.study.store.people import Person, close_pages, closed_up_to, everybody_invited
-from assay.study.store.tasks import (
+from assay.study.store.people import (
+    Person,
     Slot,
     Task,
     answered_enough,
+    close_pages,
+    closed_up_to,
+    everybody_invited,
     give,
     given_of_the_rest,
     places_of_others,
@@ -34,7 +41,167 @@ from assay.study.store.tasks import (
     states_of,
     taken_so_far,
     tasks_of,
+    triplet_in_need,
 )
+from assay.study.store.work import TripletDrawer
+
+# -- Which items a person may take so that those who come after can still answer the rest ----------
+# Where quotas hold hardly more than the items need, whoever is last may find that what is left is what they
+# have answered already. So near the end each choice is held to a complete assignment of all places that are
+# left: a maximum flow from items (places left) to people (room left), with one unit at most between an item and
+# somebody who has not had it. A choice loses nothing if some maximum flow makes it: if this one does, or if
+# the item and the person lie on a cycle of its residual graph (in one strong component).
+
+MOST_PAIRS = 8_000
+"""Open items times people with room, up to which one looks ahead. With more of both there is room enough to go
+wherever fewest answers are."""
+
+
+@dataclass
+class Rest:
+    """What is left of a study for one group of people; an item here may be a whole document on one page.
+
+    Attributes
+    ----------
+    places : dict of str to int
+        How many answers each item lacks.
+    room : dict of str to int
+        How many items each person may still be given.
+    had : dict of str to set of str
+        The items that each person has had; they are not given to them again.
+    """
+
+    places: dict[str, int]
+    room: dict[str, int]
+    had: dict[str, set[str]]
+
+    def take(self, person: str, item: str) -> None:
+        """A person was given an item."""
+        self.places[item] -= 1
+        self.room[person] -= 1
+        self.had.setdefault(person, set()).add(item)
+
+    def safe_for(self, person: str) -> set[str]:
+        """The items that this person may take; as many places can be filled after it as before."""
+        from scipy.sparse.csgraph import connected_components, maximum_flow
+
+        names = [name for name, number in self.places.items() if number > 0]
+        people = [one for one, number in self.room.items() if number > 0]
+        if person not in people or not names:
+            return set()
+        open_to = _open_to(names, people, self.had)
+        graph = _network(open_to, [self.places[name] for name in names], [self.room[one] for one in people])
+        source, sink = graph.shape[0] - 2, graph.shape[0] - 1
+        flow = maximum_flow(graph, source, sink).flow
+        residual = graph - flow
+        residual.eliminate_zeros()
+        _, component = connected_components(residual, directed=True, connection="strong")
+        column = people.index(person)
+        me = len(names) + column
+        mine = flow[[me], : len(names)].toarray()[0] != 0  # what comes from the items has the other sign
+        safe = open_to[:, column] & (mine | (component[: len(names)] == component[me]))
+        return {names[item] for item in np.flatnonzero(safe)}
+
+
+def _open_to(names: list[str], people: list[str], had: Mapping[str, set[str]]) -> Any:
+    """Whether each item is new to each person."""
+    number_of = {name: number for number, name in enumerate(names)}
+    open_to = np.ones((len(names), len(people)), dtype=bool)
+    for column, one in enumerate(people):
+        open_to[[number_of[name] for name in had.get(one, ()) if name in number_of], column] = False
+    return open_to
+
+
+def _network(open_to: Any, places: list[int], room: list[int]) -> Any:
+    """The capacities: nodes are items, people, the source, the sink."""
+    from scipy.sparse import csr_array
+
+    n_items, n_people = open_to.shape
+    source, sink = n_items + n_people, n_items + n_people + 1
+    item_at, person_at = np.nonzero(open_to)
+    tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
+    heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
+    widths = np.concatenate([places, np.ones(len(item_at)), room]).astype(np.int32)
+    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
+    return csr_array((widths, nodes), shape=(sink + 1, sink + 1))
+
+
+# -- Whether people answer as is known to be right -------------------------------------------------
+
+
+def stopped(design: StudyDesign, db: Connection, person: str | None = None) -> dict[str, str]:
+    """By person (or of one), why they are given nothing further; those who may go on are left out.
+
+    Whether practice was passed is told by the first answers, as the page says afterwards what was expected.
+    """
+    found = {}
+    least, checks = design.people.pass_warm_up, design.people.checks
+    if checks is not None and checks.most_failed is not None:
+        for name, wrong in _wrong(design, db, "check", person).items():
+            if sum(wrong) > checks.most_failed:
+                found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
+    if least is not None:
+        of = len(known_items(design.store, "warm-up"))
+        for name, wrong in _wrong(design, db, "warm-up", person).items():
+            right = len(wrong) - sum(wrong)
+            if len(wrong) == of and right < least * of:
+                found[name] = f"had {right} of {of} right in the practice"
+    return found
+
+
+def checks_failed(design: StudyDesign, db: Connection) -> dict[str, list[bool]]:
+    """By person, for each attention check that they answered, whether they failed it."""
+    return _wrong(design, db, "check")
+
+
+def _wrong(design: StudyDesign, db: Connection, role: Role, person: str | None = None) -> dict[str, list[bool]]:
+    """By person, for each item of a role that they answered, whether one of its answers is wrong."""
+    known = known_items(design.store, role)
+    if not known:
+        return {}
+    names = {q.id: (q.definition.name, scale_of(q.definition.scale)) for q in design.questions}
+    found: dict[str, dict[tuple[str, str, int], bool]] = {}
+    for row in table.known_answers(db, list(names), role, person, first=role == "warm-up"):
+        name, scale = names[row.question]
+        if row.item in known and name in known[row.item]["labels"]:
+            wrong = is_wrong(row.label, known[row.item]["labels"][name], _scale_in(row.condition, scale), scale)
+            mine = found.setdefault(row.annotator, {})
+            task = (row.item, row.condition, row.repeat)
+            mine[task] = mine.get(task, False) or wrong
+    return {one: list(tasks.values()) for one, tasks in found.items()}
+
+
+def _scale_in(condition: str, scale: Scale) -> Scale:
+    """The scale of a session, or the question's own."""
+    varied = json.loads(condition).get("scale")
+    return parse_scale(varied) if varied else scale
+
+
+# -- Triplets drawn while people answer ------------------------------------------------------------
+
+
+class TripletAssigner:
+    """Gives people the triplets of a study; knows those that other processes have drawn."""
+
+    def __init__(self, design: StudyDesign) -> None:
+        self.design = design
+        people = design.people
+        self._drawer = TripletDrawer(design.store, design.drawn_from or "", wanted=people.pairs, seed=people.seed)
+
+    def sampler(self, db: Connection) -> Sampler:
+        """The sampler, which knows of every triplet drawn so far, by whichever process."""
+        return self._drawer.sampler(db)
+
+    def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
+        """The name of a triplet that was drawn before and lacks answers, else of a new one."""
+        wanted = self.design.overlap(party)
+        if wanted is None:
+            wanted = 1
+        old = triplet_in_need(db, self.design.asked_now, party, person, wanted, now)
+        return self._drawer.draw(db) if old is None and wanted > 0 else old
+
+
+# -- Who gets which item next ----------------------------------------------------------------------
 
 PAUSED = "paused"
 WINDOW = 400
@@ -68,11 +235,11 @@ class Held:
 class Assigner:
     """Gives out the items of a study."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
         self.order = lru_cache(maxsize=256)(design.order)
         self.known = {role: list(known_items(self.store, role)) for role in _KNOWN}
-        self.drawing = Drawing(design)
+        self.drawing = TripletAssigner(design)
         self._full: dict[Slot, set[str]] = {}
         self._full_since = 0.0
         self._look_at: dict[Slot, float] = {}
@@ -391,7 +558,7 @@ class _New:
         self.__dict__.update(columns)
 
 
-def progress(design: Design, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
+def progress(design: StudyDesign, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
     """How many tasks of a session a person has done, and of how many; None where that is not known."""
     states = states_of(db, person.name, design.asked_now, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)

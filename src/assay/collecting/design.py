@@ -13,13 +13,20 @@ from typing import Any
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError, counted, listing
 from assay.study.definition import Study
-from assay.study.digests import canonical, chance, digest_of
-from assay.study.items import Item
+from assay.study.items import Item, canonical, chance, digest_of
 from assay.study.schema import PAIR_ABOUT, People, scale_of
 from assay.study.store.connection import Store
-from assay.study.store.items import Role, items, known_items
-from assay.study.store.pairs import are_drawn, written
-from assay.study.store.questions import AskedQuestion, keep_form, questions, questions_by_id
+from assay.study.store.items import (
+    AskedQuestion,
+    Role,
+    are_drawn,
+    items,
+    keep_form,
+    known_items,
+    questions,
+    questions_by_id,
+    written,
+)
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -57,7 +64,7 @@ class Session:
     words: str
 
 
-class Design:
+class StudyDesign:
     """A study as people are asked it.
 
     Parameters

@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 from assay.collecting.design import Asked
 from assay.data.scales import Label, Scale
-from assay.study.digests import canonical
-from assay.study.items import Item
-from assay.study.kinds import kind_of
-from assay.study.schema import Question
+from assay.study.items import Item, canonical
+from assay.study.schema import Question, kind_of
 
 Widget = Literal["choice", "preference", "odd-one-out", "number", "text"]
 """How a question is put; `page.html` and the page's script know each by its name."""
@@ -22,7 +20,7 @@ MOST_CATEGORIES = 11
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """A column of the item that is shown: text, or an image by the address it is served under."""
 
     title: str
@@ -39,7 +37,7 @@ class Choice:
     text: str
     meaning: str | None = None
     key: str | None = None
-    field: Field | None = None
+    field: FormField | None = None
     """What is chosen, for a preference or an odd one out."""
 
 
@@ -71,7 +69,7 @@ class TaskForm:
 
     id: int
     place: int
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     questions: tuple[QuestionForm, ...]
     revision: int
     state: Literal["open", "answered", "skipped", "reopened"]
@@ -87,12 +85,12 @@ class PageForm:
     """What stands on one page: one item, or all of a document, what they share above them."""
 
     number: int
-    shared: tuple[Field, ...]
+    shared: tuple[FormField, ...]
     tasks: tuple[TaskForm, ...]
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenAnswers:
     """What a person has answered already: by question, and beside the labels."""
 
     labels: Mapping[int, Label | None]
@@ -184,7 +182,7 @@ def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
 
 def item_fields(
     asked: Sequence[Asked], item: Item, hidden: Sequence[str], images: Mapping[str, str]
-) -> tuple[Field, ...]:
+) -> tuple[FormField, ...]:
     """The columns that any of the questions shows beside its options."""
     columns: dict[str, None] = {}
     for one in asked:
@@ -192,8 +190,8 @@ def item_fields(
     return tuple(_field(column.replace("_", " "), item, column, images) for column in columns)
 
 
-def _field(title: str, item: Item, column: str, images: Mapping[str, str]) -> Field:
+def _field(title: str, item: Item, column: str, images: Mapping[str, str]) -> FormField:
     if column in images:
-        return Field(title, image=images[column])
+        return FormField(title, image=images[column])
     value = item.fields.get(column, "")
-    return Field(title, text=value if isinstance(value, str) else canonical(value))
+    return FormField(title, text=value if isinstance(value, str) else canonical(value))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from assay.collecting.design import Design
+from assay.collecting.design import StudyDesign
 from assay.errors import StudyError
 from assay.study.definition import Study
 from assay.study.store.connection import Store
@@ -124,7 +124,7 @@ def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
 
 
-def invite(design: Design, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
+def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
     """Add somebody who may answer.
 
     Raises
@@ -150,14 +150,14 @@ def invite_all(
         Who were invited already; their links and attributes stay as they are.
     """
     sync_study(store, study)
-    design = Design(study, store)
+    design = StudyDesign(study, store)
     wanted = list(dict.fromkeys(one_line(name) for name in names))
     known = [person for person in (find(store, name) for name in wanted) if person is not None]
     _invite(design, [name for name in wanted if name not in {person.name for person in known}], attributes)
     return known
 
 
-def _invite(design: Design, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
+def _invite(design: StudyDesign, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
     about = {str(k).strip(): v for k, v in (attributes or {}).items()}
     names = list(names)
     for name in names:

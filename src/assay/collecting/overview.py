@@ -2,10 +2,133 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import math
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
-from assay.collecting.agreed import Agreed
+from assay.collecting.assignment import TripletAssigner, checks_failed, stopped
+from assay.collecting.design import StudyDesign
+from assay.data.scales import Label, Scale, parse_scale
+from assay.errors import AssayError, listing
+from assay.study.schema import kind_of, scale_of
+from assay.study.store import table
+from assay.study.store.answers import newest_answer
+from assay.study.store.connection import Connection
+from assay.study.store.items import Role
+from assay.study.store.people import Person, everybody_invited
+from assay.study.store.table import Work, human_answers
+
+# -- How well people agree so far, question by question, for a look while they are at work ---------
+
+log = logging.getLogger("assay.collecting")
+
+FEWEST_ITEMS = 5
+"""With fewer items that two people answered, nothing is said of agreement: its interval would say nothing."""
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """How well people agree on one question so far.
+
+    Attributes
+    ----------
+    question, scale : str
+        The question's name; and its scale, where the study varies it.
+    title : str
+        Of the coefficient.
+    estimate, low, high : float, optional
+        With its 95% interval; None where there is none, and `reason` says why.
+    items, people : int
+        Items that two people or more answered, and people.
+    """
+
+    question: str
+    scale: str
+    title: str = ""
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    items: int = 0
+    people: int = 0
+    reason: str = ""
+
+
+def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[Agreed, ...]:
+    """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
+    tables = _labels_of_people(design, db)
+    found = []
+    for question in design.questions:
+        one = question.definition
+        for spec in design.scales or (None,):
+            scale = parse_scale(spec) if spec else scale_of(one.scale)
+            found.append(_agreed(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+    return tuple(found)
+
+
+def _labels_of_people(
+    design: StudyDesign, db: Connection
+) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
+    """By question and scale: the label by item and person, the first time that they were asked."""
+    found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
+    for row in human_answers(db, [q.id for q in design.questions]):
+        spec = json.loads(row.condition).get("scale") if design.scales else None
+        found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
+    return found
+
+
+def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]) -> Agreed:
+    """The coefficient that suits the scale, or why there is none."""
+    each: dict[str, int] = {}
+    for item, _ in labels:
+        each[item] = each.get(item, 0) + 1
+    items = sum(number > 1 for number in each.values())
+    people = len({person for _, person in labels})
+    so_far = Agreed(question, spec, items=items, people=people)
+    if kind_of(scale).free_text:
+        return replace(so_far, reason="free text has no labels that could be the same; read the answers")
+    if people < 2:
+        who = "nobody has" if people == 0 else "only one person has"
+        return replace(so_far, reason=f"{who} answered so far; agreement needs two people on the same items")
+    if items < FEWEST_ITEMS:
+        have = "1 item has" if items == 1 else f"{items} items have"
+        return replace(so_far, reason=f"{have} answers of two people so far; it is computed from {FEWEST_ITEMS} on")
+    try:
+        return replace(so_far, **_alpha(scale, labels))
+    except AssayError as error:
+        return replace(so_far, reason=str(error))
+    except Exception:
+        log.exception("agreement on %s could not be computed", question)
+        return replace(so_far, reason="it could not be computed; the server's log says why")
+
+
+def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
+    import polars as pl
+
+    from assay.concordance.measures import krippendorff_alpha
+    from assay.data.annotations import Annotations
+
+    values = list(labels.values())
+    column: Sequence[Any] = values
+    if any(isinstance(value, str) for value in values):
+        column = [value if isinstance(value, str) else f"{value:g}" for value in values]
+    rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
+    frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
+    level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
+    # Items and people have been told apart by the study already.
+    table = Annotations.from_frame(frame, humans=set(rows["annotator"]), spelling="apart", scale=scale)
+    one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]
+    estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
+    words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
+    return {"title": one.title, "estimate": estimate, "low": low, "high": high, "reason": words}
+
+
+# -- What the lead's page shows --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -31,7 +154,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class StudyCounts:
     """The study in a few numbers; practice is in none of them.
 
     Attributes
@@ -196,7 +319,7 @@ class Pairs:
 class Overview:
     """A study at a moment."""
 
-    numbers: Numbers
+    numbers: StudyCounts
     people: tuple[PersonRow, ...]
     agreement: tuple[Agreed, ...]
     remarks: tuple[Remark, ...]
@@ -204,3 +327,269 @@ class Overview:
     pairs: Pairs | None
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
+
+
+# -- A study at one moment, summed by the database -------------------------------------------------
+
+MOST_REMARKS = 200
+MOST_ITEMS = 50
+"""Of the items that are short, so many are named."""
+
+BUSY = 600.0
+"""Whoever answered within so many seconds is at work now."""
+
+
+class Snapshot:
+    """The numbers of one moment, each summed by the database."""
+
+    def __init__(self, design: StudyDesign, db: Connection, now: float) -> None:
+        self.design, self.db, self.now = design, db, now
+        self.sessions = design.sessions("")  # whose they are changes their order, not what they are
+        self.invited = everybody_invited(db)
+        self.active = [person.name for person in self.invited if person.state == "active"]
+
+    def moment(self, at: float) -> Moment:
+        """A time, as seen from this one."""
+        return Moment(at, self.now - at)
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
+        """Everybody who was invited, in the order of their invitations."""
+        checks, flags = checks_failed(self.design, self.db), table.flags_by_person(self.db)
+        return tuple(
+            self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
+            for person in self.invited
+        )
+
+    def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
+        expected = self.design.expected(self.design.party(person.attributes))
+        expected = None if expected is None else expected * len(self.sessions)
+        mine = self._done.get(person.name)
+        last = mine and mine.last
+        return PersonRow(
+            name=person.name,
+            attributes=tuple((str(k), str(v)) for k, v in person.attributes.items()),
+            state=person.state,
+            consented=self._consented(person.consented_to),
+            done=mine.done if mine else 0,
+            skipped=mine.skipped if mine else 0,
+            of=None if expected is None else max(expected, mine.done if mine else 0),
+            session=mine.session or 1 if mine else 1,
+            sessions=len(self.sessions),
+            minutes=minutes,
+            checks_failed=sum(checks),
+            checks=len(checks),
+            flags=flags,
+            last=self.moment(last) if last else None,
+            excluded=person.excluded_at is not None,
+            excluded_for=person.excluded_for,
+            stopped=self._stopped.get(person.name, ""),
+        )
+
+    def _consented(self, to: str | None) -> bool | None:
+        return to == self.design.consent_digest() if self.design.people.consent else None
+
+    @cached_property
+    def _stopped(self) -> dict[str, str]:
+        return stopped(self.design, self.db)
+
+    @cached_property
+    def _done(self) -> dict[str, Any]:
+        """By person, how many tasks they have done, and when last."""
+        return table.done_by_person(self.db, self.design.asked_now)
+
+    # -- what was remarked --------------------------------------------------------------------------
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """Flags, comments and skips of the answers that count, newest first."""
+        rows: dict[int, Any] = {}
+        # Every question of a task has a row, and every row of a task says the same.
+        for row in table.remarks(self.db, MOST_REMARKS * max(len(self.design.questions), 1)):
+            task = (row.shown or {}).get("task")
+            if task is not None and len(rows) < MOST_REMARKS:
+                rows.setdefault(int(task), row)
+        tasks = table.states_and_roles(self.db, rows)
+        return tuple(self._remark(number, row, tasks[number]) for number, row in rows.items() if number in tasks)
+
+    def _remark(self, number: int, row: Any, task: Any) -> Remark:
+        skip = row.reason or "" if row.status == "missing" else ""
+        return Remark(
+            person=row.annotator,
+            item=row.item,
+            flag=row.flag or "",
+            comment=row.comment or "",
+            skip=skip.removeprefix("skipped").removeprefix(": ") or ("no reason given" if skip else ""),
+            at=self.moment(row.answered_at),
+            task=number,
+            practice=task.role == "warm-up",
+            can_reopen=task.state in ("answered", "skipped"),
+        )
+
+    # -- what is short ------------------------------------------------------------------------------
+
+    def short(self) -> Iterator[Short]:
+        """By session and group, what is still to be answered."""
+        several = len(self.sessions) > 1
+        for session in sorted(self.sessions, key=lambda session: session.condition):
+            words = session.words.removeprefix("answer with ") if several else ""
+            if self.design.people.overlap is None and self.design.drawn_from is None:
+                yield self._everybody(session.condition, words)
+                continue
+            for party in self._parties():
+                wanted = self.design.overlap(party)
+                work = Work(self.design.asked_now, session.condition, party=party)
+                yield self._short_of(work, words, 1 if wanted is None else wanted)
+
+    def _parties(self) -> list[str]:
+        wanted = self.design.people.overlap
+        if isinstance(wanted, dict):
+            return list(wanted)
+        parties = sorted({self.design.party(person.attributes) for person in self.invited})
+        return parties if self.design.people.group else [""]
+
+    def _short_of(self, work: Work, session: str, wanted: int) -> Short:
+        role: Role = "triplet" if self.design.drawn_from else "item"
+        lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
+        answers, whole = wanted * lack.items - lack.have, wanted * lack.of
+        return Short(
+            group=work.party or "",
+            session=session,
+            everybody=work.people is not None,
+            items=lack.items,
+            answers=answers,
+            held=lack.held,
+            filled=whole - answers,
+            wanted=whole,
+            first=tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in lack.first),
+        )
+
+    def _everybody(self, condition: str, session: str) -> Short:
+        """Where all people answer everything, or as much of it as their quota: those who are active."""
+        work = Work(self.design.asked_now, condition, people=self.active)
+        quota = self.design.people.quota
+        if quota is None or quota >= self.design.n_items:
+            return self._short_of(work, session, len(self.active))
+        each = table.items_by_person(self.db, work, self.now)
+        filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
+        held = sum(held for _, held in each)
+        return Short("", session, True, 0, whole - filled, held, filled, whole, ())
+
+    # -- all of it ----------------------------------------------------------------------------------
+
+    def numbers(self, people: Sequence[PersonRow], short: Sequence[Short], pairs: Pairs | None) -> StudyCounts:
+        """The study in a few numbers; what excluded people did is in none of them."""
+        of_all, people = people, [one for one in people if not one.excluded]
+        excluded = {one.name for one in of_all if one.excluded}
+        return StudyCounts(
+            items=self.design.n_items,
+            answered=sum(one.done - one.skipped for one in people),
+            skipped=sum(one.skipped for one in people),
+            people=len(self.active),
+            busy=sum(one.last is not None and one.last.seconds_ago < BUSY for one in people),
+            filled=pairs.of - pairs.short if pairs else sum(one.filled for one in short),
+            wanted=pairs.of if pairs else sum(one.wanted for one in short),
+            earlier=sum(int(row.earlier) for name, row in self._done.items() if name not in excluded),
+            excluded=len(excluded),
+        )
+
+
+# -- A study seen again and again, for the lead's page ---------------------------------------------
+
+AGREEMENT_EVERY = 15.0
+"""Seconds between two computations of agreement, at least."""
+
+SHARE = 0.05
+"""Of the time, how much finding the median times may take at most."""
+
+
+class Watch:
+    """Looks at a study again and again; reads, and never writes.
+
+    Parameters
+    ----------
+    design : Design
+    """
+
+    def __init__(self, design: StudyDesign) -> None:
+        self.design, self.store = design, design.store
+        self._agreement = Cached[tuple[Agreed, ...]](
+            lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
+        )
+        self._minutes = Cached[dict[str, float]](
+            lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
+        )
+        self._counting = threading.Lock()
+        self._drawing = TripletAssigner(design)
+        self._pairs: Pairs | None = None
+
+    def look(self) -> Overview:
+        """The study as it stands now."""
+        with self.store.reading() as db:
+            snapshot = Snapshot(self.design, db, self.store.now(db))
+            pairs = self._pairs_now(db) if self.design.drawn_from else None
+            newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
+            short = tuple(snapshot.short())
+            people = snapshot.people(self._minutes.now(db, newest))
+            return Overview(
+                numbers=snapshot.numbers(people, short, pairs),
+                people=people,
+                agreement=self._agreement.now(db, newest),
+                remarks=snapshot.remarks(),
+                short=short,
+                pairs=pairs,
+                group=_group_words(self.design),
+            )
+
+    def _pairs_now(self, db: Connection) -> Pairs:
+        """Counted anew only when another triplet was drawn."""
+        with self._counting:
+            sampler = self._drawing.sampler(db)
+            drawn = table.n_triplets(db)
+            if self._pairs is None or self._pairs.triplets != drawn:
+                self._pairs = Pairs(sampler.short(), table.n_pairs(db), self.design.people.pairs, drawn)
+            return self._pairs
+
+
+T = TypeVar("T")
+
+
+class Cached(Generic[T]):
+    """What takes long: found anew when answers have come since, and not more often than every so many seconds.
+
+    Parameters
+    ----------
+    find : function of a connection
+    first : value
+        For whoever comes while it is found for the first time.
+    every : function of seconds
+        By how long it took the last time, after how many seconds it is found again at the soonest.
+    """
+
+    def __init__(self, find: Callable[[Connection], T], first: T, every: Callable[[float], float]) -> None:
+        self._find, self._every, self._value = find, every, first
+        self._lock = threading.Lock()
+        self._of: Hashable = None
+        """The last answer that it rests on, and whose answers it leaves out."""
+        self._at, self._took = -math.inf, 0.0
+
+    def now(self, db: Connection, newest: Hashable) -> T:
+        """What there is; whoever comes while it is found anew gets what was there before."""
+        if not self._lock.acquire(blocking=False):
+            return self._value
+        try:
+            began = time.monotonic()
+            if newest != self._of and began - self._at >= self._every(self._took):
+                self._value, self._of = self._find(db), newest
+                self._at = time.monotonic()
+                self._took = self._at - began
+            return self._value
+        finally:
+            self._lock.release()
+
+
+def _group_words(design: StudyDesign) -> str:
+    group, wanted = design.people.group, design.people.overlap
+    if group is None:
+        return ""
+    return f"{group} ({listing(list(wanted))})" if isinstance(wanted, dict) else group

@@ -13,10 +13,10 @@ from assay.collecting.app import app_of, make_app
 from assay.collecting.invitations import Signer, personal_link, secret_of, signer_of
 from assay.errors import StudyError
 from assay.study.definition import Study, load_study
-from assay.study.store.changes import Changed
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.opening import open_store
 from assay.study.store.people import everybody
+from assay.study.store.work import Changed
 
 _SETTINGS = "ASSAY_SERVE"
 """How worker processes learn what they serve; the secret among it, so it is in no argument list."""

@@ -2,35 +2,333 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
 
-from assay.concordance.few import MOST_ITEMS, Spread, score_of
-from assay.concordance.settings import CoefficientSettings, taken_by
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
-from assay.data.scales import Scale
+from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import Estimate, Estimates, Transform, near_the_ends
-from assay.estimation.options import Taken
+from assay.estimation.intervals import Estimate, Estimates, Score, Tailed, Transform, near_the_ends
+from assay.estimation.options import Adjustment, Intervals, IntervalSettings, Taken, option
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
-from assay.statistics.base import PanelStatistic, grid
+from assay.reporting.tables import interval, said
+from assay.statistics.categories import (
+    Alpha,
+    ChanceCorrected,
+    Level,
+    PanelStatistic,
+    Patterns,
+    Together,
+    Weights,
+    curve,
+    grid,
+)
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
 from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
-from assay.statistics.together import Together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# -- The options of agreement, its coefficients and the study of grading scales, stated once -------
+
+Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
+CorrelationKind = Literal["pearson", "spearman", "kendall"]
+Estimator = Literal["anova", "components"]
+NestedEstimator = Literal["reml", "anova"]
+Model = Literal["random", "mixed"]
+
+
+class CoefficientOptions(Intervals, TypedDict, total=False):
+    """Options of every coefficient of agreement.
+
+    Attributes
+    ----------
+    repeats : {"error", "first", "last", "mean", "majority", "each"}
+        What several answers of one annotator to one item stand for; there is no default.
+    clusters : str
+        A column of the items whose items are resampled together.
+    """
+
+    repeats: Repeats
+    clusters: str | None
+
+
+@dataclass(frozen=True)
+class CoefficientSettings(IntervalSettings):
+    """Options of every coefficient of agreement; see `assay.exact_agreement`."""
+
+    annotators: tuple[str, ...] | Taken | None = option(
+        None, "Annotators whose labels count, in order; or what all of them are taken for."
+    )
+    repeats: Repeats = option("error", "What repeated answers stand for.")
+    clusters: str | None = option(None, "Item column whose items are resampled together.")
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Whose labels count; None stands for all."""
+        return None if isinstance(self.annotators, str) else self.annotators
+
+    @property
+    def taken(self) -> Taken | None:
+        """What annotators were asked to be taken for."""
+        return self.annotators if isinstance(self.annotators, str) else None
+
+
+@dataclass(frozen=True)
+class WithinSettings(CoefficientSettings):
+    """Options of `assay.within_agreement`."""
+
+    k: float = option(1.0, "Distance up to which labels count as equal.", low=0, always=True)
+
+
+@dataclass(frozen=True)
+class WeightedSettings(CoefficientSettings):
+    """Options of `assay.cohen_kappa` and `assay.gwet_ac`."""
+
+    weights: Weights = option("none", "How much credit nearby labels earn.")
+
+
+@dataclass(frozen=True)
+class AlphaSettings(CoefficientSettings):
+    """Options of `assay.krippendorff_alpha`."""
+
+    level: Level | None = option(None, "Which difference counts.", key="distance")
+
+
+@dataclass(frozen=True)
+class CorrelationSettings(CoefficientSettings):
+    """Options of `assay.correlation`."""
+
+    kind: CorrelationKind = option("spearman", "Which correlation.")
+
+
+@dataclass(frozen=True)
+class ICCSettings(CoefficientSettings):
+    """Options of `assay.icc`."""
+
+    form: str = option("ICC(A,1)", "Which intraclass correlation.")
+    model: Model = option("random", "Whether annotators are a sample of many.")
+    estimator: Estimator | None = option(None, "How variances are computed.")
+    k: float | None = option(None, "Labels that are averaged.", low=1)
+
+
+@dataclass(frozen=True)
+class ICCTableSettings(CoefficientSettings):
+    """Options of `assay.icc_table`."""
+
+    estimator: Estimator | None = option(None, "How variances are computed.")
+
+
+@dataclass(frozen=True)
+class NestedSettings(IntervalSettings):
+    """Options of `assay.nested_icc`."""
+
+    within: str = option("", "Item column that units are nested in.", always=True)
+    unit: str | None = option(None, "Item column that says which unit an item is part of.")
+    n: float = option(6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True)
+    estimator: NestedEstimator = option("reml", "How variances are computed.")
+    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count.")
+    repeats: Repeats = option("error", "What repeated answers stand for.")
+
+
+@dataclass(frozen=True)
+class AgreementSettings(IntervalSettings):
+    """Options of `assay.agreement`."""
+
+    coefficients: tuple[str, ...] | None = option(
+        None, "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows."
+    )
+    who: tuple[Who, ...] | None = option(None, "Kinds of comparison, separated by commas; all when not given.")
+    by: str | None = option(None, "A column whose values are analysed one by one.")
+    draws: int = option(1000, "Draws of one person an item, for 'random human'.", low=1)
+    family: str | None = option(None, "Annotator column that says which family a judge is of, for 'random human'.")
+    adjust: Adjustment = option("holm", "How p-values are adjusted for their number.", always=True)
+    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
+    repeats: Repeats = option("error", "What repeated answers stand for.")
+    clusters: str | None = option(None, "Item column whose items are resampled together.")
+
+
+@dataclass(frozen=True)
+class GradingScaleSettings(IntervalSettings):
+    """Options of `assay.grading_scale_study`."""
+
+    scale: str = option("scale", "Column that names the range of each answer: 0-5, 0-100.", key="scale-column")
+    ranges: Mapping[str, tuple[float, float]] | None = option(
+        None, "Lowest and highest number of each value of that column.", hidden=True
+    )
+    by: str | None = option(None, "Item column (benchmark) whose values are analysed beside the pooled figure.")
+    group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
+    condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
+    baseline: Any = option(None, "The value of that column in the main analysis.")
+    threshold: float = option(0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1)
+    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
+    repeats: Repeats = option("error", "What repeated answers stand for.")
+    clusters: str | None = option(None, "Item column whose items are resampled together.")
+
+
+def taken_by(how: IntervalSettings, asked: Taken | None, *, random: bool) -> Taken:
+    """What an interval takes annotators for: as asked, else these, and a sample for what is random by definition.
+
+    Raises
+    ------
+    DesignError
+        For a bootstrap with annotators as a sample.
+    """
+    if asked == "sample" and how.method in ("percentile", "bca"):
+        raise DesignError(
+            f"a bootstrap ({how.method}) draws annotators with replacement, and one that is drawn twice agrees with "
+            "itself; take method='jackknife', or annotators='these'"
+        )
+    if asked is None:
+        return "sample" if random and how.method == "jackknife" else "these"
+    return asked
+
+
+def asked(options: Mapping[str, Any], annotators: Sequence[str] | None, **more: Any) -> dict[str, Any]:
+    """Options of a coefficient as its settings hold them."""
+    names = annotators if annotators is None or isinstance(annotators, str) else tuple(annotators)
+    return {**options, **more, "annotators": names}
+
+
+# -- Intervals where few items decide --------------------------------------------------------------
+# The jackknife asks the items at hand how much a coefficient varies. Where a handful of items decides, they cannot
+# know:
+# one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score interval
+# (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the standard
+# error that it would have if it were the true one.
+
+FEW = 20
+"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide."""
+
+FEW_CLUSTERS = 15
+
+LEAST = 5
+"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval."""
+
+MOST_ITEMS = 10_000
+"""Among more items than this, few do not decide, or hardly."""
+
+MOST_COUNTED = 32
+"""Up to so many different labels their distances have no tails."""
+
+MOST_RARE_VALUES = 7
+"""Different labels up to which every pattern of them is tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How the labels of a table are spread over its categories, looked at once for every coefficient of it."""
+
+    ratings: Ratings
+
+    @cached_property
+    def answers(self) -> Answers | None:
+        """The labels, where they are in memory."""
+        source = self.ratings.source
+        return source if isinstance(source, Answers) else None
+
+    @cached_property
+    def counted(self) -> tuple[Floats, Ints]:
+        """The different labels, lowest first, and how often each was given."""
+        return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
+
+    @property
+    def values(self) -> Floats:
+        """The different labels."""
+        return self.counted[0]
+
+    @cached_property
+    def few(self) -> tuple[int, int]:
+        """Items with another label than the commonest, and items with two different labels."""
+        assert self.answers is not None
+        item, value = self.answers.item, self.answers.value
+        values, number = self.counted
+        first = value[np.searchsorted(item, item)]
+        rare, split = (len(np.unique(item[value != other])) for other in (values[number.argmax()], first))
+        return rare, split
+
+
+def score_of(
+    found: Estimates, i: int, spread: Spread, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool
+) -> Score | Tailed | str | None:
+    """What the interval of a value comes from where few items decide, or why it has none; None where many do.
+
+    Parameters
+    ----------
+    i : int
+        Where it stands among the values.
+    rare_label : bool
+        Whether the coefficient has no interval where hardly any item has another label than the commonest.
+    tails : bool
+        Whether the coefficient is a root mean square, which the largest distances decide.
+    """
+    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.taken != "sample"
+    if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
+        return None
+    if tails:
+        return _tailed(found, i, spread)
+    if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
+        return None
+    ratings = spread.ratings
+    if not 1 < len(spread.values) <= MOST_RARE_VALUES or ratings.n_items > MOST_ITEMS:
+        return None
+    rare, split = spread.few
+    if rare_label and rare < LEAST:
+        return _too_rare(spread, rare)
+    clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
+    if min(rare, split) >= FEW and not clustered:
+        return None
+    patterns = Patterns.of(spread.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
+    if patterns is None:
+        return None
+    value, error = curve(statistic, patterns, ratings.n_items)
+    return Score(value, error, stepwise=not rare_label)
+
+
+def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
+    """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
+    assert spread.answers is not None
+    if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
+        return None
+    if len(spread.values) <= min(MOST_COUNTED, len(spread.answers.value) / 2):
+        return None
+    without, n, scale = found.leave_one_out[:, i], found.n_units, spread.ratings.scale
+    bounds = scale.bounds if scale.numeric else None
+    highest = np.inf if bounds is None else bounds[1] - bounds[0]
+    # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
+    squares = n * found.value[i] ** 2 - (n - 1) * without**2
+    return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
+
+
+def _too_rare(spread: Spread, rare: int) -> str:
+    ratings, categories = spread.ratings, spread.ratings.source.categories
+    values, number = spread.counted
+    least = values[number.argmin()]
+    label: Label = float(least)
+    if categories is not None:
+        label = categories[int(least)]
+    elif ratings.scale.categories is not None and not ratings.scale.numeric:
+        label = ratings.scale.categories[int(least)]
+    name = f"{label:g}" if isinstance(label, float) else str(label)
+    one = "item has" if rare == 1 else "items have"
+    return (
+        f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the label "
+        f"'{name}' is too rare; have more items labelled that it fits"
+    )
+
+
+# -- One coefficient of agreement ------------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
 

@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import polars as pl
 
-from assay.concordance import drawing
-from assay.concordance.settings import CoefficientOptions, GradingScaleSettings, taken_by
-from assay.data.annotations import Annotations, Answers, natural
+from assay.concordance import plots
+from assay.concordance.coefficient import CoefficientOptions, GradingScaleSettings, taken_by
+from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks, in_memory
-from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.columns import natural
+from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates, Transform
-from assay.estimation.multiplicity import adjust_p
+from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import Taken
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, add_rows
-from assay.reporting.words import decimals, said
-from assay.statistics.base import PanelStatistic
+from assay.reporting.tables import decimals, said
+from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
-from assay.statistics.together import Together
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
@@ -204,13 +203,13 @@ class GradingScaleStudy(Result):
         if self.best is None:
             return super().plot(ax)
         rows = self.alignment.filter((pl.col("measure") == "icc") & (pl.col("judge") == JUDGES_MEAN))
-        return drawing.bars(rows, self.scales, ax)
+        return plots.bars(rows, self.scales, ax)
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
         shown = self.scales if scale is None else (self._known(scale),)
         rows = self.alignment.filter(pl.col("judge") == JUDGES_MEAN)
-        return drawing.icc_against_nmae(rows, shown, scale or self._needs_people(), self.threshold, ax)
+        return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.threshold, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
@@ -227,7 +226,7 @@ class GradingScaleStudy(Result):
             known = self.alignment["benchmark"].unique().to_list()
             raise DesignError(unknown("benchmark", benchmark, known, "the study"))
         values = dict(rows.select("measure", "estimate").iter_rows())
-        return drawing.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.threshold, ax)
+        return plots.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.threshold, ax)
 
     def _needs_people(self) -> str:
         if self.best is None:
@@ -329,7 +328,7 @@ def grading_scale_study(
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Estimand:
     """One number to estimate: labels as (items, columns), and the statistic of them."""
 
     cells: Floats
@@ -506,7 +505,7 @@ class _Study:
                 pairs = [self._pair(s, self.humans, names) for s in self.scales]
                 fewer = self._fewer_pairs(self.scales, self.humans, names)
                 for measure, statistic, transform in _TWO_COLUMNS:
-                    found, n = self._estimate([_Part(p, statistic) for p in pairs], items, transform, fewer)
+                    found, n = self._estimate([_Estimand(p, statistic) for p in pairs], items, transform, fewer)
                     place = {"benchmark": benchmark, "judge": judge}
                     for s, interval, count in zip(self.scales, found, n, strict=True):
                         rows.append({"scale": s, **place, "measure": measure, **interval.row(), "n": count})
@@ -548,7 +547,7 @@ class _Study:
             for benchmark, items in self.benchmarks():
                 for form in ("A,k", "A,1"):
                     cells = [self.cells[scale][:, self._columns(names)] for names in panels.values()]
-                    parts = [_Part(c, panel_icc(c[items], form)) for c in cells if c.shape[1] > 1]
+                    parts = [_Estimand(c, panel_icc(c[items], form)) for c in cells if c.shape[1] > 1]
                     if not parts:
                         continue
                     found, n = self._estimate(parts, items, "fisher", without=self._fewer_members(cells, items, form))
@@ -568,7 +567,7 @@ class _Study:
         """The first panel less the second, on the items that both answered, and how many these are."""
         both = items[np.all([~np.isnan(c[items]).all(axis=1) for c in cells], axis=0)]
         if len(both) < len(items):
-            parts = [_Part(c, panel_icc(c[both], form)) for c in cells]
+            parts = [_Estimand(c, panel_icc(c[both], form)) for c in cells]
             found, n = self._estimate(parts, both, "fisher", without=self._fewer_members(cells, both, form))
         return _less(found, np.array([[1.0, -1.0]]))[0], min(n)
 
@@ -592,7 +591,7 @@ class _Study:
                     number = (~np.isnan(cells[items])).sum(axis=1)
                     if (number > 1).sum() > 1:
                         named.append((name, cells.shape[1]))
-                        parts.append(_Part(cells, IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])))
+                        parts.append(_Estimand(cells, IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])))
                 if parts:
                     found, n = self._estimate(parts, items, "fisher")
                     place = {"scale": scale, "benchmark": benchmark}
@@ -619,7 +618,9 @@ class _Study:
                 for judge in self.judges:
                     column = self.names.index(judge)
                     cells = np.stack([self.cells[s][:, column] for s in scales], axis=1)
-                    parts.append(_Part(cells, IntraclassCorrelation(TwoWay(0.5, len(scales)), ("A,1",), len(scales))))
+                    parts.append(
+                        _Estimand(cells, IntraclassCorrelation(TwoWay(0.5, len(scales)), ("A,1",), len(scales)))
+                    )
                 found, n = self._estimate(parts, items, "fisher")
                 place = {"benchmark": benchmark, "scales": words}
                 for judge, interval, count in zip(self.judges, found, n, strict=True):
@@ -646,13 +647,13 @@ class _Study:
                 place, fewer = {"benchmark": benchmark, "scale": scale}, self._fewer_groups(scale, groups)
                 pairs = [self._pair(scale, names, self.judges) for names in groups.values()]
                 for measure, statistic, transform in _TWO_COLUMNS[:2]:
-                    found, n = self._estimate([_Part(pair, statistic) for pair in pairs], items, transform, fewer)
+                    found, n = self._estimate([_Estimand(pair, statistic) for pair in pairs], items, transform, fewer)
                     rows += _of_groups({**place, "measure": measure}, groups, found, n)
                 panels = [self.cells[scale][:, self._columns(names)] for names in several.values()]
                 if panels:
                     members, parts = (
                         self._fewer_members(panels, items, "A,k"),
-                        [_Part(c, panel_icc(c[items], "A,k")) for c in panels],
+                        [_Estimand(c, panel_icc(c[items], "A,k")) for c in panels],
                     )
                     found, n = self._estimate(parts, items, "fisher", without=members)
                     rows += _of_groups({**place, "measure": "icc within group"}, several, found, n)
@@ -681,7 +682,7 @@ class _Study:
             pairs = [np.stack([self._mean(scale, self.humans), cells], axis=1) for cells in answers.values()]
             people = [[np.stack([rest, cells], axis=1) for cells in answers.values()] for rest in rests]
             for measure, statistic, transform in _TWO_COLUMNS[:2] if pairs else ():
-                parts, every = [_Part(pair, statistic) for pair in pairs], np.arange(len(self.items))
+                parts, every = [_Estimand(pair, statistic) for pair in pairs], np.arange(len(self.items))
                 found, n = self._estimate(parts, every, transform, [people] if len(people) > 1 else [])
                 place = {"judge": judge, "scale": scale, "measure": measure}
                 rows += self._of_conditions(place, list(answers), found, n)
@@ -762,14 +763,14 @@ class _Study:
         return groups
 
     def _estimate(
-        self, parts: Sequence[_Part], items: Ints, transform: Transform, fewer: Fewer = (),
+        self, parts: Sequence[_Estimand], items: Ints, transform: Transform, fewer: Fewer = (),
         without: Sequence[Floats] = (),
     ) -> tuple[Estimates, list[int]]:  # fmt: skip
         """Several numbers of the same items under the same resamples, and the items behind each.
 
         Where annotators are a sample, ``fewer`` has the cells without each of a group, ``without`` the values.
         """
-        moments = [_Part(part.cells[items], part.statistic).moments() for part in parts]
+        moments = [_Estimand(part.cells[items], part.statistic).moments() for part in parts]
         counts = [int((m != 0).any(axis=1).sum()) for m in moments]
         joint = Together(tuple(part.statistic for part in parts), same_labels=False)
         clusters = None if self.clusters is None else self.clusters[items]
@@ -783,7 +784,7 @@ class _Study:
             self.interval = found.describe_interval()
         return found, counts
 
-    def _values(self, parts: Sequence[_Part], cells: Sequence[Floats], items: Ints) -> Floats:
+    def _values(self, parts: Sequence[_Estimand], cells: Sequence[Floats], items: Ints) -> Floats:
         """The same numbers from other cells."""
         each = [replace(part, cells=c[items]) for part, c in zip(parts, cells, strict=True)]
         return np.concatenate([part.statistic.value(part.moments().sum(axis=0)) for part in each])
@@ -846,7 +847,7 @@ def _of_panel(cells: Floats, form: Form, k: int) -> float:
     """The ICC of a panel, of the mean of k labels; NaN of a single annotator."""
     if cells.shape[1] < 2:
         return np.nan
-    part = _Part(cells, replace(panel_icc(cells, form), k=k))
+    part = _Estimand(cells, replace(panel_icc(cells, form), k=k))
     return float(part.statistic.value(part.moments().sum(axis=0))[0])
 
 

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import polars as pl
 
-from assay.concordance.coefficient import Coefficient, Measure, ratings_of, taking, value_of, without_each, wrap
-from assay.concordance.settings import (
+from assay.concordance.coefficient import (
+    Coefficient,
     CoefficientOptions,
     Estimator,
     ICCSettings,
     ICCTableSettings,
+    Measure,
     Model,
     NestedEstimator,
     NestedSettings,
     asked,
+    ratings_of,
     taken_by,
-)  # fmt: skip
+    taking,
+    value_of,
+    without_each,
+    wrap,
+)
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, in_order
@@ -33,11 +39,10 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, add_rows
 from assay.reporting import pictures
-from assay.reporting.words import estimated, interval, said
-from assay.statistics.blocks import Blocks
+from assay.reporting.tables import estimated, interval, said
+from assay.statistics.blocks import Blocks, Terms, anova, left_over
+from assay.statistics.categories import Together
 from assay.statistics.reml import Ratio, fit, profile
-from assay.statistics.terms import Terms, anova, left_over
-from assay.statistics.together import Together
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
 
 if TYPE_CHECKING:

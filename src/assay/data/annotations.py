@@ -5,6 +5,7 @@ Every question takes an `Annotations`; every source (files, people, models) ends
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,21 +15,142 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data import frames
-from assay.data.coding import Names, coded, codes_in, repeated, sorting
-from assay.data.columns import to_polars
-from assay.data.fingerprint import LabelHashes, digits, hashes
-from assay.data.frames import KEY as KEY
-from assay.data.frames import Coded
-from assay.data.frames import natural as natural
-from assay.data.kinds import annotator_frame
-from assay.data.names import Spelling
-from assay.data.numerals import Decimal
+from assay.data import columns
+from assay.data.columns import KEY, Coded, annotator_frame, natural, to_polars
+from assay.data.names import Names, Spelling, Utf8, coded, codes_in, repeated, sorting
 from assay.data.scales import Interval, Label, Scale
-from assay.data.written import Ways
+from assay.data.values import Decimal, Ways
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of
 from assay.estimation.result import Exclusion
+
+# -- One fingerprint of labels ---------------------------------------------------------------------
+# Each label is hashed with its item, annotator, criterion, repeat and conditions; the hashes are summed, which no order
+# changes; and the sums are digested together with what else decides numbers: the scales, and who is a judge. Hashes are
+# our own, because those of libraries differ between versions.
+
+Hashes = NDArray[np.uint64]
+
+LONG = 1_024
+"""Texts of more bytes are hashed one by one."""
+
+ROWS = 2**14
+"""Rows that are mixed at a time, so that they stay in the processor's cache."""
+
+
+def hashes(values: pl.Series, column: str) -> Hashes:
+    """A number for each value of a column, which differs from column to column; 0 for null.
+
+    A whole number reads the same as integer and as float. What is neither number nor text is taken as text.
+    """
+    if values.dtype.is_numeric():
+        there = values.is_not_null().to_numpy()
+        found = _number_hashes(values.cast(pl.Float64).fill_null(0.0).to_numpy(), _salt(column))
+    else:
+        texts = values.cast(pl.String)
+        there = texts.is_not_null().to_numpy()
+        found = _text_hashes(texts.fill_null(""), _salt(column))
+    return found if there.all() else np.where(there, found, np.uint64(0))
+
+
+def _salt(column: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(column.encode(), digest_size=8).digest(), "little"))
+
+
+def _number_hashes(numbers: NDArray[Any], salt: np.uint64) -> Hashes:
+    return mixed((numbers + 0.0).view(np.uint64) ^ salt)  # + 0.0 makes floats of integers and 0 of −0
+
+
+def mixed(x: Hashes) -> Hashes:
+    """The finaliser of splitmix64: every input bit reaches every output bit."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
+    utf8 = Utf8.of(texts)
+    found = mixed(utf8.length.astype(np.uint64) ^ salt)
+    left = np.flatnonzero(utf8.length <= LONG)
+    at = 0
+    while len(left := left[utf8.length[left] > at]):
+        found[left] = mixed(found[left] ^ utf8.words(left, at, "<"))
+        at += 8
+    for i in np.flatnonzero(utf8.length > LONG):
+        text = utf8.data[utf8.start[i] : utf8.start[i] + utf8.length[i]]
+        digest = hashlib.blake2b(text.tobytes(), digest_size=8, salt=salt.tobytes()).digest()
+        found[i] = int.from_bytes(digest, "little")
+    return found
+
+
+class LabelHashes:
+    """Labels as columns of numbers to be hashed: codes into a table of hashes, or hashes as they are."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.tables: list[tuple[Hashes, NDArray[Any]]] = []
+        self.numbers: list[tuple[NDArray[Any], np.uint64]] = []
+
+    def add(self, column: str, values: pl.Series, codes: NDArray[Any]) -> None:
+        """A column with few different values, and each row's position among them."""
+        self.add_hashed(hashes(values, column), codes)
+
+    def add_hashed(self, table: Hashes, codes: NDArray[Any]) -> None:
+        """A column whose different values are hashed already."""
+        self.tables.append((table, codes))
+
+    def add_numbers(self, column: str, numbers: NDArray[Any]) -> None:
+        """A column of numbers, none missing."""
+        self.numbers.append((numbers, _salt(column)))
+
+    def sums(self, group: NDArray[Any] | None = None, n_groups: int = 1) -> Hashes:
+        """Two sums made of the rows' hashes and the number of rows, by group: (groups, 3)."""
+        total = np.zeros((n_groups, 3), dtype=np.uint64)
+        for start in range(0, self.n_rows, ROWS):
+            rows = slice(start, min(start + ROWS, self.n_rows))
+            found = np.zeros(rows.stop - start, dtype=np.uint64)
+            for table, codes in self.tables:
+                found ^= table[codes[rows]]
+            for numbers, salt in self.numbers:
+                found ^= _number_hashes(numbers[rows], salt)
+            found = mixed(found)
+            halves = (found >> np.uint64(32)) * (found & np.uint64(0xFFFFFFFF))
+            if group is None:
+                total[0] += np.array([found.sum(), halves.sum(), len(found)], dtype=np.uint64)
+            else:
+                total += np.stack([_sums(x, group[rows], n_groups) for x in (found, halves, None)], axis=1)
+        return total
+
+
+def _sums(x: Hashes | None, group: NDArray[Any], n_groups: int) -> Hashes:
+    """Sums by group modulo 2**64, or the number of rows."""
+    if x is None:
+        return np.bincount(group, minlength=n_groups).astype(np.uint64)
+    # Halves, because bincount adds floats, which are exact below 2**53.
+    low = np.bincount(group, x & np.uint64(0xFFFFFFFF), minlength=n_groups).astype(np.uint64)
+    high = np.bincount(group, x >> np.uint64(32), minlength=n_groups).astype(np.uint64)
+    return np.asarray(low + (high << np.uint64(32)))
+
+
+def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mapping[str, str]) -> str:
+    """Twelve hexadecimal digits.
+
+    Parameters
+    ----------
+    sums : (3,) uint64
+        Of all labels, see `LabelHashes.sums`.
+    scales : (criterion, scale in one line) of every criterion
+    kinds : annotator to ``human`` or ``judge``
+    """
+    said = [[f"{c!r}", spec] for c, spec in sorted(scales, key=repr)], sorted(kinds.items())
+    return hashlib.blake2b(sums.astype("<u8").tobytes() + repr(said).encode(), digest_size=6).hexdigest()
+
+
+# -- The one table ---------------------------------------------------------------------------------
 
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
@@ -211,28 +333,28 @@ class Annotations:
         table = to_polars(frame, strict=(label,), orders=True)
         reading = reading or Reading(rows=table.height)
         source = reading.source
-        table, n_blank = frames.without_blank_rows(table)
-        reading = reading.without(frames.BLANK, n_blank)
+        table, n_blank = columns.without_blank_rows(table)
+        reading = reading.without(columns.BLANK, n_blank)
         given = {"item": item, "annotator": annotator, "label": label}
         given_too = {"criterion": criterion, "repeat": repeat, "kind": kind}
-        wanted = frames.roles(table, {**given, **given_too}, source)
-        table, ids, notes = frames.with_ids(frames.under_roles(table, wanted), source)
-        about_items = None if items is None else frames.with_id(to_polars(items), "item", item)
+        wanted = columns.roles(table, {**given, **given_too}, source)
+        table, ids, notes = columns.with_ids(columns.under_roles(table, wanted), source)
+        about_items = None if items is None else columns.with_id(to_polars(items), "item", item)
         if split_item is not None:
-            table, about_items = frames.split_items(table, about_items, split_item)
+            table, about_items = columns.split_items(table, about_items, split_item)
             ids["item"] = Coded(*coded(table["item"]))
         if "criterion" in table.columns:
-            table, said = frames.with_criteria(table, ids)
+            table, said = columns.with_criteria(table, ids)
             notes += said
-        table, said = frames.in_one_spelling(table, ids, spelling, source)
+        table, said = columns.in_one_spelling(table, ids, spelling, source)
         notes += said
         if "repeat" in table.columns:
-            table = frames.whole_repeats(table, source)
+            table = columns.whole_repeats(table, source)
         ways = replace(Ways.of(missing, label_spelling, decimal), as_text=reading.as_text, orders=reading.orders)
-        table, scales, said, marks = frames.on_scale(table, scale, ways, source)
-        notes += [*said, *frames.marks_not_found(ways, marks)]
+        table, scales, said, marks = columns.on_scale(table, scale, ways, source)
+        notes += [*said, *columns.marks_not_found(ways, marks)]
         n_rows, n_marks = table.height, sum(marks.values())
-        table, ids = frames.labelled(table, ids)
+        table, ids = columns.labelled(table, ids)
         reading = reading.without("no label in it", n_rows - table.height - n_marks)
         reading = reading.without(f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks)
         if table.height == 0:
@@ -247,8 +369,8 @@ class Annotations:
         )
         notes += said
         ids["annotator"] = ids["annotator"].reordered(people["annotator"].to_list())
-        notes += frames.several_contents(table)
-        item_frame, forgotten = frames.item_frame(ids["item"].names, about_items, spelling, source)
+        notes += columns.several_contents(table)
+        item_frame, forgotten = columns.item_frame(ids["item"].names, about_items, spelling, source)
         if forgotten:
             notes.append(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
         # A split item id is the item no more, so its column's name means nothing.
@@ -263,7 +385,7 @@ class Annotations:
         made._codes.update(ids)
         key = [k for k in (*KEY, *declared) if k in table.columns]
         if repeated(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
-            raise DataError(f"{source}: {frames.twice(table, key)}")
+            raise DataError(f"{source}: {columns.twice(table, key)}")
         return made._with_attributes_at_home(rest)
 
     # -- looking --------------------------------------------------------------------------------
@@ -595,7 +717,7 @@ class Annotations:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits of the labels, their scales and who is a judge; see `assay.data.fingerprint`."""
+        """Twelve hexadecimal digits of the labels, their scales and who is a judge; see `assay.data.annotations`."""
         rows = LabelHashes(len(self))
         for name in (*KEY, *self.conditions):
             if name in self.labels.columns:

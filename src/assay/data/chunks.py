@@ -19,13 +19,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data import stored
-from assay.data.annotations import Annotations, Answers, Reading
-from assay.data.fingerprint import digits
-from assay.data.kinds import settled
+from assay.data import chunk_store
+from assay.data.annotations import Annotations, Answers, Reading, digits
+from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
+from assay.data.columns import settle_kinds
 from assay.data.names import Coded, Spelling, one_spelling
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.stored import MOST_VALUES, Contents, Folder, Source
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import number_in, one_of
 
@@ -64,7 +63,7 @@ class Chunks:
     n_items: int
     judges: tuple[str, ...]
     reading: Reading
-    source: Source = field(repr=False)
+    source: ChunkSource = field(repr=False)
     contents: tuple[Contents, ...] = field(repr=False)
     folder: Folder = field(repr=False)
     everybody: tuple[str, ...] = field(repr=False)
@@ -156,8 +155,8 @@ class Chunks:
 
     def between(self, first: int, end: int) -> Callable[[], Answers]:
         """How to read the items from one position to another."""
-        parts = stored.stretches(self.contents, first, end)
-        return partial(stored.answers, self.folder, parts, self.annotators, self.categories)
+        parts = chunk_store.stretches(self.contents, first, end)
+        return partial(chunk_store.answers, self.folder, parts, self.annotators, self.categories)
 
 
 def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
@@ -239,9 +238,9 @@ def scan(
     if one_of("spelling", spelling, get_args(Spelling)) == "merge":
         raise DesignError("spelling='merge' needs the whole table in memory; take assay.read, or name people alike")
     source = _source(folder, scale, item, annotator, label, judges, where or {})
-    found = stored.survey(source, labels_per_chunk)
+    found = chunk_store.survey(source, labels_per_chunk)
     if not found.n_rows:
-        raise stored.unknown_value(source) or DataError(_no_labels(source))
+        raise chunk_store.unknown_value(source) or DataError(_no_labels(source))
     place = Folder.make(cache)
     try:
         contents, n_blank = _contents(source, found, place, labels_per_chunk)
@@ -252,7 +251,7 @@ def scan(
         ) from error
     if not sum(c.n_labels for c in contents):
         raise DataError(_no_labels(source))
-    everybody = stored.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
+    everybody = chunk_store.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
     for name in judges:
         if name not in everybody:
             raise DataError(unknown("judge", name, everybody, "the folder"))
@@ -271,7 +270,7 @@ def _checked_names(
     """What is to be said of the annotators' names, which are held to what `assay.read` asks of them."""
     names = Coded(pl.Series("annotator", everybody, dtype=pl.String), np.arange(len(everybody), dtype=np.int32))
     notes = one_spelling(names, "annotator", spelling, source)[1]
-    kinds, said = settled(everybody, {}, judges or None, humans, source)
+    kinds, said = settle_kinds(everybody, {}, judges or None, humans, source)
     models = [name for name, kind in zip(everybody, kinds, strict=True) if kind == "judge"]
     if set(models) != set(judges):
         raise DesignError(f"a folder in chunks is read knowing the judges; name them with judges={models}")
@@ -286,7 +285,7 @@ def _source(
     label: str,
     judges: Sequence[str],
     where: Mapping[str, Any],
-) -> Source:
+) -> ChunkSource:
     """What is asked of the files, checked against the columns they have."""
     if isinstance(scale, str):
         scale = parse_scale(scale)
@@ -307,17 +306,19 @@ def _source(
             raise DesignError(f"where takes one value a column; got {name}={value!r}")
     floats = [name for name in (item, annotator) if known[name].is_float()]
     whole = [n for n in floats if frame.select((pl.col(n).fill_nan(None).drop_nulls() % 1 == 0).all()).collect().item()]
-    source = Source(files, item, annotator, label, scale, frozenset(judges), tuple(where.items()), frozenset(whole))
+    source = ChunkSource(
+        files, item, annotator, label, scale, frozenset(judges), tuple(where.items()), frozenset(whole)
+    )
     for name, value in where.items():
         # Polars refuses to compare text with numbers; no row has such a value.
         text = known[name] in (pl.String, pl.Categorical, pl.Enum)
         if value is not None and text != isinstance(value, str):
-            raise stored.unknown_value(source) or DataError(f"no row of '{files[0]}' has {name}={value!r}")
+            raise chunk_store.unknown_value(source) or DataError(f"no row of '{files[0]}' has {name}={value!r}")
     return source
 
 
 def _contents(
-    source: Source, found: stored.Survey, place: Folder, labels_per_chunk: int
+    source: ChunkSource, found: chunk_store.Survey, place: Folder, labels_per_chunk: int
 ) -> tuple[tuple[Contents, ...], int]:
     """Every chunk, kept in the working folder; and how many rows have no label."""
     from joblib import Parallel, delayed
@@ -326,21 +327,21 @@ def _contents(
     n_chunks = math.ceil(found.n_rows / most)
     _refuse_small_disk(found, place)
     people, n_blank = None, 0
-    chunks: Sequence[tuple[stored.Span, ...]]
+    chunks: Sequence[tuple[chunk_store.Span, ...]]
     if found.runs is not None:
-        chunks = stored.sorted_chunks(found.runs, most)
+        chunks = chunk_store.sorted_chunks(found.runs, most)
     elif n_chunks == 1:
         chunks = [tuple((file, 0, -1) for file in source.files)]
     else:
-        dealt = stored.deal_out(source, stored.cuts_of(pl.concat(found.sample), n_chunks), place)
+        dealt = chunk_store.deal_out(source, chunk_store.cuts_of(pl.concat(found.sample), n_chunks), place)
         chunks, people, n_blank = dealt.spans, dealt.people, dealt.n_blank
     kept = Parallel()(
-        delayed(stored.store)(source, spans, place, f"chunk-{i}", people) for i, spans in enumerate(chunks)
+        delayed(chunk_store.store)(source, spans, place, f"chunk-{i}", people) for i, spans in enumerate(chunks)
     )
     return tuple(kept), n_blank + sum(c.n_blank for c in kept)
 
 
-def _refuse_small_disk(found: stored.Survey, place: Folder) -> None:
+def _refuse_small_disk(found: chunk_store.Survey, place: Folder) -> None:
     needed = found.n_rows * 16 + found.name_bytes
     free = shutil.disk_usage(place.path).free
     if needed > free:
@@ -350,7 +351,7 @@ def _refuse_small_disk(found: stored.Survey, place: Folder) -> None:
         )
 
 
-def _no_labels(source: Source) -> str:
+def _no_labels(source: ChunkSource) -> str:
     return f"no row of {_words(source.files)} has a label"
 
 

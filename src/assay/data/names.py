@@ -3,15 +3,261 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.coding import Codes, coded
 from assay.errors import DataError, counted, listing
+
+# -- Names as numbers ------------------------------------------------------------------------------
+
+Codes = NDArray[np.int32]
+
+
+class Names(Sequence[str]):
+    """A tuple of names that is kept as a Polars column: millions cost no Python strings until they are asked for."""
+
+    def __init__(self, series: pl.Series) -> None:
+        self._series: pl.Series | None = series
+        self._number = len(series)
+        self._load: Callable[[], pl.Series] | None = None
+
+    @classmethod
+    def later(cls, number: int, load: Callable[[], pl.Series]) -> Names:
+        """So many names, which are read when they are asked for."""
+        made = cls.__new__(cls)
+        made._series, made._number, made._load = None, number, load
+        return made
+
+    @property
+    def series(self) -> pl.Series:
+        """The names as a Polars column."""
+        if self._series is None:
+            assert self._load is not None
+            self._series = self._load()
+        return self._series
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Names: ...
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return Names(self.series[at])
+        return self.series[int(at)]
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self.series), 10_000):
+            yield from self.series[start : start + 10_000].to_list()
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.series
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Names):
+            return self.series.equals(other.series)
+        return isinstance(other, tuple | list) and len(other) == len(self) and list(other) == self.series.to_list()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.series.head(5)))
+        return f"({shown}{', ...' if len(self) > 5 else ''})"
+
+
+@dataclass(frozen=True)
+class Utf8:
+    """The bytes of many texts, one after the other: text ``i`` is ``length[i]`` bytes from ``start[i]``."""
+
+    data: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> Utf8:
+        """The bytes of a column without nulls; eight zeros follow the last."""
+        length = texts.str.len_bytes().to_numpy().astype(np.int64)
+        joined: str = texts.str.join("").item() if len(texts) else ""
+        return cls(np.frombuffer(joined.encode() + bytes(8), dtype=np.uint8), np.cumsum(length) - length, length)
+
+    def words(self, which: NDArray[np.int64], at: int, order: str) -> NDArray[np.uint64]:
+        """Eight bytes from position ``at`` of some texts as a number; zeros beyond the end of a text.
+
+        With order ``>`` the first byte weighs most, so that numbers are ordered as texts are; with ``<`` least.
+        """
+        overlapping = np.ndarray(len(self.data) - 7, dtype=f"{order}u8", buffer=self.data, strides=(1,))
+        left = np.clip(self.length[which] - at, 0, 8).astype(np.uint64)
+        found = overlapping[np.minimum(self.start[which] + at, len(self.data) - 8)].astype(np.uint64)
+        unused = np.uint64(8) * (np.uint64(8) - left)
+        # A shift by the whole width is undefined, hence the two halves.
+        half = unused // np.uint64(2)
+        if order == ">":
+            return np.asarray(found >> half >> (unused - half) << half << (unused - half), dtype=np.uint64)
+        return np.asarray(found << half << (unused - half) >> half >> (unused - half), dtype=np.uint64)
+
+
+def coded(column: pl.Series) -> tuple[pl.Series, Codes]:
+    """The different values of a column in sorted order, null first, and each row's position among them.
+
+    Text is ordered by its bytes; what is neither text, number nor time is taken as text.
+    """
+    if column.null_count():
+        there = column.is_not_null()
+        distinct, places = coded(column.filter(there))
+        with_null: Codes = np.zeros(len(column), dtype=np.int32)
+        with_null[there.to_numpy()] = places + np.int32(1)
+        return pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null
+    if column.dtype == pl.Boolean:
+        column = column.cast(pl.UInt8)
+    if column.dtype.is_integer() and (found := _close_together(column)) is not None:
+        return found
+    if column.dtype.is_numeric() or column.dtype.is_temporal():
+        distinct = column.unique().sort()
+        at = np.searchsorted(distinct.to_physical().to_numpy(), column.to_physical().to_numpy())
+        return distinct, at.astype(np.int32)
+    column = column.cast(pl.String)
+    if _in_runs(column):
+        starts = np.flatnonzero((column != column.shift(1)).fill_null(True).to_numpy())
+        distinct, codes = _coded_texts(column.gather(_rows(starts)))
+        return distinct, np.repeat(codes, np.diff(starts, append=len(column)))
+    return _coded_texts(column)
+
+
+def _close_together(column: pl.Series) -> tuple[pl.Series, Codes] | None:
+    """`coded` without sorting, for whole numbers whose range is not much wider than the column is long."""
+    if not len(column):
+        return None
+    low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
+    if high - low > 2 * len(column) + 1_000 or max(-low, high) >= 1 << 62:
+        return None
+    at = column.cast(pl.Int64).to_numpy() - low
+    there = np.zeros(high - low + 1, dtype=bool)
+    there[at] = True
+    places = np.cumsum(there, dtype=np.int32)
+    places -= np.int32(1)
+    return pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at]
+
+
+def codes_in(column: pl.Series, names: pl.Series) -> Codes:
+    """The position of each value in ``names``, which hold every one of them once."""
+    distinct, codes = coded(column)
+    if distinct.dtype != pl.String:
+        known = dict(zip(names.cast(distinct.dtype).to_list(), range(len(names)), strict=True))
+        return np.array([known[v] for v in distinct.to_list()], dtype=np.int32)[codes]
+    names = names.cast(pl.String)
+    if distinct.equals(names):
+        return codes
+    sorted_names, places = coded(names)
+    back = np.empty(len(names), dtype=np.int32)
+    back[places] = np.arange(len(names), dtype=np.int32)
+    at = np.arange(len(names)) if distinct.equals(sorted_names) else sorted_names.search_sorted(distinct).to_numpy()
+    return back[at][codes]
+
+
+def sorting(
+    cells: NDArray[np.int64], n_cells: int
+) -> tuple[NDArray[np.uint32] | NDArray[np.int64] | None, NDArray[np.int64]]:
+    """The order of rows in which ``cells`` (0 to ``n_cells`` − 1) rise, equal ones as they are, and the cells in it.
+
+    The order is None where they rise already.
+    """
+    if bool((cells[1:] >= cells[:-1]).all()):
+        return None, cells
+    n_bits = len(cells).bit_length()
+    if max(n_cells, 1).bit_length() + n_bits > 64:
+        order = np.argsort(cells, kind="stable")
+        return order, cells[order]
+    # Sorting one array of numbers that end in the row is several times as fast as argsort.
+    packed = cells.astype(np.uint64)
+    packed <<= np.uint64(n_bits)
+    packed |= np.arange(len(cells), dtype=np.uint64)
+    packed.sort()
+    rows = packed & np.uint64((1 << n_bits) - 1)
+    packed >>= np.uint64(n_bits)
+    return rows.astype(np.uint32) if n_bits <= 32 else rows.astype(np.int64), packed.view(np.int64)
+
+
+def repeated(cells: NDArray[np.int64]) -> bool:
+    """Whether a number is there more than once."""
+    if bool((cells[1:] > cells[:-1]).all()):
+        return False
+    ordered = np.sort(cells)
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _in_runs(column: pl.Series) -> bool:
+    """Whether equal values mostly follow each other, as a look at some of the rows says."""
+    if len(column) < 2:
+        return False
+    at = np.unique(np.linspace(0, len(column) - 2, 1_000).astype(np.int64))
+    return float((column.gather(at) == column.gather(at + 1)).mean() or 0) > 0.4  # type: ignore[arg-type]
+
+
+def _rows(at: NDArray[Any]) -> pl.Series:
+    return pl.Series(at.astype(np.uint32, copy=False))
+
+
+def _coded_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
+    """Rows are sorted by hash, which groups equal texts; then each text is compared with that of its group."""
+    n_bits = np.uint64(len(column).bit_length())
+    packed = column.hash().to_numpy() >> n_bits
+    packed <<= n_bits
+    packed |= np.arange(len(column), dtype=np.uint64)
+    packed.sort()
+    rows = (packed & ((np.uint64(1) << n_bits) - np.uint64(1))).astype(np.uint32)
+    packed >>= n_bits
+    first = np.ones(len(column), dtype=bool)
+    np.not_equal(packed[1:], packed[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    del packed, first
+    names = column.gather(_rows(rows[starts]))
+    order = text_order(names)
+    names = names.gather(_rows(order))
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
+    codes = np.empty(len(column), dtype=np.int32)
+    codes[rows] = np.repeat(rank, np.diff(starts, append=len(column)))
+    del rows
+    others = np.flatnonzero((names.gather(_rows(codes)) != column).to_numpy())
+    return _merged(names, codes, others, column.gather(_rows(others))) if len(others) else (names, codes)
+
+
+def _merged(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> tuple[pl.Series, Codes]:
+    """With the texts of a few rows, whose hashes begin as those of others, put among the names."""
+    more, their = coded(texts)
+    before = names.search_sorted(more).to_numpy().astype(np.int64)
+    codes = codes + np.searchsorted(before, codes, side="right").astype(np.int32)
+    codes[rows] = (before + np.arange(len(more)))[their]
+    both = pl.concat([names, more.alias(names.name)])
+    return both.gather(_rows(text_order(both))), codes
+
+
+def text_order(texts: pl.Series) -> NDArray[np.int64]:
+    """The order of different texts by their bytes: by eight of them as a number, the full text deciding ties."""
+    if len(texts) < 2:
+        return np.arange(len(texts))
+    utf8 = Utf8.of(texts)
+    low, high = str(texts.min()).encode(), str(texts.max()).encode()
+    same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    keys = utf8.words(np.arange(len(texts)), same, ">")
+    order = np.argsort(keys)
+    keys = keys[order]
+    tie = keys[1:] == keys[:-1]
+    if tie.any():
+        tied = np.flatnonzero(np.concatenate([tie, [False]]) | np.concatenate([[False], tie]))
+        members = order[tied]
+        order[tied] = members[texts.gather(_rows(members)).arg_sort().to_numpy()]
+    return order
+
+
+# -- Names of items, annotators and criteria -------------------------------------------------------
 
 Spelling = Literal["refuse", "merge", "apart"]
 """What becomes of names that differ only in case or inner spaces."""

@@ -17,11 +17,10 @@ from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices
-from assay.ideas.settings import Chosen, EmbeddingSettings
+from assay.ideas.choices import Choices, Chosen, EmbeddingSettings
 from assay.reporting import pictures
-from assay.reporting.words import said
-from assay.statistics.odd_one_out_model import Model, predicted
+from assay.reporting.tables import said
+from assay.statistics.odd_one_out import Model, predicted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,19 +20,18 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.clusters import cluster_codes, digest_of_columns
-from assay.data.coding import codes_in
-from assay.data.frames import natural
+from assay.data.columns import natural
+from assay.data.names import codes_in
+from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Intervals
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.ideas.choices import odd_ones_of
-from assay.ideas.settings import Pairs, ReliabilitySettings
+from assay.ideas.choices import Pairs, ReliabilitySettings, odd_ones_of
 from assay.reporting import pictures
-from assay.reporting.words import estimated, said
+from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from assay.data.columns import to_polars
-from assay.data.frames import natural
+from assay.data.columns import natural, to_polars
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.result import Exclusion, Result, Run
-from assay.ideas.settings import SampleSettings
+from assay.ideas.choices import SampleSettings
 from assay.reporting import pictures
 from assay.statistics.triplets import Sampler, Triplet
 

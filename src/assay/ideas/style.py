@@ -21,10 +21,10 @@ from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
-from assay.ideas.measures import identity, listed_measures
-from assay.ideas.settings import StyleSettings
+from assay.ideas.choices import StyleSettings
+from assay.ideas.validate import identity, listed_measures
 from assay.reporting import pictures
-from assay.reporting.words import interval, signed
+from assay.reporting.tables import interval, signed
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 

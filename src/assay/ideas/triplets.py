@@ -22,10 +22,9 @@ from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import wilson
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices
-from assay.ideas.settings import Chosen, TripletSettings
+from assay.ideas.choices import Choices, Chosen, TripletSettings
 from assay.reporting import pictures
-from assay.reporting.words import estimated, said
+from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import KEPT, alike_within
 
 if TYPE_CHECKING:

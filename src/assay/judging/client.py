@@ -6,14 +6,18 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from assay.judging.http import Request
 from assay.judging.providers import CallFailed, Completion, Provider
-from assay.judging.sending import Request
-from assay.study.digests import canonical
-from assay.study.schema import Judge, Limits
+from assay.study.items import canonical
+from assay.study.schema import Judge, RateLimits
+
+# -- One endpoint, politely ------------------------------------------------------------------------
 
 log = logging.getLogger("assay.judging")
 
@@ -99,7 +103,7 @@ class Endpoint:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: RateLimits,
         *,
         stopping: asyncio.Event,
         first_wait: float = 0.5,
@@ -225,3 +229,207 @@ def pricer(judge: Judge) -> Pricer | None:
     except LookupError:
         return None
     return cost
+
+
+# -- Whether a judge can be asked ------------------------------------------------------------------
+# A call that fails is a failure of its item until a call about nothing fails too: then it is the key's, the model's or
+# the service's. Only that judge stops; the others are asked on.
+
+HOPELESS = 10
+"""So many questions in a row without a reply (or as many as are asked at once) make it look as if it were no use."""
+
+UNREADABLE_TWICE = 3
+"""So many of the replies in a row that cannot be read, and that stop a judge, came after the complaint."""
+
+Probe = Callable[[], Awaitable[None]]
+"""A call about nothing, made once; `CallFailed` where it brings no reply."""
+
+
+class Health:
+    """What is known of one judge while it is asked."""
+
+    def __init__(self, at_once: int, unreadable: int | None) -> None:
+        self.stopped: str | None = None
+        """Why it is asked no further."""
+        self.dead = False
+        """Whether it is proved that it cannot be asked."""
+        self._hopeless = max(HOPELESS, at_once)
+        self._unreadable = unreadable
+        self._replies = 0
+        self._silent = 0
+        self._unread = self._unread_twice = 0
+        self._suspicions = 0
+        self._on_trial, self._again = asyncio.Lock(), asyncio.Lock()
+        self._going = asyncio.Event()
+        self._going.set()
+
+    async def going(self) -> bool:
+        """Wait while it is being seen whether it can be asked; whether it can."""
+        await self._going.wait()
+        return self.stopped is None
+
+    # -- failures -------------------------------------------------------------------------------
+
+    def replied(self) -> None:
+        """A call brought a reply."""
+        self._replies += 1
+        self._silent = 0
+
+    async def failed(self, error: CallFailed, probe: Probe) -> bool:
+        """Whether a failure was the item's; where it looks like the judge's, a call about nothing tells."""
+        # A reply that was never recorded says nothing about the next; a service that fails does.
+        self._silent += error.kind == "retry" or error.status > 0
+        many = self._silent >= self._hopeless
+        if error.kind != "fatal" and not many:
+            return True
+        before = self._replies
+        self._suspicions += 1
+        self._going.clear()
+        try:
+            async with self._on_trial:
+                if self.stopped is None and self._replies == before:
+                    await self._try(error, probe, many=many)
+        finally:
+            self._suspicions -= 1
+            if not self._suspicions:
+                self._going.set()
+        return self.stopped is None
+
+    async def _try(self, error: CallFailed, probe: Probe, *, many: bool) -> None:
+        try:
+            await probe()
+        except CallFailed as told:
+            if told.kind == "fatal" or many:
+                self.dead, self.stopped = True, f"cannot be asked: {error if told.kind == 'retry' else told}"
+            return
+        self.replied()
+
+    # -- replies that cannot be read ------------------------------------------------------------
+
+    def read(self) -> None:
+        """A reply could be read."""
+        self._unread = self._unread_twice = 0
+
+    def unreadable(self, reason: str, *, again: bool) -> None:
+        """A reply could not be read; ``again`` where it was the one after the complaint."""
+        self._unread += 1
+        self._unread_twice += again
+        many = self._unreadable is not None and self._unread >= self._unreadable
+        if many and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
+            self.stopped = f"gave {self._unread} replies in a row that could not be read (the last: {reason})"
+
+    @asynccontextmanager
+    async def asking_again(self) -> AsyncIterator[None]:
+        """The place of a call with the complaint: one at a time, once it looks as if no reply could be read."""
+        if self._unread < HOPELESS:
+            yield
+            return
+        async with self._again:
+            yield
+
+
+def nothing(request: Request) -> Request:
+    """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
+    words = [{"role": "user", "content": "Reply with the word: ok"}]
+    return Request(
+        request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"}
+    )
+
+
+# -- Money -----------------------------------------------------------------------------------------
+
+_CENT = 1e-9
+"""Dollars by which sums may miss each other."""
+
+
+@dataclass
+class _Known:
+    """What a judge's calls have cost so far: tokens in for each token expected, and the longest reply."""
+
+    ratio: float
+    longest: int
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Money that is kept for a call in flight."""
+
+    amount: float
+    judge: str
+
+
+class Budget:
+    """What may still be spent, with what is in flight taken off before it is known.
+
+    For a call, the price of its prompt and of the longest reply that it may bring is kept: ``max_tokens`` where the
+    judge has it, else twice the longest so far, and the longest so far once it flies alone. What is known of a judge
+    comes from its first call, which flies alone.
+    """
+
+    def __init__(self, most: float | None, judges: Mapping[str, Judge], prices: Mapping[str, Pricer | None]) -> None:
+        self.most, self.spent = most, 0.0
+        self._judges, self._prices = judges, prices
+        self._known: dict[str, _Known] = {}
+        self._flying: list[Reservation] = []
+        self._to_learn: set[str] = set()
+        self._home = asyncio.Event()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.most is not None and self.spent >= self.most - _CENT
+
+    async def place(self, judge: str, request: Request, stopping: asyncio.Event) -> Reservation | None:
+        """Keep what a call may cost; None where it does not fit, also once all others are home, or the run stops."""
+        if self.most is None:
+            return Reservation(0.0, judge)
+        while not stopping.is_set():
+            alone = not self._flying
+            if self._may_fly(judge, alone=alone):
+                amount = self.may_cost(judge, request, alone=alone)
+                if self.spent + sum(one.amount for one in self._flying) + amount <= self.most + _CENT:
+                    return self._fly(Reservation(amount, judge))
+                if alone:
+                    return None
+            await self._home.wait()
+        return None
+
+    def _may_fly(self, judge: str, *, alone: bool) -> bool:
+        """The first call of a judge flies alone, and the others wait for it."""
+        if judge in self._known:
+            return not self._to_learn
+        if not alone and not any(one.judge == judge for one in self._flying):
+            self._to_learn.add(judge)
+        return alone
+
+    def _fly(self, place: Reservation) -> Reservation:
+        self._to_learn.discard(place.judge)
+        self._flying.append(place)
+        return place
+
+    def may_cost(self, judge: str, request: Request, *, alone: bool) -> float:
+        """The most that a call is expected to cost."""
+        price = self._prices[judge]
+        if price is None:
+            return 0.0
+        known = self._known.get(judge)
+        tokens_in = expected_tokens(request) * (known.ratio if known else 1.0)
+        longest = self._judges[judge].max_tokens or (known.longest * (1 if alone else 2) if known else 0)
+        return price(round(tokens_in), longest)
+
+    def learn(self, judge: str, request: Request, completion: Completion) -> None:
+        """What a reply says about the cost of the next."""
+        ratio = (completion.tokens_in or 0) / max(1.0, expected_tokens(request))
+        known = self._known.setdefault(judge, _Known(ratio, 0))
+        known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, completion.tokens_out or 0)
+
+    def home(self, place: Reservation) -> None:
+        """A call is over, and what it cost is in ``spent``."""
+        if place in self._flying:
+            self._flying.remove(place)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let everybody who waits for money look again."""
+        self._home.set()
+        self._home = asyncio.Event()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from assay._version import __version__
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import StudyError
-from assay.judging.pairing import check_comparisons, draw_pairs
+from assay.errors import AssayError, DesignError, StudyError, counted, listing
+from assay.judging.http import Request, identity
 from assay.judging.prompts import (
     Demonstration,
     Message,
@@ -22,23 +25,123 @@ from assay.judging.prompts import (
     names_item,
     reply_schema,
 )
-from assay.judging.sending import Request, identity
+from assay.preference.separability import check_similarity, separability
+from assay.preference.votes import chosen_items, pairs_of
+from assay.reading import outputs_of
 from assay.study.definition import Study
-from assay.study.digests import canonical, chance, digest_of
-from assay.study.ensembles import combined
-from assay.study.items import Item
+from assay.study.items import Item, canonical, chance, digest_of
 from assay.study.schema import Judge, Question, scale_of
-from assay.study.store import queue
+from assay.study.store import work
 from assay.study.store.answers import human_labels
-from assay.study.store.changes import Change, Changed, deciding
 from assay.study.store.connection import Store
-from assay.study.store.found import SENT, Assignment, has_earlier
 from assay.study.store.intake import SYNCED, sync_study
-from assay.study.store.items import DRAWN, Role, items, items_named
-from assay.study.store.pairs import PAIRS
-from assay.study.store.questions import AskedQuestion, questions
-from assay.study.store.queue import Claim
-from assay.study.store.triplets import TripletDrawer
+from assay.study.store.items import (
+    DRAWN,
+    PAIRS,
+    AskedQuestion,
+    Role,
+    SystemOutput,
+    WrittenOutputs,
+    are_drawn,
+    items,
+    items_named,
+    put_pairs,
+    questions,
+    written,
+)
+from assay.study.store.table import combined
+from assay.study.store.work import SENT, Assignment, Change, Changed, Claim, TripletDrawer, deciding, has_earlier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+
+# -- From outputs to pairs -------------------------------------------------------------------------
+
+
+def check_comparisons(study: Study) -> None:
+    """Refuse a similarity that is not known, or whose library is not there, before anything is paid for."""
+    if study.systems:
+        try:
+            check_similarity(study.config.comparisons.similarity)
+        except AssayError as error:
+            raise StudyError(f"{study.folder}/study.yaml: comparisons.similarity: {error}") from None
+
+
+def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
+    """Put pairs of outputs into the store, once every output is there; nothing where they stand there already.
+
+    Returns
+    -------
+    tuple of str, bool
+        What to tell whoever leads the study; whether the pairs are there.
+    """
+    comparisons = study.config.comparisons
+    with store.reading() as db:
+        found = written(db)
+        made_of = found.made_of(comparisons)
+        if are_drawn(db, made_of):
+            return (), True
+    if found.lacking:
+        return (
+            f"{counted(found.lacking, 'output')} of the systems {'is' if found.lacking == 1 else 'are'} not there yet; "
+            "pairs are drawn once all of them are",
+        ), False
+    usable, left_out = _usable(found)
+    table = outputs_of(usable)
+    alike = separability(table, similarity=comparisons.similarity, method="none")
+    chosen = chosen_items(alike.items, comparisons.items, comparisons.choose, comparisons.seed)
+    pairs = pairs_of(table.labels, chosen, comparisons.pairs, comparisons.seed)
+    with store.exclusive() as db:
+        put_pairs(db, pairs.iter_rows(named=True), made_of, store.now(db))
+    return (*left_out, *_in_words(study, alike.items, chosen, pairs)), True
+
+
+def _usable(found: WrittenOutputs) -> tuple[tuple[SystemOutput, ...], list[str]]:
+    """Outputs of items on which a system has two at least; words for those that are left out."""
+    number = Counter((one.item, one.system) for one in found.outputs)
+    kept = tuple(one for one in found.outputs if number[one.item, one.system] > 1)
+    systems = {one.system for one in found.outputs}
+    both = Counter(item for item, _ in {(one.item, one.system) for one in kept})
+    items = dict.fromkeys(one.item for one in found.outputs)
+    short = [item for item in items if both[item] < len(systems)]
+    words = []
+    if found.unreadable:
+        words.append(f"{counted(found.unreadable, 'output')} could not be used: empty or cut off")
+    if short:
+        words.append(
+            f"{counted(len(short), 'item')} ({listing(short, 4)}) without two outputs of a system, which is not "
+            "compared there"
+        )
+    if not kept:
+        raise DesignError("no item has two outputs of a system, so nothing can be compared")
+    return kept, words
+
+
+def _in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pairs: pl.DataFrame) -> Sequence[str]:
+    comparisons, words = study.config.comparisons, []
+    mean, rest = (float(np.mean(one["separability"].to_numpy())) for one in (chosen, items))
+    of = "items" if len(study.systems) == 2 else "items of two systems"
+    if chosen.height < items.height:
+        words.append(
+            f"{pairs.height} pairs of outputs drawn, of {chosen.height} of {items.height} {of}, chosen by separability "
+            f"({comparisons.choose}): {mean:.2f} on average, {rest:.2f} of all"
+        )
+    else:
+        words.append(
+            f"{pairs.height} pairs of outputs drawn, of all {items.height} {of}, with a mean separability of {mean:.2f}"
+        )
+    if comparisons.items is not None and comparisons.items > items["item"].n_unique():
+        words.append(f"comparisons.items asks for {comparisons.items} items, and there are {items['item'].n_unique()}")
+    same = int((pairs["first_text"] == pairs["second_text"]).sum())
+    if same:
+        words.append(f"{same} of the pairs are of two outputs that are the same, word for word")
+    return words
+
+
+# -- Which questions are put to which judge, under which conditions, and with what words -----------
 
 _EARLIER = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
 """What assay 0.1 named a judge's answers by, so that those of its time are found again."""
@@ -63,7 +166,7 @@ class _Way:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _AskedPart:
     """Who is asked which questions about items of one role."""
 
     role: Role
@@ -97,15 +200,15 @@ class Plan:
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
-    def _parts(self) -> tuple[_Part, ...]:
+    def _parts(self) -> tuple[_AskedPart, ...]:
         """Systems write about the items, and judges are asked about pairs of what they wrote; or judges about items."""
         known = tuple(self.questions.values())
         if not self.study.systems:
-            return (_Part("triplet" if self._column else "item", self.study.judges, known),)
+            return (_AskedPart("triplet" if self._column else "item", self.study.judges, known),)
         compared = {question.definition.outputs_of for question in known}
         writing = tuple(question for question in known if question.definition.name in compared)
         judging = tuple(question for question in known if question not in writing)
-        return _Part("source", self.study.systems, writing), _Part("item", self.study.judges, judging)
+        return _AskedPart("source", self.study.systems, writing), _AskedPart("item", self.study.judges, judging)
 
     def save(self, changed: Changed | None = None) -> None:
         """Write the assignments to the store, nothing where they stand there already; draw triplets before.
@@ -113,7 +216,7 @@ class Plan:
         Raises
         ------
         ChangedStudyError
-            See `assay.study.store.queue.plan`.
+            See `assay.study.store.work.plan`.
         """
         if self._column is not None and self.study.judges:
             people = self.study.config.people
@@ -126,7 +229,7 @@ class Plan:
         made_of += [self.store.setting(PAIRS)] if self.study.systems else []
         recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
         made_of += [list(self._chosen.values()), recipes]
-        queue.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
+        work.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -135,7 +238,7 @@ class Plan:
         for part in self.parts:
             yield from self._assignments(part, items(self.store, part.role))
 
-    def _assignments(self, part: _Part, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
+    def _assignments(self, part: _AskedPart, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
         cells = [
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions

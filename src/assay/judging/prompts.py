@@ -13,10 +13,8 @@ from typing import Any
 
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError
-from assay.study.digests import canonical
-from assay.study.items import Item
-from assay.study.kinds import kind_of
-from assay.study.schema import Judge, Question
+from assay.study.items import Item, canonical
+from assay.study.schema import Judge, Question, kind_of
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""

@@ -20,11 +20,9 @@ from typing import Any, Literal, Protocol
 from urllib.request import getproxies
 
 from assay.errors import JudgeError, StudyError, counted, require
-from assay.judging.masking import without_secrets
+from assay.judging.http import NO_KEY, Request, Sent, Wire, chat_body, settings_of, without_secrets
 from assay.judging.prompts import Message
-from assay.judging.sending import Request, Sent, chat_body
-from assay.judging.wire import NO_KEY, Wire, settings_of
-from assay.study.digests import canonical
+from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
 OPENAI_URL = "https://api.openai.com/v1"

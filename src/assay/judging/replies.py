@@ -1,24 +1,562 @@
 """From what a model wrote to a label, or to the reason why there is none.
 
 A label is taken where the reply states it: as JSON, between marks, after "Answer:", alone on a line (see
-`assay.judging.statements`). The last statement counts. A label that is merely mentioned is not an answer, thinking
+`assay.judging.replies`). The last statement counts. A label that is merely mentioned is not an answer, thinking
 that has no end is none, and what is in doubt is not guessed at. Free text is its own label, as it came.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
-from assay.data.scales import Label, Scale
-from assay.judging import statements
-from assay.judging.statements import Statement
-from assay.judging.worded import DOUBTFUL, TURNING, is_bare, takes_any_word
-from assay.study.kinds import kind_of
+from assay.data.scales import Interval, Label, Scale
+from assay.study.schema import kind_of
+
+# -- From the words of a label to the label --------------------------------------------------------
+
+WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
+"""What may stand around a label and says nothing."""
+
+THING = (
+    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
+)
+"""What models call one of several texts."""
+
+_DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
+_UNIT = r"(?:stars?|points?|pts|★|⭐)"
+_FRACTION = re.compile(
+    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(rf"^(?P<value>{_DIGITS})(?:[\s-]*(?P<unit>%|percent|{_UNIT}))?$", re.IGNORECASE)
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_STARS = re.compile(r"([★⭐]+)☆*")
+
+_ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:because|since|as|due|given|based)\b"
+_LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
+"""Where the words of a label may end and its explanation begin."""
+
+_SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than)\b", re.IGNORECASE)
+"""The same where it is sure that a label is stated: ``5 for its wit``."""
+
+BULLET = re.compile(
+    r"^[\s>#*]*(?:[-*]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?", re.IGNORECASE
+)
+"""With what a line may begin."""
+
+_LEADING = re.compile(
+    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict)s?\b)?"
+    r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    r"^[\s,;.()—–-]*(?:wait|no|actually|scratch that|rather|correction|revised|corrected)\b", re.IGNORECASE
+)
+TURNING = re.compile(
+    r"^[\s`]*(?:wait|no|but|however|actually|hmm?|though|on second thought|on reflection)\b", re.IGNORECASE
+)
+"""How what follows begins where somebody is about to think again."""
+
+_HEDGED = re.compile(
+    r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"|\.?\s+(?:but|or|perhaps|maybe))\b(?P<other>[^.;\n]*)",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
+_LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
+
+_PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
+
+_NEAR = 300
+"""A label begins what is said within so many characters."""
+
+DOUBTFUL = object()
+"""In place of a label: the words name one, and take it back or name another."""
+
+
+def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
+    """The label of the scale that was stated; `DOUBTFUL`, or None where it is none.
+
+    Of words, the longest beginning that names a label counts: ``4 out of 5 because …`` is the 4 of 5. A ``line``
+    may be any sentence, so less of it may follow the label.
+    """
+    if not isinstance(stated, str):
+        return on_scale(stated, scale)
+    if scale.numeric and is_bound(stated):
+        return None
+    words = re.sub(r"\*+|`|</?(?:b|strong|em|i|s)>", "", BULLET.sub("", stated)).strip()
+    splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
+    if takes_any_word(scale):
+        return on_scale(words[: splits[0].start()] if splits else words, scale)
+    words = words[:_NEAR]
+    for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
+        for part in dict.fromkeys((candidate, _LEADING.sub("", candidate, count=1))):
+            label = on_scale(part, scale)
+            if label is not None:
+                return DOUBTFUL if is_in_doubt(rest, label, scale) else label
+    return _number_in_brackets(words, scale)
+
+
+def is_bound(stated: str) -> bool:
+    """Whether this is an end of a range, or about a number: ``>4``, ``< 4``, ``~4``."""
+    return re.match(r"\s*(?:[~<≤≥]\s*|>=?)[-+]?\.?\d[^>]*$", stated) is not None
+
+
+def takes_any_word(scale: Scale) -> bool:
+    """Whether every word would be a label: categories that nobody has listed."""
+    return scale.categories is None and not scale.numeric and scale.kind not in _READERS
+
+
+def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
+    """Whether what follows a label takes it back, or names another one beside it."""
+    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest):
+        return True
+    hedged = _HEDGED.match(rest)
+    if hedged is None:
+        return False
+    other = hedged["other"]
+    if scale.numeric:
+        return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or _WORD.search(other))
+    if scale.kind in _READERS:
+        return hedged["how"] != "to" and any(
+            on_scale(one, scale) not in (None, label) for one in _PLACES.findall(other)
+        )
+    said = f" {key(other, ' ')} "
+    return any(f" {key(str(one), ' ')} " in said for one in scale.categories or () if one != label)
+
+
+def _number_in_brackets(words: str, scale: Scale) -> Label | None:
+    """``Good (4)``: the number after its meaning."""
+    found = re.fullmatch(r"[A-Za-z][A-Za-z ]{0,40}\(([^()]{1,12})\)[.\s*]*", words) if scale.numeric else None
+    return on_scale(found[1], scale) if found else None
+
+
+def on_scale(stated: Any, scale: Scale) -> Label | None:
+    """The label of the scale that exactly these words, or this value, name; None where they name none."""
+    if isinstance(stated, bool) and scale.kind == "nominal":
+        stated = str(stated)
+    if stated is None or isinstance(stated, bool | list | dict):
+        return None
+    if scale.numeric:
+        return _number(stated, scale)
+    if scale.kind in _READERS:
+        return _READERS[scale.kind](str(stated))
+    words = str(stated)
+    options = scale.categories
+    if options is None:
+        return words.strip(WRAPPING) or None
+    exact = [o for o in options if str(o) == words.strip()]
+    alike = exact or [o for o in options if key(str(o)) == key(words) and key(words)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _number(stated: Any, scale: Scale) -> Label | None:
+    value = float(stated) if isinstance(stated, int | float) else _value(str(stated), scale)
+    # In plain Python: a frame of one label costs more than everything else about a reply.
+    low, high = (scale.low, scale.high) if isinstance(scale, Interval) else scale.bounds or (-math.inf, math.inf)
+    whole = math.isfinite(value) and value.is_integer()
+    if not (math.isfinite(value) and low <= value <= high and (whole or scale.kind == "interval")):
+        return None
+    return int(value) if whole else value
+
+
+def _value(stated: str, scale: Scale) -> float:
+    """The number that words stand for; NaN where they stand for none."""
+    words = stated.strip(WRAPPING.replace(".", "").replace("-", ""))
+    words = re.sub(r"^\*+|\*+$|\.$", "", words).strip(WRAPPING.replace(".", ""))
+    stars = _STARS.fullmatch(words)
+    if stars:
+        return float(len(stars[1]))
+    words = _WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    fraction, number = _FRACTION.match(words), _NUMBER.match(words)
+    if re.fullmatch(r"[-+]?\d+,\d{1,2}", words) and scale.kind == "interval":
+        return float(words.replace(",", "."))
+    if fraction and scale.bounds is not None and float(fraction["top"]) == scale.bounds[1]:
+        return float(fraction["value"])
+    percent = number is not None and number["unit"] in ("%", "percent")
+    return math.nan if number is None or (percent and scale.bounds != (0.0, 100.0)) else float(number["value"])
+
+
+_FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
+_SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
+_TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b", "both equal"}
+_TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
+
+
+def _preferred(stated: str) -> int | None:
+    signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
+    words = signs if re.search(r"\w [<>=]+ \w", signs) else key(stated, " ")
+    words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
+    for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
+        if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
+            words = re.sub(rf"^{number}\b", name, words)
+    words = re.sub(
+        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$",
+        "",
+        words,
+    )
+    words = re.sub(rf" (?:one|{THING})$", "", words)
+    return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
+
+
+def _odd(stated: str) -> str | None:
+    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn t belong|is different|differs)(?: from .*)?)?"
+    letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", key(stated, " "))
+    return letter[1].upper() if letter else None
+
+
+_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preferred, "odd-one-out": _odd}
+"""For scales that are answered in more ways than with a label as it is listed."""
+
+
+def key(words: str, gap: str = "") -> str:
+    """Letters and digits alone, so that Has-Property and "has property" are the same."""
+    spaced = re.sub(r"[\W_]+", " ", words.casefold()).strip()
+    return spaced.replace(" ", gap) if gap != " " else spaced
+
+
+def is_bare(text: str, scale: Scale) -> bool:
+    """Whether a reply is nothing but a number or word, on the scale or not."""
+    words = text.strip().strip(WRAPPING)
+    number = _NUMBER.match(words) or _FRACTION.match(words) or words.casefold() in _WORDS
+    return bool(number) or (not scale.numeric and len(words.split()) == 1)
+
+
+# -- Where a reply states a label ------------------------------------------------------------------
+# A label that is merely mentioned is not stated. Each finder gives statements; which of them counts is decided
+# in `assay.judging.replies`.
+
+LABEL_KEYS = (
+    *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),
+    *("judgement", "grade", "category", "class", "classification", "relation", "result", "value", "stars"),
+    *("decision", "preference", "output", "response", "prediction", "annotation", "winner", "overall"),
+)
+REASON_KEYS = ("reasoning", "reason", "explanation", "rationale", "thoughts", "thinking", "analysis", "why")
+_ASIDE_KEYS = (
+    *REASON_KEYS,
+    "confidence",
+    "certainty",
+    "probability",
+    "comment",
+    "comments",
+    "notes",
+    "note",
+    "item",
+    "id",
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One place where a reply says a label.
+
+    Attributes
+    ----------
+    at, end : int
+        Where it stands in the reply.
+    label : label, `DOUBTFUL` or None
+        What it says; None where that is not on the scale.
+    decides : bool
+        Whether the reply is settled by it, also where it is no label.
+    about : str
+        Of what it is the label, where it says so: ``food`` in "Food rating: 4".
+    """
+
+    at: int
+    end: int
+    label: Any
+    decides: bool = True
+    about: str = ""
+
+
+# -- JSON -------------------------------------------------------------------------------------------
+
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def objects(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Every JSON object in a text and where it stands, also one with single quotes, a trailing comma, bare keys."""
+    position = text.find("{")
+    while position >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
+            flat = re.match(r"\{[^{}]*\}", text[position:])
+            value = None if flat is None else _mended(flat[0])
+            end = position + (flat.end() if flat is not None and value is not None else 1)
+        if value is not None:
+            yield position, end, value
+        position = text.find("{", end)
+
+
+def _mended(text: str) -> Any:
+    text = re.sub(r"//[^\n\"]*", "", text)
+    text = re.sub(r",\s*}", "}", text)
+    text = re.sub(r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":', text)
+    text = re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', text)
+    text = re.sub(r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2', text)
+    try:
+        return _DECODER.decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def in_json(text: str, scale: Scale) -> Iterator[Statement]:
+    """What the JSON objects of a text say."""
+    for at, end, value in objects(text):
+        if isinstance(value, dict):
+            label, named = _in_object(value, scale)
+            yield Statement(at, end, label, named and not _is_quoted(text, at))
+
+
+def _in_object(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
+    """The label that an object gives, and whether it means to give one."""
+    folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in found.items()}
+    named = [k for k in folded if k in LABEL_KEYS or k.startswith("final")]
+    for sure in ([k for k in named if k == "label"], [k for k in named if k.startswith("final")]):
+        named = sure or named
+    if not named:
+        named = [k for k in folded if k not in _ASIDE_KEYS]
+        if len(named) > 1:
+            return None, False
+    labels = [_in_value(folded[k], scale) for k in named]
+    there = list(dict.fromkeys(label for label in labels if label is not None))
+    return (there[0] if len(there) == 1 else DOUBTFUL if there else None), bool(named)
+
+
+def _in_value(value: Any, scale: Scale) -> Any:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict):
+        inner = any(str(k).casefold() in LABEL_KEYS for k in value)
+        return _in_object(value, scale)[0] if inner else None
+    return stated_label(value, scale)
+
+
+# -- marks ------------------------------------------------------------------------------------------
+
+_MARKS = (
+    re.compile(r"##\s*(?P<said>[^#\n]{1,200}?)\s*##"),
+    re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
+    re.compile(
+        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
+        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\\boxed\{\s*(?:\\text\{)?(?P<said>[^{}]{1,200}?)\}"),
+)
+
+
+def in_marks(text: str, scale: Scale) -> Iterator[Statement]:
+    """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
+    for pattern in _MARKS:
+        for found in pattern.finditer(text):
+            said = found["said"]
+            tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
+            label = 0 if tie else stated_label(said, scale)
+            heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
+            yield Statement(found.start(), found.end(), label, not heading and not _is_quoted(text, found.start()))
+
+
+# -- sentences --------------------------------------------------------------------------------------
+
+_NOUN = (
+    rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
+    rf"|preference|prediction|annotation|assessment|result|overall|winner|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
+)
+_CLOSING = r"[*_`'\")\]\\]*"
+_STATED = re.compile(
+    rf"\b{_NOUN}\b{_CLOSING}(?:"
+    rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
+    rf"(?:\s+(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?))?{_CLOSING}"
+    rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
+    rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
+    rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
+    re.IGNORECASE,
+)
+_I_GIVE = re.compile(
+    rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"
+    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for)\b"
+    rf"|\b(?:it|this|(?:this|the)\s+(?:review|essay|post|comment|pair|story|{THING}))\s+"
+    r"(?:deserves|gets|earns|merits|scores|warrants)\b"
+    r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
+    re.IGNORECASE,
+)
+_NOT_THE_LABEL = re.compile(
+    r"\b(?:first|initial|preliminary|provisional|tentative|draft|previous|earlier|original|average|mean|typical|usual"
+    r"|highest|lowest|max|maximum|min|minimum|top|possible|other|another|alternative|wrong|incorrect|second-best|next"
+    r"|lower|higher|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
+    r"(?:(?:the|my|a|an|its|this)\s+)?$",
+    re.IGNORECASE,
+)
+_AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"
+    r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|requested|demands?|wants?|claims?)\b"
+    r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|told to|instructed to|if|e\.g\.,?|such as)"
+    r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
+
+
+_NEAR = 300
+"""So many characters before and after the words by which a label is stated are looked at."""
+
+_MOST = 50
+"""So many of them are looked at, from the end."""
+
+
+def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
+    """What follows "Answer:", "the rating is" and the like, and "I would give it"."""
+    found = list(_STATED.finditer(text))[-_MOST:]
+    if takes_any_word(scale) and any(one["sure"] for one in found):
+        found = [one for one in found if one["sure"]]
+    starts = [one.start() for one in found] + [len(text)]
+    for one, until in zip(found, starts[1:], strict=True):
+        before = _clause(text, one.start())
+        counted = (
+            one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()
+        )  # the stars of "4 stars - good"
+        if counted or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
+            continue
+        rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
+        label = stated_label(rest, scale)
+        negated = label is None and bool(_NEGATED.match(rest))
+        short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING))
+        off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
+        decides = label is not None or negated or short or off
+        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+    if not takes_any_word(scale):
+        yield from _given(text, scale)
+
+
+_NO_SUBJECT = re.compile(
+    r"^(?:final|my|the|overall|correct|revised|new|updated|best|a|an|so|own|star|appropriate|actual|true|total)?$"
+)
+
+
+def _subject(before: str, of: str | None) -> str:
+    """Of what a statement is the label: the word before it, or what follows "for"."""
+    if of is not None:
+        return of.strip().casefold()
+    word = re.search(r"(\w*)[\s*_]*$", before.casefold())
+    assert word is not None
+    return "" if _NO_SUBJECT.match(word[1]) else word[1]
+
+
+def _part(rest: str) -> str:
+    """What follows "for" after a label: ``2 for the food``."""
+    found = re.search(r"\bfor\s+(?:the\s+|its\s+)?(\w+)", rest.casefold())
+    return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
+
+
+def _given(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "I would give it a 4", "it deserves a 4"."""
+    for one in list(_I_GIVE.finditer(text))[-_MOST:]:
+        before = _clause(text, one.start())
+        if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
+            continue
+        if _AT_FIRST.search(before) or _OF_OTHERS.search(before):
+            continue
+        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + _NEAR], maxsplit=1)[0].split()
+        for skipped in range(min(6, len(words))):
+            rest = " ".join(words[skipped:])
+            label = stated_label(rest, scale)
+            if label is not None:
+                yield Statement(one.start(), one.end(), label, about=_part(rest))
+                break
+            if on_scale(words[skipped], scale) is not None or re.search(
+                r"\d|^(?:not|no|never|neither)$", words[skipped]
+            ):
+                break
+
+
+def _clause(text: str, at: int) -> str:
+    """What stands before a place in its own sentence."""
+    line = text[max(0, at - _NEAR) : at].rpartition("\n")[2]
+    return re.split(r"[.!?;]\s", line)[-1]
+
+
+def _is_quoted(text: str, at: int) -> bool:
+    """Whether what stands here is what somebody else wanted to be said."""
+    return bool(_OF_OTHERS.search(_clause(text, at)))
+
+
+# -- lines ------------------------------------------------------------------------------------------
+
+_NUMBERED = re.compile(r"^\s*(?P<number>\d+)[.)]\s+\S")
+_KEYED = re.compile(
+    r"^[\s*_#>`|-]*(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=]\s*(?P<rest>\S[^\n]*)$", re.MULTILINE
+)
+_ASIDE = re.compile(
+    r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
+    r"|certainty|probability|likelihood|temperature|note|example|option|reasons?|reasoning|explanation|question"
+    r"|criteri\w+|scale|range|min\w*|max\w*|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
+    re.IGNORECASE,
+)
+
+
+def last_line(text: str, scale: Scale) -> Iterator[Statement]:
+    """A label that is all of the last line."""
+    lines = _lines(text)
+    if lines and not takes_any_word(scale):
+        last, before = ([None, *(on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-n] for n in (1, 2))
+        label = DOUBTFUL if None not in (last, before) and last != before else last
+        aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
+        if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
+            yield Statement(len(text), len(text), label)
+
+
+def in_lines(text: str, scale: Scale) -> Iterator[Statement]:
+    """The label with which the last line begins, and that of the first."""
+    lines = _lines(text)
+    several = len(lines) > 1
+    numbered = sum(bool(_NUMBERED.match(line)) for line in lines) > 1
+    for place in (0, -1)[: len(lines)]:
+        line, found = lines[place], _NUMBERED.match(lines[place])
+        listed = several and found is not None and (numbered or found["number"] == "1")
+        if listed or (several and len(line) > 80):
+            continue
+        label = stated_label(line, scale, line=True)
+        if label is not None:
+            yield Statement(0 if place == 0 else len(text), len(text), label)
+
+
+def in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
+    """``Similarity: 0.7``: a line of a name that is not listed and a label."""
+    for found in list(_KEYED.finditer(text))[-_MOST:]:
+        aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"])
+        if not aside and not _is_quoted(text, found.start("rest")):
+            label = stated_label(found["rest"], scale, line=True)
+            if label is not None:
+                yield Statement(found.start(), found.end(), label)
+
+
+def at_the_end(text: str, scale: Scale) -> Iterator[Statement]:
+    """A label in bold with which the reply ends."""
+    found = re.search(r"(\*\*|__)([^*_\n]{1,60})\1[.!\s]*$", text)
+    if found and not _AT_FIRST.search(_clause(text, found.start())) and not _is_quoted(text, found.start()):
+        label = on_scale(found[2], scale)
+        negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
+        if label is not None and not negated:
+            yield Statement(found.start(), found.end(), label)
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+
+
+# -- From what a model wrote to a label, or to the reason why there is none ------------------------
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
@@ -146,14 +684,14 @@ def _is_json(text: str) -> bool:
 
 def _settled(answer: str, scale: Scale) -> Statement | None:
     """The statement by which a reply is settled: the last, of the surest shapes that there are."""
-    in_json = list(statements.in_json(answer, scale))
-    prose = _without(answer, in_json)
-    everywhere = (statements.in_marks, statements.in_sentences, statements.last_line) if prose.strip() else ()
-    sure = [one for one in chain(in_json, *(find(prose, scale) for find in everywhere)) if one.decides]
+    json_statements = list(in_json(answer, scale))
+    prose = _without(answer, json_statements)
+    everywhere = (in_marks, in_sentences, last_line) if prose.strip() else ()
+    sure = [one for one in chain(json_statements, *(find(prose, scale) for find in everywhere)) if one.decides]
     if sure:
         return _last_of(sorted(sure, key=lambda one: one.at), answer)
-    where_any_word_is_one = (statements.in_keyed_lines, statements.in_lines)
-    where_not = (statements.in_lines, statements.in_keyed_lines, statements.at_the_end)
+    where_any_word_is_one = (in_keyed_lines, in_lines)
+    where_not = (in_lines, in_keyed_lines, at_the_end)
     for find in where_any_word_is_one if takes_any_word(scale) else where_not:
         found = list(find(prose, scale))
         if found:
@@ -163,8 +701,8 @@ def _settled(answer: str, scale: Scale) -> Statement | None:
 
 def _before_the_cut(answer: str, scale: Scale) -> Statement | None:
     """The same for a reply that was cut off: only what begins it, or exactly ends it, and is whole."""
-    in_json = list(statements.in_json(answer, scale))
-    found = [one for one in chain(in_json, statements.in_marks(_without(answer, in_json), scale)) if one.decides]
+    json_statements = list(in_json(answer, scale))
+    found = [one for one in chain(json_statements, in_marks(_without(answer, json_statements), scale)) if one.decides]
     if not found:
         return None
     found = sorted(found, key=lambda one: one.at)
@@ -201,10 +739,10 @@ def _without(text: str, found: Iterable[Statement]) -> str:
 
 def _reasons(text: str) -> str | None:
     """The reasoning that a reply gave beside its label."""
-    for _, _, value in statements.objects(text):
+    for _, _, value in objects(text):
         if isinstance(value, dict):
             for key, reason in value.items():
-                if str(key).casefold() in statements.REASON_KEYS and isinstance(reason, str):
+                if str(key).casefold() in REASON_KEYS and isinstance(reason, str):
                     return reason
     lines = text.strip().splitlines()
     return "\n".join(lines[:-1]).strip() or None if len(lines) > 1 else None

@@ -17,25 +17,19 @@ from time import monotonic
 from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError, unknown
-from assay.judging.budget import Budget
-from assay.judging.client import Endpoint, Pricer, Tell, duration, expected_tokens, pricer
-from assay.judging.health import Health, nothing
-from assay.judging.pairing import check_comparisons
-from assay.judging.plan import Plan, planned
+from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, expected_tokens, nothing, pricer
+from assay.judging.dry_run import Shown, calls_about, refuse_what_is_not_sent
+from assay.judging.http import Request, Sent, as_kept
+from assay.judging.plan import Plan, check_comparisons, planned
 from assay.judging.providers import CallFailed, Completion, Provider, provider_for
-from assay.judging.recording import Recording
+from assay.judging.records import Claims, Recording, StoreThread
 from assay.judging.replies import Reply, read_reply
-from assay.judging.sending import Request, Sent, as_kept
-from assay.judging.showing import Shown, calls_about, refuse_what_is_not_sent
-from assay.judging.storing import Claims, StoreThread
 from assay.study.definition import Study
 from assay.study.schema import Judge
-from assay.study.store import queue
+from assay.study.store import work
 from assay.study.store.answers import Answer, add_answer, typical_output
-from assay.study.store.changes import Changed, in_words
-from assay.study.store.connection import DatabaseError, Store
-from assay.study.store.opening import open_scratch, store_in_use, store_words
-from assay.study.store.queue import Claim
+from assay.study.store.connection import DatabaseError, Store, open_scratch, store_in_use, store_words
+from assay.study.store.work import Changed, Claim, in_words
 
 log = logging.getLogger("assay.judging")
 
@@ -146,7 +140,7 @@ class JudgeEstimate:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """Calls, tokens and money before the first call is made."""
 
     judges: tuple[JudgeEstimate, ...]
@@ -185,7 +179,7 @@ def estimate_study(
     store: str | None = None,
     judges: Iterable[str] | None = None,
     changed: Changed | None = "new-version",
-) -> Estimate:
+) -> CostEstimate:
     """How many calls, tokens and how much money will the open questions take?
 
     Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
@@ -200,7 +194,7 @@ def estimate_study(
         estimates = [_estimate(plan, judge) for judge in asked]
         lost = in_words(change.lost) if change.lost else ""
         later = "" if not study.systems or plan.has_pairs else _later(study)
-        return Estimate(tuple(estimates), queue.spent(opened), study.config.limits.max_cost, lost, later)
+        return CostEstimate(tuple(estimates), work.spent(opened), study.config.limits.max_cost, lost, later)
 
 
 def _later(study: Study) -> str:
@@ -214,9 +208,9 @@ def _later(study: Study) -> str:
 
 
 def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
-    counts = queue.counts(plan.store, [judge.name])
+    counts = work.counts(plan.store, [judge.name])
     calls = counts.get("open", 0) + counts.get("failed", 0)
-    sample = [plan.request(claim) for claim in queue.sample(plan.store, judge.name, 100)]
+    sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, 100)]
     each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:
@@ -442,12 +436,12 @@ class _Run:
 
     async def _begin(self) -> None:
         judges = list(self.providers)
-        self.run = await self.writer.do(queue.start_run, self.store)
-        self.budget.spent = await self.writer.do(queue.spent, self.store)
+        self.run = await self.writer.do(work.start_run, self.store)
+        self.budget.spent = await self.writer.do(work.spent, self.store)
         if self.ways.retry is None:
-            self.total = (await self.writer.do(queue.counts, self.store, judges)).get("open", 0)
+            self.total = (await self.writer.do(work.counts, self.store, judges)).get("open", 0)
         else:
-            self.total = await self.writer.do(queue.count_unread, self.store, self.run, judges)
+            self.total = await self.writer.do(work.count_unread, self.store, self.run, judges)
 
     async def _to_the_end(self) -> dict[str, int]:
         """Ask everything; how many questions there are of each status in the end."""
@@ -462,8 +456,8 @@ class _Run:
         finally:
             heartbeat.cancel()
         try:
-            await self.writer.do(queue.end_run, self.store, self.run)
-            left: dict[str, int] = await self.writer.do(queue.counts, self.store, list(self.providers))
+            await self.writer.do(work.end_run, self.store, self.run)
+            left: dict[str, int] = await self.writer.do(work.counts, self.store, list(self.providers))
         except DatabaseError as error:
             self.fatal = self.fatal or store_words(self.store, error)
             return {}
@@ -498,7 +492,7 @@ class _Run:
 
         def claim() -> asyncio.Future[list[Claim]]:
             going = [name for name in judges if self.health[name].stopped is None]
-            return self.writer.do(partial(queue.claim, unread=unread), self.store, self.run, going, batch)
+            return self.writer.do(partial(work.claim, unread=unread), self.store, self.run, going, batch)
 
         claims = Claims(claim, batch=batch)
         for _ in range(min(self.limits.concurrency, self.total)):
@@ -565,7 +559,7 @@ class _Run:
         """Store an answer, and see what all runs together have spent; in the writer's thread."""
         written = add_answer(self.store, claim, self.run, answer, revision)
         if self.limits.max_cost is not None:
-            self.budget.spent = queue.spent(self.store)
+            self.budget.spent = work.spent(self.store)
         return written
 
     async def _ask(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
@@ -602,7 +596,7 @@ class _Run:
         cost = self._cost(judge.name, completion)
         if cost:
             self.cost += cost
-            await self.writer.do(queue.charge, self.store, self.run, cost)
+            await self.writer.do(work.charge, self.store, self.run, cost)
 
     def _cost(self, judge: str, completion: Completion) -> float | None:
         price = self.prices[judge]
@@ -682,7 +676,7 @@ class _Run:
         while True:
             await asyncio.sleep(HEARTBEAT)
             try:
-                await self.writer.do(queue.heartbeat, self.store, self.run)
+                await self.writer.do(work.heartbeat, self.store, self.run)
             except DatabaseError as error:
                 log.warning("no sign of life could be given: %s", error.orig)
 

@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.clusters import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import Intervals
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Mean, add_rows
-from assay.preference.settings import PositionSettings
+from assay.preference.votes import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.page import Part
-from assay.reporting.tables import filled
-from assay.reporting.words import interval, said, signed
+from assay.reporting.tables import filled, interval, said, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,18 +22,17 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.clusters import cluster_codes, digest_of_columns
-from assay.data.frames import natural
+from assay.data.columns import natural
+from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Intervals, number_in, one_of
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.preference.pairs import Choose, chosen_items, pairs_of
-from assay.preference.settings import SeparabilitySettings, Span
+from assay.preference.votes import Choose, SeparabilitySettings, Span, chosen_items, pairs_of
 from assay.reporting import pictures
-from assay.reporting.words import interval, said
+from assay.reporting.tables import interval, said
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 

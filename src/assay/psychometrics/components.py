@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from assay.errors import DesignError
+from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, ends_of, missing
+from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.design import Design
-from assay.psychometrics.identified import Identified, complete_table, identify
-from assay.psychometrics.settings import DesignSettings, How
-from assay.statistics.balanced import Balanced
-from assay.statistics.blocks import Blocks
-from assay.statistics.reml import Fit, Ratio, fit, profile, replicates, standard_error
-from assay.statistics.terms import Terms, anova, grouped
+from assay.psychometrics.design import Design, DesignSettings, How, Identified, Merged, Term, complete_table, identify
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, grouped
+from assay.statistics.reml import Ratio, RemlFit, fit, profile, replicates, standard_error
+
+# -- Variance components of one table --------------------------------------------------------------
 
 MOST_PROFILED = 20_000
 """Labels of an unbalanced table up to which intervals are profiles when nothing else is asked for: minutes above."""
@@ -43,7 +43,7 @@ class Fitted:
     identified: Identified
     theta: Floats
     raw: Floats
-    fit: Fit | None
+    fit: RemlFit | None
     likelihood: Balanced | Blocks
     value: Floats
     codes: Mapping[str, Ints]
@@ -232,3 +232,233 @@ def _delta(value: float, error: float, quantity: Ratio, confidence: float) -> tu
         return float(value * np.exp(-half / value)), float(value * np.exp(half / value))
     centre, wide = np.log(value / (1 - value)), half / (value * (1 - value))
     return float(1 / (1 + np.exp(wide - centre))), float(1 / (1 + np.exp(-wide - centre)))
+
+
+# -- Which variances count in which coefficient, for so many levels of each facet (Brennan 2001 ----
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """How much of each term's variance is the universe score's, the relative error's and the absolute error's.
+
+    Attributes
+    ----------
+    universe, relative, absolute : (terms,) float
+    """
+
+    universe: Floats
+    relative: Floats
+    absolute: Floats
+
+    @property
+    def generalizability(self) -> Ratio:
+        """Eρ²: universe score over itself and relative error."""
+        return Ratio(self.universe, self.relative)
+
+    @property
+    def dependability(self) -> Ratio:
+        """Φ: universe score over itself and absolute error."""
+        return Ratio(self.universe, self.absolute)
+
+    def quantities(self) -> dict[str, Ratio]:
+        """Everything that is reported of a study, by name."""
+        return {
+            "Eρ²": self.generalizability,
+            "Φ": self.dependability,
+            "σ²(δ)": Ratio(self.relative),
+            "σ²(Δ)": Ratio(self.absolute),
+        }
+
+
+def weights(
+    terms: Sequence[Term], design: Design, measured: str, fixed: Sequence[str], sizes: Mapping[str, float],
+    merged: Merged = "careful",
+) -> Weights:  # fmt: skip
+    """Each term's part in the mean over so many levels of each facet.
+
+    An effect with the object and only fixed facets is a part of the universe score; one without the object and
+    without a random facet is in no error; all others are error, relative where they hold the object. A term of
+    several effects that cannot be told apart shrinks with the facets that all of them share (``careful``), or with
+    all that index any of them (``usual``).
+    """
+    own = design.nests[measured] | {measured}
+    found = np.zeros((3, len(terms)))
+    for k, term in enumerate(terms):
+        shares = term.shared if merged == "careful" else term.index
+        many = float(np.prod([sizes.get(f, 1.0) for f in shares - own] or [1.0]))
+        holds = any(measured in e.index for e in term.effects)
+        random = any((e.index - own) - set(fixed) for e in term.effects) or term.code is None
+        if holds and not random:
+            found[0, k] = 1 / many
+        elif holds:
+            found[1:, k] = 1 / many
+        elif random:
+            found[2, k] = 1 / many
+    return Weights(*found)
+
+
+# -- One G-study -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Component:
+    """One variance.
+
+    Attributes
+    ----------
+    name : str
+        The effect, or the effects that cannot be told apart; the residual's ends in ``e``.
+    variance : Estimate
+    percent : float
+        Of all variance.
+    levels : int
+    contrasts : int or None
+        Differences by which the data tell it from the next coarser effect, or from chance.
+    at_zero : bool
+        Whether the search ended at the bound.
+    raw : float
+        Below 0 where the analysis of variance gave that.
+    """
+
+    name: str
+    variance: Estimate
+    percent: float
+    levels: int
+    contrasts: int | None
+    at_zero: bool
+    raw: float
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionStudy:
+    """One G-study: of one criterion, of one group of annotators.
+
+    Attributes
+    ----------
+    criterion, group : str or None
+    n_labels : int
+    levels : mapping of facet to int
+    components : tuple of Component
+    generalizability, dependability : Estimate
+        Eρ² and Φ of a single score: one level of each random facet.
+    relative_error, absolute_error : Estimate
+        Error variances σ²(δ) and σ²(Δ).
+    balanced, converged : bool
+        Whether no cell is missing, and whether the search ended where nothing is gained.
+    deviance : float
+        The REML (or ML) criterion at its least; NaN for the analysis of variance.
+    cautions, notes : tuple of str
+    """
+
+    criterion: str | None
+    group: str | None
+    n_labels: int
+    levels: Mapping[str, int]
+    components: tuple[Component, ...]
+    generalizability: Estimate
+    dependability: Estimate
+    relative_error: Estimate
+    absolute_error: Estimate
+    balanced: bool
+    converged: bool
+    deviance: float
+    cautions: tuple[str, ...]
+    notes: tuple[str, ...]
+    uncertainty: Uncertainty = field(repr=False, metadata={"json": False})
+
+    @property
+    def name(self) -> str:
+        """Criterion and group, where there are any."""
+        return ", ".join(str(v) for v in (self.criterion, self.group) if v is not None) or "all"
+
+    @property
+    def relative_sem(self) -> float:
+        """The standard error of measurement for comparisons: √σ²(δ), in units of the scale."""
+        return float(np.sqrt(self.relative_error.estimate))
+
+    @property
+    def absolute_sem(self) -> float:
+        """The standard error of measurement for the score itself: √σ²(Δ)."""
+        return float(np.sqrt(self.absolute_error.estimate))
+
+    @property
+    def fitted(self) -> Fitted:
+        """The fit behind it."""
+        return self.uncertainty.fitted
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row a variance, then the coefficients and the standard errors of measurement."""
+        place = {"criterion": self.criterion, "group": self.group}
+        for one in self.components:
+            yield {
+                **place, "quantity": f"σ²({one.name})", **one.variance.row(), "percent": one.percent,
+                "levels": one.levels, "reason": one.variance.reason,
+            }  # fmt: skip
+        for name, found in self.coefficients().items():
+            yield {
+                **place,
+                "quantity": name,
+                **found.row(),
+                "percent": None,
+                "levels": None,
+                "reason": found.reason,
+            }
+
+    def coefficients(self) -> dict[str, Estimate]:
+        """Eρ², Φ and both standard errors of measurement."""
+        return {
+            "Eρ²": self.generalizability,
+            "Φ": self.dependability,
+            "SEM (relative)": _root(self.relative_error),
+            "SEM (absolute)": _root(self.absolute_error),
+        }
+
+
+def _root(found: Estimate) -> Estimate:
+    """The square root of a variance, with its interval."""
+    value, low, high = (
+        float(np.sqrt(max(v, 0.0))) if np.isfinite(v) else np.nan for v in (found.estimate, found.low, found.high)
+    )
+    return Estimate(value, low, high, found.standard_error / (2 * value) if value > 0 else np.nan, found.reason)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignStudies(Result):
+    """Studies of one design.
+
+    Attributes
+    ----------
+    design : str
+    object : str
+    fixed : tuple of str
+    studies : tuple of Study
+    run : Run
+    """
+
+    design: str
+    object: str
+    fixed: tuple[str, ...]
+    studies: tuple[CriterionStudy, ...]
+    run: Run
+
+    def __getitem__(self, name: str) -> CriterionStudy:
+        """The study of a criterion, of a group, or of ``criterion, group``."""
+        found = [s for s in self.studies if name in (s.name, s.criterion, s.group)]
+        if len(found) != 1:
+            raise DesignError(unknown("study", name, [s.name for s in self.studies], "this G-study"))
+        return found[0]
+
+    def one(self, what: str) -> CriterionStudy:
+        """The study, where there is one.
+
+        Raises
+        ------
+        DesignError
+            Where there are several.
+        """
+        if len(self.studies) > 1:
+            names = [s.name for s in self.studies]
+            raise DesignError(
+                f"there are {len(names)} studies; take study['{names[0]}'].{what}, or one of {listing(names[1:])}"
+            )
+        return self.studies[0]

@@ -11,19 +11,17 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.facets import Faceted, faceted
+from assay.data.ratings import Faceted, faceted
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, ends_of, missing
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.coefficients import Weights, weights
-from assay.psychometrics.components import Fitted, again, fit_components
-from assay.psychometrics.design import Design, parse
-from assay.psychometrics.settings import DesignOptions, DisattenuationSettings
-from assay.psychometrics.settings import Weights as PairWeights
+from assay.psychometrics.components import Fitted, Weights, again, fit_components, weights
+from assay.psychometrics.design import Design, DesignOptions, DisattenuationSettings, parse
+from assay.psychometrics.design import Weights as PairWeights
 from assay.reporting import pictures
-from assay.reporting.words import estimated, interval, said
-from assay.statistics.terms import grouped
+from assay.reporting.tables import estimated, interval, said
+from assay.statistics.blocks import grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,7 +173,7 @@ def disattenuated_correlation(
     observed_high, implied_low : float
         An observed correlation from the first on, with an implied one that is below the second, is called spurious.
     **options
-        See `assay.psychometrics.settings.DesignOptions`.
+        See `assay.psychometrics.design.DesignOptions`.
 
     Returns
     -------

@@ -23,17 +23,22 @@ from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.options import Method, number_in, short
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
-from assay.replacement import assurance, curves, decision
-from assay.replacement.alignment import PairwiseScore
-from assay.replacement.assurance import Enough
-from assay.replacement.decision import Verdict
-from assay.replacement.panel import AltTestTable
-from assay.replacement.people import human_agreement
-from assay.replacement.settings import AltTestSettings, Expertise, Normalise, ScoreName, Test, Ties
-from assay.replacement.tally import Tally, tally
-from assay.replacement.trivial import Trivial
+from assay.replacement import decision, studies
+from assay.replacement.closeness import PairwiseScore, Trivial
+from assay.replacement.decision import Tally, Verdict, tally
+from assay.replacement.panel import (
+    AltTestSettings,
+    AltTestTable,
+    Expertise,
+    Normalise,
+    ScoreName,
+    Test,
+    Ties,
+    human_agreement,
+)
+from assay.replacement.studies import Enough
 from assay.reporting import pictures
-from assay.reporting.words import estimated, interval, number, p_value, said
+from assay.reporting.tables import estimated, interval, number, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -285,9 +290,9 @@ class AltTest(Result):
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return ax
 
-    def epsilon_curve(self, epsilons: Floats | None = None) -> curves.EpsilonCurve:
+    def epsilon_curve(self, epsilons: Floats | None = None) -> studies.EpsilonCurve:
         """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
-        return curves.epsilon_curve(self.tally, self.run, epsilons, self.among)
+        return studies.epsilon_curve(self.tally, self.run, epsilons, self.among)
 
     @cached_property
     def smallest_epsilon(self) -> float:
@@ -295,21 +300,21 @@ class AltTest(Result):
 
         Domains that are corrected together have one epsilon.
         """
-        return curves.smallest_epsilon(self.tally, self.among)
+        return studies.smallest_epsilon(self.tally, self.among)
 
     @cached_property
     def needed_epsilon(self) -> Estimate:
         """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
         if not self.n_annotators:
             return missing("nobody has enough items to be tested")
-        return assurance.needed_epsilon(self.tally)[0]
+        return studies.needed_epsilon(self.tally)[0]
 
     def size_curve(
         self, sizes: tuple[int, ...] | None = None, n_annotators: int | None = None, n_draws: int = 100,
         seed: int = 0,
-    ) -> curves.SizeCurve:  # fmt: skip
+    ) -> studies.SizeCurve:  # fmt: skip
         """omega, rho and assurance against the number of items, over draws of annotators and items (section 5.1)."""
-        return curves.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed, self.among)
+        return studies.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed, self.among)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
         """Items by these annotators until a study would tell, yes or no; None where none looked at would.
@@ -323,9 +328,9 @@ class AltTest(Result):
         """`items_to_decide` with its range, and the assurance of every size that was looked at."""
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
-            return assurance.nobody(power)
-        settings = assurance.planned(self.settings, len(self.among))
-        return assurance.enough(self._pilot, self.n_items, settings, power)
+            return studies.nobody(power)
+        settings = studies.planned(self.settings, len(self.among))
+        return studies.enough(self._pilot, self.n_items, settings, power)
 
     @cached_property
     def items_needed(self) -> Enough:
@@ -333,8 +338,8 @@ class AltTest(Result):
         return self.enough_items()
 
     @cached_property
-    def _pilot(self) -> assurance.Pilot:
-        return assurance.pilot_of(self.tally)
+    def _pilot(self) -> studies.Pilot:
+        return studies.pilot_of(self.tally)
 
 
 def said_epsilon(test: AltTest) -> str:
@@ -446,7 +451,7 @@ def alt_test(
     balance : bool
         Weigh items by the inverse frequency of their majority label, so that every label counts the
         same (C.1). omega takes the one pooled variance of C.1, as published; the verdict's test the variance that each
-        class has under the hypothesis, which holds its level where classes differ (`assay.statistics.robust`).
+        class has under the hypothesis, which holds its level where classes differ (`assay.statistics.wins`).
     ties : {"share", "random", "lowest", "highest"}
         Which class an item with a tied majority has under ``balance``: each of the tied labels in equal parts, one
         drawn with ``seed`` (the rule of theorem 1, so that the verdict may depend on it), the lowest, or the highest.

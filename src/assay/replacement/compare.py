@@ -18,14 +18,12 @@ from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.replacement.alignment import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.replacement.alt_test import AltTest, table_of, wrap
-from assay.replacement.decision import TONES
-from assay.replacement.panel import AltTestTable, Rule, labels_of
-from assay.replacement.settings import AltTestOptions, AltTestSettings
-from assay.replacement.tally import OPTIMAL, Tally, tally
+from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
+from assay.replacement.decision import OPTIMAL, TONES, Tally, tally
+from assay.replacement.panel import AltTestOptions, AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
-from assay.reporting.words import estimated, interval, said
+from assay.reporting.tables import estimated, interval, said
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:

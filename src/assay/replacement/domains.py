@@ -20,18 +20,17 @@ from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
 from assay.replacement import decision
 from assay.replacement.alt_test import AltTest, wrap
-from assay.replacement.decision import TONES
-from assay.replacement.panel import AltTestTable
-from assay.replacement.settings import (
+from assay.replacement.decision import TONES, tally
+from assay.replacement.panel import (
     AltTestBySettings,
     AltTestOptions,
     AltTestSettings,
+    AltTestTable,
     Correction,
     PairedSettings,
-)  # fmt: skip
-from assay.replacement.tally import tally
+)
 from assay.reporting import pictures
-from assay.reporting.words import said
+from assay.reporting.tables import said
 from assay.statistics.wins import PairedAdvantage, average_advantage
 
 if TYPE_CHECKING:

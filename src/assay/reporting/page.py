@@ -13,15 +13,37 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from assay._version import __version__
-from assay.errors import DesignError
+from assay.errors import AssayError, DesignError
 from assay.reporting import pictures as figures
 from assay.reporting import tables
-from assay.reporting.files import writable
 from assay.reporting.pictures import Tone
 from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# -- Where something may be written ----------------------------------------------------------------
+
+
+def writable(path: Path, *, folder: bool = False) -> Path:
+    """The path, where a file (or a folder) can be written; asked before any work is done.
+
+    Raises
+    ------
+    AssayError
+        For a folder in place of a file, a file in place of a folder, and a place below a file.
+    """
+    if path.is_dir() and not folder:
+        raise AssayError(f"'{path}' is a folder; name a file in it")
+    for place in (path, *path.parents) if folder else path.parents:
+        if place.is_file():
+            below = "" if place == path else f"'{path}' cannot be written, because "
+            raise AssayError(f"{below}'{place}' is a file; name another folder")
+    return path
+
+
+# -- One offline HTML page -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

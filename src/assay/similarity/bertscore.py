@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.cache import kept, key_of
-from assay.similarity.models import EMBED, digest_of, folder_of, pick_device, quietly, setting, short_name
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity
+from assay.similarity.embeddings import EMBED, digest_of, folder_of, pick_device, quietly, setting, short_name
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, key_of
 
 DEFAULT_MODEL = "roberta-large"
 LAYERS = {

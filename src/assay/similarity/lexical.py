@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from assay.similarity.protocol import Floats, Ints, Similarity
+from assay.errors import DataError, DesignError, require
+from assay.similarity.protocol import Floats, Ints, Similarity, kept, key_of, shared_counts
+
+# -- Similarities of two texts that need nothing but the texts -------------------------------------
 
 
 @dataclass(frozen=True)
@@ -46,3 +51,234 @@ character_similarity = LexicalSimilarity("characters", _trigrams)
 
 word_similarity = LexicalSimilarity("words", _words)
 """Cosine of word counts: shared words, whatever their order."""
+
+
+# -- Overlap of two texts as summaries and translations are scored ---------------------------------
+# Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
+# (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do; ``bleu-
+# mean``
+# is the mean of BLEU both ways round. Each text is taken apart once, and its n-grams are counted once.
+
+Scores = Callable[[Sequence[str], Ints, Ints], Floats]
+
+MAX_BLEU, MAX_CHRF, BETA = 4, 6, 2
+"""The longest n-grams of BLEU and chrF, and how much more recall weighs than precision in chrF."""
+
+
+@dataclass(frozen=True)
+class Overlap(Similarity):
+    """A similarity from 0 to 1."""
+
+    name: str
+    scores: Scores
+    """Distinct texts and the pairs that are wanted -> (pairs,)."""
+
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """As the function says."""
+        return self.scores(texts, first, second)
+
+
+def _tokens(text: str) -> list[str]:
+    """Lower-case runs of letters and digits of any script."""
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
+    return zip(*(words[i:] for i in range(n)), strict=False)
+
+
+def _rouge(n: int) -> Scores:
+    def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        words = [_tokens(text) for text in texts]
+        counted = [Counter(_grams(one, n)) for one in words]
+        return _f1(shared_counts(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
+
+    return scores
+
+
+def _rouge_l(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    longest = require("rapidfuzz.distance", "similarity", "ROUGE-L").LCSseq
+    words = [_tokens(text) for text in texts]
+    place: dict[str, int] = {}
+    codes = [[place.setdefault(word, len(place)) for word in one] for one in words]
+    shared = [longest.similarity(codes[i], codes[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    return _f1(np.array(shared, dtype=float), [len(one) for one in words], words, first, second)
+
+
+def _f1(shared: Floats, length: list[int], words: list[list[str]], first: Ints, second: Ints) -> Floats:
+    """2 · shared / (length + length): F1 of precision and recall; two texts that are too short are alike if equal."""
+    size = np.array(length, dtype=float)
+    both = size[first] + size[second]
+    found = 2 * shared / np.maximum(both, 1)
+    for k in np.flatnonzero(both == 0):
+        found[k] = float(words[first[k]] == words[second[k]])
+    return np.asarray(found)
+
+
+def _longer_second(texts: Sequence[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Hypothesis and reference: the longer text, and of equally long ones that which sorts last, is the reference."""
+    order = np.empty(len(texts), dtype=np.int64)
+    order[sorted(range(len(texts)), key=lambda i: (len(_tokens(texts[i])), texts[i]))] = np.arange(len(texts))
+    swap = order[first] > order[second]
+    return np.where(swap, second, first), np.where(swap, first, second)
+
+
+def _bleu(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    return _bleu_of(texts, *_longer_second(texts, first, second))
+
+
+def _bleu_mean(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    n = len(first)
+    both = _bleu_of(texts, np.concatenate([first, second]), np.concatenate([second, first]))
+    return (both[:n] + both[n:]) / 2
+
+
+def _bleu_of(texts: Sequence[str], hypothesis: Ints, reference: Ints) -> Floats:
+    """Sentence BLEU of sacrebleu, over 100: up to 4-grams, exponential smoothing, effective order."""
+    bleu = require("sacrebleu.metrics", "similarity", "BLEU").BLEU
+    metric = bleu(effective_order=True)
+    words = [metric.tokenizer(text.rstrip()).split() for text in texts]
+    length = np.array([len(one) for one in words])
+    orders = range(1, MAX_BLEU + 1)
+    correct = np.stack(
+        [shared_counts([Counter(_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
+    )
+    total = np.stack([np.maximum(length[hypothesis] - n + 1, 0) for n in orders], axis=1)
+    scores = [
+        metric.compute_bleu(c, t, sys_len=h, ref_len=r, smooth_method="exp", effective_order=True).score / 100
+        for c, t, h, r in zip(correct.tolist(), total.tolist(), length[hypothesis].tolist(), length[reference].tolist(),
+                              strict=True)
+    ]  # fmt: skip
+    same = [words[i] == words[j] for i, j in zip(hypothesis.tolist(), reference.tolist(), strict=True)]
+    return np.where(same, 1.0, np.clip(scores, 0.0, 1.0))
+
+
+def _chrf(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+    """chrF2: mean precision and recall of n-grams of up to 6 characters, white space left out."""
+    hypothesis, reference = _longer_second(texts, first, second)
+    letters = ["".join(text.split()) for text in texts]
+    length = np.array([len(one) for one in letters], dtype=float)
+    precision, recall, orders = (np.zeros(len(first)) for _ in "123")
+    for n in range(1, MAX_CHRF + 1):
+        counted = [Counter[Hashable](one[i : i + n] for i in range(len(one) - n + 1)) for one in letters]
+        match = shared_counts(counted, hypothesis, reference)
+        made, wanted = (np.maximum(length[which] - n + 1, 0) for which in (hypothesis, reference))
+        both = (made > 0) & (wanted > 0)
+        precision += np.where(both, match / np.maximum(made, 1), 0.0)
+        recall += np.where(both, match / np.maximum(wanted, 1), 0.0)
+        orders += both
+    precision, recall = precision / np.maximum(orders, 1), recall / np.maximum(orders, 1)
+    below = BETA**2 * precision + recall
+    found = (1 + BETA**2) * precision * recall / np.where(below > 0, below, 1.0)
+    same = [letters[i] == letters[j] for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    return np.where(same, 1.0, np.minimum(found, 1.0))
+
+
+OVERLAPS: dict[str, Overlap] = {
+    one.name: one
+    for one in (
+        Overlap("rouge-1", _rouge(1)), Overlap("rouge-2", _rouge(2)), Overlap("rouge-l", _rouge_l),
+        Overlap("bleu", _bleu), Overlap("bleu-mean", _bleu_mean), Overlap("chrf", _chrf),
+    )
+}  # fmt: skip
+"""By name. ROUGE-L and BLEU need the extra ``similarity``."""
+
+
+# -- Shared entities -------------------------------------------------------------------------------
+# Jaccard's coefficient of the two sets of entities (Ghosh, Srinivasan & Swayamdipta 2024, appendix E),
+#
+#     J(A, B) = |A ∩ B| / |A ∪ B|,
+#
+# and 1 where neither text names any.
+
+EXTRA = "entities"
+DEFAULT_MODEL = "en_core_web_sm"
+
+
+@dataclass(frozen=True)
+class Entities(Similarity):
+    """Jaccard of the entities of two texts, 0 to 1.
+
+    Attributes
+    ----------
+    extract : callable or spaCy pipeline
+        A text -> its entities, any values that can be told apart; or what has a method ``pipe`` for many texts whose
+        documents have ``ents``. Entities of spaCy are told apart by their words, white space and case left out.
+    """
+
+    extract: Any
+    key: str = field(default="", repr=False)
+    """What scores are kept by; empty where they are not kept."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """``entities``, with the model or the function."""
+        meta = getattr(self.extract, "meta", None) or {}
+        own = f"{meta.get('lang', '')}_{meta.get('name', '')}" if meta else getattr(self.extract, "__name__", "own")
+        return f"entities:{own}"
+
+    @property
+    def about(self) -> str:
+        """The model, where there is one."""
+        return f"Jaccard of entities by {self.key}" if self.key else ""
+
+    def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        """Each text is read once."""
+        if not self.key:
+            return self._jaccard(texts, first, second)
+        keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        make: Callable[[list[int]], Any] = lambda some: self._jaccard(texts, first[some], second[some])[:, None]  # noqa: E731
+        return np.asarray(kept(f"entities {self.key}", keys, make, at_once=len(keys))[:, 0], dtype=float)
+
+    def _jaccard(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+        used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
+        a, b = np.split(where.ravel(), 2)
+        sets = self._sets([texts[k] for k in used])
+        shared = shared_counts([Counter(dict.fromkeys(one, 1)) for one in sets], a, b)
+        size = np.array([len(one) for one in sets], dtype=float)
+        either = size[a] + size[b] - shared
+        return np.asarray(np.where(either > 0, shared / np.maximum(either, 1), 1.0))
+
+    def _sets(self, texts: list[str]) -> list[set[Hashable]]:
+        if hasattr(self.extract, "pipe"):
+            return [
+                {" ".join(e.text.split()).casefold() for e in document.ents} for document in self.extract.pipe(texts)
+            ]
+        return [_as_set(self.extract(text), text) for text in texts]
+
+
+def spacy_entities(model: str = DEFAULT_MODEL) -> Entities:
+    """Entities as a spaCy model finds them; the model must be installed, or be a folder."""
+    pipeline = _pipeline(model)
+    meta = pipeline.meta
+    return Entities(pipeline, f"{meta.get('lang')}_{meta.get('name')} {meta.get('version')} (spaCy {_version()})")
+
+
+def _as_set(found: Iterable[Hashable] | str, text: str) -> set[Hashable]:
+    if isinstance(found, str):
+        raise DataError(
+            f"what finds entities must return a list of them; for {text[:40]!r} it returned the text {found!r}"
+        )
+    try:
+        return set(found)
+    except TypeError as error:
+        raise DataError(f"what finds entities must return a list of them; for {text[:40]!r}: {error}") from error
+
+
+@lru_cache(maxsize=2)
+def _pipeline(model: str) -> Any:
+    spacy = require("spacy", EXTRA, "finding entities")
+    try:
+        pipeline = spacy.load(model)
+    except OSError as error:
+        raise DataError(
+            f"spaCy has no model '{model}' here: python -m spacy download {model}, or give the folder of one, or a "
+            "function that finds entities"
+        ) from error
+    if not {"ner", "entity_ruler", "span_ruler"} & set(pipeline.pipe_names):
+        raise DesignError(f"the spaCy model '{model}' finds no entities: it has neither 'ner' nor an entity ruler")
+    return pipeline
+
+
+def _version() -> str:
+    return str(require("spacy", EXTRA, "finding entities").__version__)

@@ -19,11 +19,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.similarity import bertscore
 from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
-from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, SentenceEncoder, Split
-from assay.similarity.entities import spacy_entities
-from assay.similarity.lexical import character_similarity, word_similarity
-from assay.similarity.overlap import OVERLAPS
-from assay.similarity.postprocessing import Post
+from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, Post, SentenceEncoder, Split
+from assay.similarity.lexical import OVERLAPS, character_similarity, spacy_entities, word_similarity
 from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
 from assay.similarity.topics import ClusterTopics, LDATopics, Outliers, Reducer, StopWords
 

@@ -24,9 +24,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from assay.errors import DesignError, counted, require
-from assay.similarity.embeddings import Embeddings, SentenceEncoder, unit_rows
-from assay.similarity.postprocessing import principal
-from assay.similarity.protocol import Floats, Ints, Rows, Similarity, Vectors
+from assay.similarity.embeddings import Embeddings, SentenceEncoder, principal, unit_rows
+from assay.similarity.protocol import Floats, Ints, Similarity, VectorRows, Vectors
 
 EXTRA = "topics"
 LEAST = 10
@@ -108,7 +107,7 @@ class Topical(Vectors):
                 f", {model.moved:,} were in no cluster and have the nearest topic, {model.placed:,} have their "
                 "cluster's topic alone, because their words are of none"
             )
-        return Rows(self.name, {text: k for k, text in enumerate(known)}, rows, self.of_products, said)
+        return VectorRows(self.name, {text: k for k, text in enumerate(known)}, rows, self.of_products, said)
 
     def of_products(self, product: Floats) -> Floats:
         """1 − √(1 − Σ √(p q))."""

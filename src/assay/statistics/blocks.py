@@ -16,8 +16,302 @@ import numpy as np
 
 from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.balanced import LOG_2PI
-from assay.statistics.terms import Terms, contrasts, grouped
+
+# -- Random terms of a linear model as groupings of the same labels --------------------------------
+# A term is an array of codes, one a label: labels of one code share one draw of the term.
+
+
+def grouped(*columns: Ints) -> tuple[Ints, int]:
+    """The code of each combination of columns that occurs, from 0 in their order, and how many there are."""
+    code, n = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        width = int(column.max()) + 1 if len(column) else 1
+        code, n = _dense(code * width + column, n * width)
+    return code, n
+
+
+def _dense(code: Ints, width: int) -> tuple[Ints, int]:
+    """Codes without gaps, in the same order."""
+    if width <= 4 * len(code) + 1024:
+        there = np.bincount(code, minlength=width) > 0
+        place = np.cumsum(there) - 1
+        return place[code], int(there.sum())
+    seen, place = np.unique(code, return_inverse=True)
+    return place.astype(np.int64), len(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Labels and the random terms behind them.
+
+    Attributes
+    ----------
+    value : (labels,) float
+    codes : tuple of (labels,) int
+        The level of each term, without gaps; the residual, in which every label is a level of its own, is not among
+        them.
+    """
+
+    value: Floats
+    codes: tuple[Ints, ...]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many levels each term has."""
+        return tuple(int(c.max()) + 1 for c in self.codes)
+
+    def with_values(self, value: Floats) -> Terms:
+        """The same labels with other values."""
+        return Terms(value, self.codes)
+
+    def without(self, which: int) -> Terms:
+        """Without one term."""
+        return Terms(self.value, self.codes[:which] + self.codes[which + 1 :])
+
+    def rows(self, keep: Ints) -> Terms:
+        """Some labels, or some of them several times; levels are numbered anew."""
+        return Terms(self.value[keep], tuple(grouped(c[keep])[0] for c in self.codes))
+
+
+def contrasts(fine: Ints, coarse: Ints) -> int | None:
+    """How many differences of levels of ``fine`` lie within levels of ``coarse``; None where it does not lie within."""
+    both = grouped(coarse, fine)[1]
+    n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
+    return n_fine - n_coarse if both == n_fine else None
+
+
+def left_over(terms: Terms) -> tuple[int, float]:
+    """What no level of any term explains: how many contrasts of labels, and the sum of their squares.
+
+    Where there are some and their squares are nothing, the likelihood grows without bound as the residual goes to 0.
+    Labels that have a level of a term to themselves are explained by it, so that they are put aside first.
+    """
+    widest = _outermost(terms.codes)
+    kept = np.arange(len(terms))
+    while True:
+        alone = np.zeros(len(kept), dtype=bool)
+        for code in widest:
+            alone |= np.bincount(code[kept])[code[kept]] == 1
+        if not alone.any():
+            break
+        kept = kept[~alone]
+    if not len(kept):
+        return 0, 0.0
+    codes = [grouped(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
+    y = terms.value[kept] - terms.value[kept].mean()
+    return _rest_of(y, codes)
+
+
+def _outermost(codes: Sequence[Ints]) -> list[Ints]:
+    """Terms within which no other term lies twice: what they explain holds what the others explain."""
+    kept: list[Ints] = []
+    for code in sorted(codes, key=lambda c: -int(c.max())):
+        if all(contrasts(other, code) is None for other in kept):
+            kept.append(code)
+    return kept
+
+
+def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
+    """Degrees of freedom and squares that are left when every level has its own mean."""
+    from scipy import sparse
+
+    n = len(y)
+    each = [sparse.csr_matrix((np.ones(n), (np.arange(n), c)), shape=(n, int(c.max()) + 1)) for c in codes]
+    if len(codes) == 1:
+        sums = np.bincount(codes[0], weights=y)
+        return n - len(sums), float(max(y @ y - (sums**2 / np.bincount(codes[0])).sum(), 0.0))
+    from scipy.sparse.linalg import lsmr
+
+    design = sparse.hstack(each, format="csr")
+    solved = lsmr(design, y, atol=1e-13, btol=1e-13, maxiter=2000)[0]
+    squares = float(np.sum((y - design @ solved) ** 2))
+    if n * design.shape[1] <= 200_000:
+        return n - int(np.linalg.matrix_rank(design.toarray())), squares
+    return max(n - design.shape[1] + len(codes) - 1, 1), squares
+
+
+def anova(terms: Terms) -> Floats:
+    """Variances of the terms, then of the residual, by Henderson's (1953) method 1: (terms + 1,).
+
+    Sums of squared totals of each term, less the one of the whole, are set equal to what they are expected to be.
+    Unbiased; may be below 0. In a balanced table they are the expected mean squares' solution. NaN where the
+    equations have none.
+    """
+    n = len(terms)
+    y = terms.value - terms.value.mean()
+    size = [np.bincount(c).astype(float) for c in terms.codes]
+    k = len(size)
+    left, right = np.empty((k + 1, k + 1)), np.empty(k + 1)
+    whole = np.array([*((s**2).sum() / n for s in size), 1.0])
+    for a in range(k):
+        total = np.bincount(terms.codes[a], weights=y)
+        right[a] = (total**2 / size[a]).sum()
+        for b in range(k):
+            left[a, b] = _shared(terms.codes[a], terms.codes[b], size[a]) - whole[b]
+        left[a, k] = len(size[a]) - whole[k]
+    right[k] = y @ y
+    left[k] = n - whole
+    if np.linalg.matrix_rank(left) <= k:
+        return np.full(k + 1, np.nan)
+    return np.asarray(np.linalg.solve(left, right), dtype=float)
+
+
+def _shared(a: Ints, b: Ints, size: Floats) -> float:
+    """Sum over levels of a of the squared numbers of labels with each level of b, per label of a."""
+    both, n = grouped(a, b)
+    number = np.bincount(both, minlength=n).astype(float)
+    of = np.empty(n, dtype=np.int64)
+    of[both] = a
+    return float((number**2 / size[of]).sum())
+
+
+# -- The likelihood of variance components in a balanced table, from its mean squares alone --------
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """Independent sums of squares, each a multiple of χ² with an expected mean square that is linear in the variances.
+
+    Attributes
+    ----------
+    squares, df : (strata,) float
+        Without the mean's own stratum.
+    weights : (strata + 1, terms + 1) float
+        Expected mean squares from the variances of the terms and the residual; the last row is the mean's.
+    n : int
+        Labels.
+    restricted : bool
+        REML, or ML.
+    """
+
+    squares: Floats
+    df: Floats
+    weights: Floats
+    n: int
+    restricted: bool = True
+
+    def deviance(self, theta: Floats) -> float:
+        """Minus twice the (restricted) log-likelihood; infinite outside of what is possible."""
+        expected = self.weights @ theta
+        rows = expected[:-1]
+        if not (expected > 0).all():
+            return np.inf
+        found = float(self.df @ np.log(rows) + (self.squares / rows).sum())
+        if self.restricted:
+            # The mean's stratum cancels but for the number of labels.
+            return found + (self.n - 1) * LOG_2PI + float(np.log(self.n))
+        return found + float(np.log(expected[-1])) + self.n * LOG_2PI
+
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient of the deviance and its expected second derivatives."""
+        expected = np.maximum(self.weights @ theta, 1e-12 * theta.sum())
+        df = np.append(self.df, 0.0 if self.restricted else 1.0)
+        squares = np.append(self.squares, 0.0)
+        slope = df / expected - squares / expected**2
+        scaled = self.weights * (np.sqrt(df) / expected)[:, None]
+        return self.weights.T @ slope, scaled.T @ scaled
+
+    def curvature(self, theta: Floats) -> Floats:
+        """Expected second derivatives of the deviance."""
+        return self.derivatives(theta)[1]
+
+    def simulated(self, theta: Floats, rng: np.random.Generator) -> Balanced:
+        """Sums of squares as another sample would give them, were these the variances."""
+        return replace(self, squares=(self.weights[:-1] @ theta) * rng.chisquare(self.df))
+
+    @property
+    def mean_squares(self) -> Floats:
+        """Of each stratum."""
+        return self.squares / self.df
+
+    def anova(self) -> Floats:
+        """Variances from expected mean squares; NaN where terms and strata do not match one to one."""
+        weights = self.weights[:-1]
+        solved, _, rank, _ = np.linalg.lstsq(weights, self.mean_squares, rcond=None)
+        if rank < weights.shape[1]:
+            return np.full(weights.shape[1], np.nan)
+        if weights.shape[0] > weights.shape[1]:
+            # Strata that share a mean square are pooled by their degrees of freedom.
+            root = np.sqrt(self.df)
+            solved = np.linalg.lstsq(weights * root[:, None], self.mean_squares * root, rcond=None)[0]
+        return np.asarray(solved)
+
+
+def balanced(
+    value: Floats, axes: Sequence[Ints], strata: Sequence[frozenset[int]], terms: Sequence[frozenset[int]],
+    restricted: bool = True,
+) -> Balanced | None:  # fmt: skip
+    """The mean squares of a complete table; None where cells are missing or differ in their number of labels.
+
+    Parameters
+    ----------
+    value : (labels,) float
+    axes : sequence of (labels,) int
+        The level of each facet; of a nested facet, numbered within what it is nested in.
+    strata : sequence of sets of axes
+        Every effect of the design, by the axes that index it.
+    terms : sequence of sets of axes
+        The effects that have a variance of their own; all others are in the residual.
+    """
+    sizes = tuple(int(a.max()) + 1 for a in axes)
+    cells = int(np.prod([float(s) for s in sizes]))
+    if cells > len(value) or len(value) % cells:
+        return None
+    place = np.ravel_multi_index(tuple(axes), sizes)
+    each = len(value) // cells
+    if not (np.bincount(place, minlength=cells) == each).all():
+        return None
+    mean = value.mean()
+    means = np.bincount(place, weights=value - mean, minlength=cells).reshape(sizes) / each
+    squares, df = _strata(means, sizes, strata, len(value))
+    if each > 1:
+        squares.append(float(((value - mean) ** 2).sum() - each * (means**2).sum()))
+        df.append(float(len(value) - cells))
+    n = len(value)
+    rows = [*(frozenset(s) for s in strata), *([None] if each > 1 else []), frozenset[int]()]
+    weights = np.array([[*(_share(t, row, sizes, n) for t in terms), 1.0] for row in rows])
+    return Balanced(np.maximum(np.array(squares), 0.0), np.array(df), weights, n, restricted)
+
+
+def _share(term: frozenset[int], row: frozenset[int] | None, sizes: Sequence[int], n: int) -> float:
+    """How often a variance counts in an expected mean square: labels of a level, where the row is within the term."""
+    if row is None or not row <= term:
+        return 0.0
+    return n / float(np.prod([sizes[a] for a in term]))
+
+
+def _strata(
+    means: Floats, sizes: Sequence[int], strata: Sequence[frozenset[int]], n: int
+) -> tuple[list[float], list[float]]:
+    """Sums of squares and degrees of freedom of every effect, each less those within it."""
+    squares: dict[frozenset[int], float] = {}
+    df: dict[frozenset[int], float] = {}
+    for one in sorted(strata, key=len):
+        others = tuple(a for a in range(len(sizes)) if a not in one)
+        margin = means.mean(axis=others)
+        inside = [s for s in squares if s < one]
+        squares[one] = float((margin**2).sum()) * n / margin.size - sum(squares[s] for s in inside)
+        df[one] = margin.size - 1.0 - sum(df[s] for s in inside)
+    return [squares[frozenset(s)] for s in strata], [df[frozenset(s)] for s in strata]
+
+
+def within(code: Ints, nest: Ints | None) -> Ints:
+    """Levels numbered from 0, without gaps; of a nested facet within each level of what it is nested in."""
+    if nest is None:
+        return grouped(code)[0]
+    both, n = grouped(nest, code)
+    outer = np.empty(n, dtype=np.int64)
+    outer[both] = nest
+    first = np.flatnonzero(np.diff(outer, prepend=-1))
+    return (np.arange(n) - first[outer])[both]
+
+
+# -- The likelihood of variance components where cells are missing ---------------------------------
 
 MOST_DENSE = 1500
 """Levels across blocks up to which their matrix is dense."""

@@ -2,15 +2,214 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.base import ROUNDING, item_sums, once, ratio
+
+# -- What every statistic is, and the few sums that several are made of. Nothing in this folder ----
+# A *panel* statistic takes all labels of an item at once; a *pair* statistic takes two labels of an item, x and y.
+
+Made = TypeVar("Made")
+
+ROUNDING = 1e-12
+"""What is smaller than this share of the terms it is the difference of counts as zero."""
+
+
+class PanelStatistic(Protocol):
+    """A statistic of summed moments of the labels of items."""
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item adds: (items, k)."""
+
+    def value(self, sums: Floats) -> Floats:
+        """The statistic from summed moments: (..., k) -> (..., q)."""
+
+
+class Based(Protocol):
+    """A statistic that is made of a few numbers of which others are made, too."""
+
+    @property
+    def basis(self) -> Hashable:
+        """What they are numbers of: statistics with the same are made of the same."""
+
+    def numbers(self, sums: Floats) -> Floats:
+        """The numbers from summed moments: (..., k) -> (..., b)."""
+
+    def of(self, numbers: Floats) -> Floats:
+        """The statistic from the numbers: (..., b) -> (..., q)."""
+
+
+def based(statistic: PanelStatistic) -> Based | None:
+    """The statistic, where it is made of numbers of which others may be made, too."""
+    return None if getattr(statistic, "basis", None) is None else cast(Based, statistic)
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Answers):
+    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go.
+
+    Statistics ask how many items there are; their names may be missing.
+    """
+
+    n_items: int = field(kw_only=True)
+    made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, answers: Answers) -> Slice:
+        """The same labels."""
+        if isinstance(answers, Slice):
+            return answers
+        return cls(
+            answers.item, answers.annotator, answers.value, answers.items, answers.annotators, answers.categories,
+            n_items=answers.n_items,
+        )  # fmt: skip
+
+
+def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
+    """What ``make`` says of these labels; it is not asked again where the labels can keep it."""
+    if not isinstance(answers, Slice):
+        return make()
+    if key not in answers.made:
+        answers.made[key] = make()
+    found: Made = answers.made[key]
+    return found
+
+
+def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
+    """Each column summed over the labels of an item, after the number of labels: (items,) each."""
+    n = answers.n_items
+    number = np.bincount(answers.item, minlength=n).astype(float)
+    return [number, *(np.bincount(answers.item, weights=column, minlength=n) for column in columns)]
+
+
+def grid(answers: Answers) -> Floats:
+    """Labels as (items, annotators), NaN where nobody answered; not to be written to."""
+    return once(answers, "grid", lambda: _grid(answers))
+
+
+def _grid(answers: Answers) -> Floats:
+    cells = np.full((answers.n_items, len(answers.annotators)), np.nan)
+    cells[answers.item, answers.annotator] = answers.value
+    return cells
+
+
+def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
+    """Division that gives NaN where what is below is at most ``least``, which stands for nothing up to rounding."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(np.abs(below) > least, above / below, np.nan))
+
+
+def label_runs(answers: Answers) -> tuple[Ints, Ints]:
+    """Where each item's labels start among the labels, and how many there are: (items,) each."""
+    number = np.bincount(answers.item, minlength=answers.n_items)
+    return np.cumsum(number) - number, number
+
+
+def mean_first(each: Floats) -> Floats:
+    """The mean of the values that are defined, then the values themselves; one value stands alone."""
+    if each.shape[-1] == 1:
+        return each
+    known = ~np.isnan(each)
+    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
+
+
+__all__ = [
+    "ROUNDING",
+    "Based",
+    "Floats",
+    "Ints",
+    "PanelStatistic",
+    "Slice",
+    "based",
+    "grid",
+    "item_sums",
+    "label_runs",
+    "mean_first",
+    "once",
+    "ratio",
+]
+
+
+# -- Several statistics of the same labels, side by side -------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several statistics of the same labels under the same resamples; values stand side by side.
+
+    Attributes
+    ----------
+    statistics : tuple of PanelStatistic
+    first_only : bool
+        Whether each gives its first value only: a coefficient of pairs of annotators the mean over pairs.
+    same_labels : bool
+        Whether their sums are of the same labels, so that numbers which several are made of are made once.
+    widths : tuple of int
+        How many moments each statistic has.
+    of_label_pairs : tuple of bool
+        Whether it meets every label of an item with every other.
+    """
+
+    statistics: tuple[PanelStatistic, ...]
+    first_only: bool = False
+    same_labels: bool = True
+    widths: tuple[int, ...] = field(init=False)
+    of_label_pairs: tuple[bool, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(s.width for s in self.statistics))
+        object.__setattr__(self, "of_label_pairs", tuple(hasattr(s, "of_label_pairs") for s in self.statistics))
+
+    def moments(self, data: Answers) -> Floats:
+        """The moments of all, side by side; what several need of the labels is made once."""
+        shared = Slice.of(data)
+        each = [s.moments(shared) for s in self.statistics]
+        return each[0] if len(each) == 1 else np.concatenate(each, axis=1)
+
+    def parts(self, sums: Floats) -> list[Floats]:
+        """The value of each statistic from the joint sums; numbers that several are made of are made once."""
+        edges = np.cumsum((0, *self.widths))
+        made: dict[Hashable, Floats] = {}
+        values = []
+        for s, shared, a, b in zip(self.statistics, self._based, edges[:-1], edges[1:], strict=True):
+            if shared is None:
+                values.append(s.value(sums[..., a:b]))
+                continue
+            basis, one = shared
+            if basis not in made:
+                made[basis] = one.numbers(sums[..., a:b])
+            values.append(one.of(made[basis]))
+        return [v[..., :1] for v in values] if self.first_only else values
+
+    @cached_property
+    def _based(self) -> list[tuple[Hashable, Based] | None]:
+        """The statistics that may share numbers with others, after what these are numbers of."""
+        each = map(based, self.statistics) if self.same_labels else (None for _ in self.statistics)
+        return [None if one is None else (one.basis, one) for one in each]
+
+    def value(self, sums: Floats) -> Floats:
+        """All values, side by side."""
+        return np.concatenate(self.parts(sums), axis=-1)
+
+    def part(self, which: Sequence[int]) -> Together:
+        """Some of the statistics."""
+        return replace(self, statistics=tuple(self.statistics[i] for i in which))
+
+
+# -- Agreement of labels that are categories -------------------------------------------------------
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic", "ordinal"]
@@ -162,3 +361,103 @@ class Alpha:
             observed, counts = sums[..., 0], sums[..., 1:]
             expected = ratio(((counts @ self._distance) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
         return np.asarray(1 - ratio(observed, expected))[..., None]
+
+
+# -- Items whose labels agree to a given degree ----------------------------------------------------
+# Under common correlation every label of an item has the same distribution, and each two of them the same correlation
+# (Bloch & Kraemer 1989; Dirichlet-multinomial for several categories). One number, the correlation, then says how often
+# each pattern of labels occurs, and so what any coefficient is and with which standard error it is estimated.
+
+CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geomspace(0.095, 0.0002, 32)])
+"""The degrees that are tried, from hardly any to nearly all."""
+
+MOST_CELLS = 3_000_000
+"""Patterns times sums times degrees up to which they are tried."""
+
+STEP = 1e-5
+MANY = 1e6
+"""Items of a population: the coefficient's own corrections for few items play no part in what it estimates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Every way in which the annotators of these items may have labelled one.
+
+    Attributes
+    ----------
+    answers : Answers
+        Each pattern as an item.
+    share : (patterns,) float
+        How many of the items have the pattern's annotators, times in how many orders the labels may have been given.
+    counts : (patterns, values) int
+        How often each value is given.
+    prevalence : (values,) float
+        How often each value was given to the items.
+    """
+
+    answers: Answers
+    share: Floats
+    counts: Floats
+    prevalence: Floats
+
+    @classmethod
+    def of(cls, answers: Answers, width: int, *, anyone: bool) -> Patterns | None:
+        """The patterns of these labels; None where they are too many, or one value is all that there is.
+
+        With ``anyone`` it does not matter who gave which label, and patterns differ in how often each is given only.
+        """
+        values, code = np.unique(answers.value, return_inverse=True)
+        there = ~np.isnan(grid(answers))
+        if anyone:
+            there = np.sort(there, axis=1)[:, ::-1]
+        rows, number = np.unique(there[there.any(axis=1)], axis=0, return_counts=True)
+        q, each = len(values), rows.sum(axis=1).tolist()
+        size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
+        if q < 2 or size * width * len(CORRELATIONS) > MOST_CELLS:
+            return None
+        ways = itertools.combinations_with_replacement if anyone else _ordered
+        made = [
+            (row, share * (_orders(given) if anyone else 1), given)
+            for row, share, k in zip(rows, number / number.sum(), each, strict=True)
+            for given in ways(range(q), k)
+        ]
+        item = np.concatenate([np.full(len(given), i) for i, (_, _, given) in enumerate(made)])
+        annotator = np.concatenate([np.flatnonzero(row) for row, _, _ in made])
+        given = np.concatenate([np.array(one) for _, _, one in made])
+        counts = np.zeros((len(made), len(values)))
+        np.add.at(counts, (item, given), 1)
+        names = tuple(map(str, range(len(made))))
+        found = Answers(item, annotator, values[given], names, answers.annotators, answers.categories)
+        prevalence = np.bincount(code, minlength=len(values)) / len(code)
+        return cls(found, np.array([share for _, share, _ in made]), counts, prevalence)
+
+    def probabilities(self, correlations: Floats) -> Floats:
+        """How often each pattern occurs: (correlations, patterns)."""
+        from scipy.special import gammaln
+
+        total = ((1 - correlations) / correlations)[:, None]
+        number = self.counts.sum(axis=1)
+        log = gammaln(total) - gammaln(total + number)
+        for v, p in enumerate(self.prevalence):
+            log = log + gammaln(total * p + self.counts[:, v]) - gammaln(total * p)
+        return np.asarray(np.exp(log) * self.share)
+
+
+def _ordered(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
+    return itertools.product(values, repeat=k)
+
+
+def _orders(given: tuple[int, ...]) -> int:
+    """In how many orders these labels may be given."""
+    return math.factorial(len(given)) // math.prod(math.factorial(given.count(v)) for v in set(given))
+
+
+def curve(statistic: PanelStatistic, patterns: Patterns, n_items: int) -> tuple[Floats, Floats]:
+    """The statistic's first value for each of `CORRELATIONS`, and its standard error on so many items."""
+    moments = statistic.moments(patterns.answers)
+    often = patterns.probabilities(CORRELATIONS)
+    sums = often @ moments
+    value = statistic.value(MANY * sums)[..., 0]
+    nearby = statistic.value(MANY * (sums[:, None, :] * (1 - STEP) + STEP * moments))[..., 0]
+    influence = (nearby - value[:, None]) / STEP
+    return value, np.sqrt((often * influence**2).sum(axis=1) / n_items)

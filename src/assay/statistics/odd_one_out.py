@@ -6,12 +6,15 @@ both. Nothing here checks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
+
+# -- Choices of the odd one of three ---------------------------------------------------------------
 
 PLACES = ((0, 1), (0, 2), (1, 2))
 """The three pairs of a triplet, by place."""
@@ -173,3 +176,194 @@ def _ranks(values: Floats) -> Floats:
     found: Floats = (ranks.reshape(rows.shape) - first).reshape(values.shape)
     found[np.isnan(values).any(axis=-1)] = np.nan
     return found
+
+
+# -- Places of texts from choices of the odd one out -----------------------------------------------
+# P(A and B are kept together, of A, B, C) = exp(s_AB) / (exp(s_AB) + exp(s_AC) + exp(s_BC)), s_ij = −|x_i − x_j|²
+#
+# Luce's choice rule among the three pairs, which for two would be Bradley and Terry's. Tamuz et al. (2011) and van der
+# Maaten and Weinberger (2012) fit places to triplets of this kind. What is chosen about one pair says something of
+# others, because all places lie in one space.
+
+PENALTY = 0.3
+"""Times the mean square of the places, added to the mean loss of a choice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Triplets and how often each of their pairs was kept.
+
+    Attributes
+    ----------
+    member : (triplets, 3) int
+    kept : (triplets, 3) float
+        Choices that kept each pair of `PLACES`.
+    n_texts, dimensions : int
+    """
+
+    member: Ints
+    kept: Floats
+    n_texts: int
+    dimensions: int
+
+    @classmethod
+    def of(cls, member: Ints, odd: Ints, n_texts: int, dimensions: int) -> Model:
+        """Choices about the same three texts are taken together, in one order."""
+        order = np.argsort(member, axis=1)
+        rank = np.take_along_axis(order.argsort(axis=1), odd[:, None], axis=1)[:, 0]
+        same, which = np.unique(np.take_along_axis(member, order, axis=1), axis=0, return_inverse=True)
+        code = which.ravel() * 3 + KEPT[rank]
+        return cls(same, np.bincount(code, minlength=3 * len(same)).reshape(-1, 3).astype(float), n_texts, dimensions)
+
+    def fit(self, start: Floats | None = None, seed: int = 0) -> Floats:
+        """Places of the texts, (texts, dimensions), at the least penalised loss that is found."""
+        from scipy.optimize import minimize
+
+        rng = np.random.default_rng(seed)
+        first = rng.normal(scale=0.5, size=(self.n_texts, self.dimensions)) if start is None else start
+        found = minimize(self._loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
+        return np.asarray(found.x.reshape(self.n_texts, self.dimensions))
+
+    def _loss(self, flat: Floats) -> tuple[float, Floats]:
+        """Mean loss of a choice with the penalty, and its slope."""
+        x = flat.reshape(self.n_texts, self.dimensions)
+        number = self.kept.sum()
+        chance = choice_probabilities(strengths(x, self.member))
+        loss = -(self.kept * np.log(np.maximum(chance, 1e-300))).sum() / number + PENALTY * (x**2).mean()
+        slope = 2 * PENALTY * x / x.size
+        pull = (self.kept - self.kept.sum(axis=1, keepdims=True) * chance) / number
+        for k, (i, j) in enumerate(PLACES):
+            a, b = self.member[:, i], self.member[:, j]
+            push = 2 * pull[:, k, None] * (x[a] - x[b])
+            np.add.at(slope, a, push)
+            np.add.at(slope, b, -push)
+        return float(loss), slope.ravel()
+
+    def score(self, x: Floats) -> float:
+        """Mean log likelihood of these choices."""
+        chance = choice_probabilities(strengths(x, self.member))
+        return float((self.kept * np.log(np.maximum(chance, 1e-300))).sum() / self.kept.sum())
+
+
+def strengths(x: Floats, member: Ints) -> Floats:
+    """s of the three pairs of each triplet: (triplets, 3)."""
+    return np.stack([-((x[member[:, i]] - x[member[:, j]]) ** 2).sum(axis=1) for i, j in PLACES], axis=1)
+
+
+def predicted(x: Floats, first: Ints, second: Ints, pool: list[Ints]) -> Floats:
+    """Equation 1 of endless answers: the mean chance over every third text of the pair's pool, (pairs,)."""
+    found = np.empty(len(first))
+    for k, (a, b, mine) in enumerate(zip(first.tolist(), second.tolist(), pool, strict=True)):
+        thirds = mine[(mine != a) & (mine != b)]
+        three = np.stack([np.full(len(thirds), a), np.full(len(thirds), b), thirds], axis=1)
+        found[k] = choice_probabilities(strengths(x, three))[:, 0].mean()
+    return found
+
+
+# -- How well a measure ranks pairs as choices of the odd one do; how far choices agree with ch ----
+# Everything here is a function of what choices count for pairs, `assay.statistics.odd_one_out.PairTable`.
+
+CELLS = 4_000_000
+"""Choices that are drawn anew together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Choices about pairs: which pairs each concerns, and which it keeps together.
+
+    Attributes
+    ----------
+    position : (choices, 3) int
+        The three pairs of each choice.
+    kept : (choices,) int
+        The pair that was kept.
+    n_pairs : int
+    """
+
+    position: Ints
+    kept: Ints
+    n_pairs: int
+
+    @classmethod
+    def of(cls, pairs: PairTable, member: Ints, odd: Ints, n_texts: int) -> Judged:
+        """From the texts of each choice and the place of the odd one."""
+        position = pairs.position(member, n_texts)
+        return cls(position, np.take_along_axis(position, KEPT[odd][:, None], axis=1)[:, 0], len(pairs))
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def some(self, which: Ints | Bools) -> Judged:
+        """Some of the choices, or some of them several times."""
+        return Judged(self.position[which], self.kept[which], self.n_pairs)
+
+    def counts(self) -> tuple[Floats, Floats]:
+        """How often each pair was kept, and compared: (pairs,) each."""
+        n = np.bincount(self.position.ravel(), minlength=self.n_pairs).astype(float)
+        return np.bincount(self.kept, minlength=self.n_pairs).astype(float), n
+
+    def shares(self) -> Floats:
+        """Equation 1 of each pair; NaN where it was not compared."""
+        kept, n = self.counts()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(kept / n)
+
+    def shrunk(self) -> Floats:
+        """Similarities drawn towards 1/3 as far as their spread is no more than chance gives: (pairs,).
+
+        A beta prior of mean 1/3 whose strength comes from the moments of the shares.
+        """
+        kept, n = self.counts()
+        share = kept / np.maximum(n, 1)
+        chance = share * (1 - share) / np.maximum(n - 1, 1)
+        spread = float(np.average((share - CHANCE) ** 2 - chance, weights=n))
+        strength = CHANCE * (1 - CHANCE) / max(spread, 1e-3) - 1
+        return np.asarray((kept + strength * CHANCE) / (n + strength))
+
+    def redrawn(self, n_draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Shares of each pair when every choice is made anew, some draws at a time: (draws, pairs).
+
+        A choice keeps each of its pairs with a chance that goes with their shrunk similarities: with the
+        similarities as
+        they are, pairs that were kept never, or always, would not vary at all.
+        """
+        chances = self.shrunk()[self.position]
+        edges = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)[:, :2]
+        n = self.counts()[1]
+        some = max(1, CELLS // max(len(self), 1))
+        for start in range(0, n_draws, some):
+            draws = min(some, n_draws - start)
+            place = (rng.random((draws, len(self)))[:, :, None] > edges).sum(axis=2)
+            kept = np.take_along_axis(
+                np.broadcast_to(self.position, (draws, *self.position.shape)), place[:, :, None], 2
+            )
+            code = np.arange(draws)[:, None] * self.n_pairs + kept[:, :, 0]
+            yield np.bincount(code.ravel(), minlength=draws * self.n_pairs).reshape(draws, -1) / n
+
+
+def correlations(shares: Floats, measures: Floats) -> Floats:
+    """Spearman's ρ of each row of shares with each measure: (draws, pairs), (measures, pairs) -> (draws, measures)."""
+    return np.clip(mean_ranks(shares) @ mean_ranks(measures).T, -1.0, 1.0)
+
+
+def correlation(first: Floats, second: Floats) -> float:
+    """Spearman's ρ over what both have; NaN with fewer than three."""
+    both = np.isfinite(first) & np.isfinite(second)
+    if both.sum() < 3:
+        return float("nan")
+    return float(correlations(first[both][None], second[both][None])[0, 0])
+
+
+def half_agreement(judged: Judged, rng: np.random.Generator, n_splits: int, size: int | None = None) -> Floats:
+    """ρ between two random sets of choices that share none, each of ``size`` or of half of them: (splits,)."""
+    half = len(judged) // 2 if size is None else size
+    found = np.empty(n_splits)
+    for s in range(n_splits):
+        order = rng.permutation(len(judged))
+        found[s] = correlation(judged.some(order[:half]).shares(), judged.some(order[half : 2 * half]).shares())
+    return found
+
+
+def stepped_up(reliability: float | Floats, times: float | Floats) -> Floats:
+    """Spearman and Brown: the reliability of so many times as many choices."""
+    return np.asarray(times * reliability / (1 + (times - 1) * reliability))

@@ -11,20 +11,21 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Bools, Floats
-from assay.statistics.base import (
+from assay.statistics.categories import (
     ROUNDING,
     Based,
     Ints,
     PanelStatistic,
     Slice,
+    Weights,
+    agreement_weights,
     based,
     grid,
     label_runs,
     mean_first,
     once,
     ratio,
-)  # fmt: skip
-from assay.statistics.categories import Weights, agreement_weights
+)
 
 
 class PairStatistic(Protocol):

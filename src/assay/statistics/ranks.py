@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.base import Ints, label_runs, mean_first, ratio
+from assay.statistics.categories import Ints, label_runs, mean_first, ratio
 
 
 @dataclass(frozen=True, eq=False)

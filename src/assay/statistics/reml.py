@@ -42,7 +42,7 @@ class Likelihood(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class RemlFit:
     """Variances, the residual last, and what the search came to."""
 
     theta: Floats
@@ -67,9 +67,9 @@ class Fit:
         return found
 
 
-def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> Fit:
+def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> RemlFit:
     """The most likely variances, searched from each start; a later one where the first ends at a bound."""
-    best: Fit | None = None
+    best: RemlFit | None = None
     tried = 0
     for start in starts:
         if not np.isfinite(start).all() or not start.sum() > 0:
@@ -82,10 +82,10 @@ def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-
         if best.converged and not any(best.at_zero):
             break
     assert best is not None, "one start at least is finite"
-    return Fit(best.theta, best.deviance, best.converged, best.steps, tried, likelihood)
+    return RemlFit(best.theta, best.deviance, best.converged, best.steps, tried, likelihood)
 
 
-def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> Fit:
+def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
     theta, deviance, converged, steps = _descend(likelihood, theta, tolerance)
     low = theta < ZERO * theta.sum()
     if low.any() and (theta[low] > 0).any():
@@ -94,7 +94,7 @@ def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> Fit:
         value = likelihood.deviance(other)
         if value <= deviance + 1e-6:
             theta, deviance = other, value
-    return Fit(theta, deviance, converged, steps, 1, likelihood)
+    return RemlFit(theta, deviance, converged, steps, 1, likelihood)
 
 
 def _descend(
@@ -208,7 +208,7 @@ class Ratio:
         return (rest * self.top - top * self.rest) / (top + rest) ** 2
 
 
-def profile(fitted: Fit, quantity: Ratio, confidence: float, df: float | None = None) -> tuple[float, float]:
+def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | None = None) -> tuple[float, float]:
     """The values that the likelihood does not speak against: the profile-likelihood interval.
 
     Ends where the deviance, at its least with the quantity held there, is that of the fit plus the quantile of χ²
@@ -230,7 +230,7 @@ def profile(fitted: Fit, quantity: Ratio, confidence: float, df: float | None = 
     return low, _end(up, value, scale, level, cap)
 
 
-def standard_error(fitted: Fit, quantity: Ratio) -> float:
+def standard_error(fitted: RemlFit, quantity: Ratio) -> float:
     """By the delta method; variances at the bound are taken as they are."""
     covariance = np.nan_to_num(fitted.covariance(), nan=0.0)
     slope = quantity.slope(fitted.theta)
@@ -238,14 +238,14 @@ def standard_error(fitted: Fit, quantity: Ratio) -> float:
     return float(np.sqrt(found)) if found > 0 else np.nan
 
 
-def _total(fitted: Fit, quantity: Ratio) -> float:
+def _total(fitted: RemlFit, quantity: Ratio) -> float:
     return 1.0 if quantity.rest is not None else float(fitted.theta.sum())
 
 
 class _Side:
     """Root deviance above the fit's at a value of the quantity, each search begun where the last one ended."""
 
-    def __init__(self, fitted: Fit, quantity: Ratio) -> None:
+    def __init__(self, fitted: RemlFit, quantity: Ratio) -> None:
         self.fitted, self.quantity, self.theta = fitted, quantity, fitted.theta
 
     def root(self, value: float) -> float:
@@ -319,7 +319,7 @@ def _next(
 
 
 def replicates(
-    fitted: Fit, n: int, seed: int, refit: Callable[[np.random.Generator], Floats] | None = None
+    fitted: RemlFit, n: int, seed: int, refit: Callable[[np.random.Generator], Floats] | None = None
 ) -> Floats:  # fmt: skip
     """Variances of so many samples drawn from the fitted model, or of what ``refit`` draws: (n, terms + 1)."""
     found = np.full((n, len(fitted.theta)), np.nan)

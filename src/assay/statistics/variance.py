@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.base import grid, item_sums, once, ratio
+from assay.statistics.categories import grid, item_sums, once, ratio
 
 Form = Literal["1", "k", "C,1", "C,k", "A,1", "A,k"]
 

@@ -6,18 +6,361 @@ database in which every answer is kept (`assay.study.store`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import yaml
 from pydantic import ValidationError
 
-from assay.errors import StudyError
-from assay.study.checks import Problem, contradictions, in_words, parse_yaml, problems_of
+from assay.data.scales import Scale, parse_scale, plain_number
+from assay.errors import StudyError, unknown
 from assay.study.items import Item, KnownItem, read_items, read_known_items
-from assay.study.schema import Ensemble, Judge, StudyFile, System
+from assay.study.schema import KINDS, Ensemble, Judge, Question, StudyFile, StudyPart, System, scale_of
+
+# -- What is wrong with a study.yaml, in words, and on which line of it ----------------------------
+
+Where = tuple[str | int, ...]
+"""A place in study.yaml: ``("questions", 0, "scale")``."""
+
+Problem = tuple[Where, str]
+"""Where something is wrong, and what."""
+
+MOST_PROBLEMS = 5
+
+RESERVED_KEYS = {
+    **{str(n): f"chooses answer {n}" for n in range(1, 10)},
+    "0": "chooses no preference",
+    "s": "skips",
+    "f": "flags",
+    "u": "undoes",
+    "p": "goes back to the previous page",
+    "i": "shows the instructions",
+    "c": "goes to the comment",
+    "?": "shows the keys",
+}
+"""What a key does on people's page whatever the question."""
+
+
+def in_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
+    """What is wrong, a line a problem: file, line, key and words."""
+    first = problems[:MOST_PROBLEMS]
+    shown = [f"{path}, line {_line(lines, where)}, {_key(where)}: {what}" for where, what in first]
+    more = [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
+    return "\n".join(shown + more)
+
+
+# -- the file and its lines -------------------------------------------------------------------------
+
+
+def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
+    """What a YAML file holds, and the line on which each key stands.
+
+    Raises
+    ------
+    StudyError
+        With the line that cannot be read.
+    """
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+        lines = _lines(node)
+        return _Loader("").construct_document(node) if node is not None else {}, lines
+    except yaml.MarkedYAMLError as error:
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise StudyError(f"{path}{where}: {error.problem or error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which yes, no, on, off and dates are the words they look like, and a key stands once."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":bool", ":timestamp"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$", re.I), list("tTfF"))
+
+
+def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
+    """The line on which each key stands, by its path; a key that appears twice is an error."""
+    if node is None:
+        return {(): 1}
+    lines = {path: node.start_mark.line + 1}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*path, key.value)
+            if inner in lines:
+                raise yaml.MarkedYAMLError(problem=f"'{key.value}' appears twice", problem_mark=key.start_mark)
+            lines |= _lines(value, inner)
+            lines[inner] = key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            lines |= _lines(value, (*path, position))
+    return lines
+
+
+def _line(lines: dict[Where, int], where: Where) -> int:
+    while where not in lines and where:
+        where = where[:-1]
+    return lines.get(where, 1)
+
+
+def _key(where: Where) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".") or "the file"
+
+
+# -- what is not as the schema has it ---------------------------------------------------------------
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """Everything that pydantic found, in words."""
+    # A tuple whose parts have errors is also called too short; the parts' errors say it all.
+    found = error.errors(include_url=False)
+    deeper = {problem["loc"][:1] for problem in found if len(problem["loc"]) > 1}
+    return [_explained(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
+
+
+def _explained(problem: Any) -> Problem:
+    """Path and plain words of one pydantic error; the value is not repeated, it may be a secret."""
+    # What kind of judge it is stands in pydantic's path after the judge's position, not in the file.
+    loc = problem["loc"]
+    where = loc[:2] + loc[3:] if loc[:1] == ("judges",) else loc
+    where = tuple(p for p in where if p not in ("str", "tuple[str, ...]"))
+    if problem["type"] == "missing":
+        return where, "is missing"
+    if problem["type"] == "extra_forbidden":
+        parts = [model for model in StudyPart.__subclasses__() if where[-1] not in model.model_fields]
+        names = sorted({name for model in parts for name in model.model_fields})
+        close = difflib.get_close_matches(str(where[-1]), names, n=1)
+        return where, "is not a key here" + (f"; did you mean '{close[0]}'?" if close else "")
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
+
+
+# -- what is well-formed and yet cannot be meant ----------------------------------------------------
+
+
+def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
+    """What is well-formed and yet cannot be meant."""
+    for part, named in (("questions", config.questions), ("judges", config.judges), ("systems", config.systems)):
+        names = [one.name for one in named]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                yield (part, position, "name"), f"'{name}' appears twice"
+    yield from _of_systems(config)
+    for position, question in enumerate(config.questions):
+        for where, what in _of_question(question):
+            yield ("questions", position, *where), what
+    yield from _of_people(config)
+    yield from _of_crossed_scales(config, folder)
+    prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
+    asked = [j.name for j in config.judges if isinstance(j, Judge)]
+    for part, models in (("systems", config.systems), ("judges", config.judges)):
+        for position, judge in enumerate(models):
+            found = _of_ensemble(judge, asked) if isinstance(judge, Ensemble) else _of_judge(judge, prompts)
+            for where, what in found:
+                yield (part, position, *where), what
+    for position, prompt in enumerate(config.conditions.prompt):
+        if prompt not in prompts:
+            yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
+
+
+def _of_question(question: Question) -> Iterator[Problem]:
+    scale = scale_of(question.scale)
+    wanted = len(question.kind.places)
+    if len(question.options) != wanted and question.drawn_from is None and question.outputs_of is None:
+        comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
+        yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
+    for label in question.meanings:
+        known = [str(c) for c in scale.categories or ()]
+        if known and label not in known:
+            yield ("meanings", label), unknown("label", label, known, "the scale")
+        elif scale.numeric and scale.read(label) is None:
+            yield ("meanings", label), f"is not on the scale: a label must be {scale.describe()}"
+    for label, why in _unusable_keys(question, scale).items():
+        yield ("keys", label), why
+
+
+def _of_systems(config: StudyFile) -> Iterator[Problem]:
+    """What compares the outputs of systems, and what cannot stand beside it."""
+    written = [q.name for q in config.questions if q.kind.free_text]
+    compared = dict.fromkeys(q.outputs_of for q in config.questions if q.outputs_of)
+    for position, question in enumerate(config.questions):
+        named = question.outputs_of
+        if named is not None and not config.systems:
+            yield (
+                ("questions", position, "options"),
+                "needs two columns to choose between; one question, whose outputs are compared, needs systems",
+            )
+        elif named is not None and named not in written:
+            words = "needs a question on the scale text, which the systems answer; "
+            yield ("questions", position, "options"), words + unknown("question", named, written, "those")
+        elif config.systems and named is None and question.name not in compared:
+            yield (
+                ("questions", position),
+                f"'{question.name}' is about items, and in a study of systems people and judges are shown pairs of "
+                "outputs; ask it in a study of its own",
+            )
+    if not config.systems:
+        if "comparisons" in config.model_fields_set:
+            yield ("comparisons",), "needs systems, whose outputs are compared"
+        return
+    if len(compared) != 1:
+        yield (
+            ("systems",),
+            "need one question on the scale text, which they answer, and one on the scale preference whose options "
+            f"name it; this study compares the outputs of {len(compared)}",
+        )
+    if len(config.systems) < 2:
+        yield ("systems",), "needs two at least, as outputs of two are compared"
+    yield from _beside_systems(config)
+
+
+def _beside_systems(config: StudyFile) -> Iterator[Problem]:
+    for position, judge in enumerate(config.judges):
+        if judge.name in [one.name for one in config.systems]:
+            yield ("judges", position, "name"), f"'{judge.name}' is a system; give the judge a name of its own"
+    for position, system in enumerate(config.systems):
+        if system.strategy != "zero-shot":
+            yield ("systems", position, "strategy"), "is for judges; give a system a prompt of its own with prompt:"
+    if config.labels is not None:
+        yield ("labels",), "cannot be: what people compare is drawn from the systems' outputs"
+
+
+def _of_crossed_scales(config: StudyFile, folder: Path) -> Iterator[Problem]:
+    """What would contradict the scale in a prompt, where conditions.scale replaces the question's own."""
+    crossed = {spec: parse_scale(spec) for spec in config.conditions.scale}
+    for position, question in enumerate(config.questions):
+        own = scale_of(question.scale)
+        others = {spec: scale for spec, scale in crossed.items() if own.numeric and scale != own}
+        for where, what in (*_of_by_scale(question, [own, *others.values()]), *_of_others(question, own, others)):
+            yield ("questions", position, *where), what
+    asked = [judge.prompt for judge in config.judges if isinstance(judge, Judge)]
+    for prompt in dict.fromkeys([*config.conditions.prompt, *asked]) if crossed else ():
+        for file in sorted((folder / "prompts").glob(f"{prompt}.*")):
+            if any(_names_ends(file.read_text(encoding="utf-8"), scale) for scale in crossed.values()):
+                yield ("conditions", "scale"), f"prompts/{file.name} names a scale itself; write {{{{ scale }}}} there"
+
+
+def _of_by_scale(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
+    for spec, part in question.by_scale.items():
+        scale = parse_scale(spec)
+        if scale not in asked:
+            yield ("by_scale", spec), f"'{spec}' is neither the question's scale nor one of conditions.scale"
+        for label in part.meanings or {}:
+            if scale.read(label) is None:
+                yield ("by_scale", spec, "meanings", label), f"is not a label there: it must be {scale.describe()}"
+
+
+def _of_others(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
+    """What a question says of its own scale, where others are asked too."""
+    for spec, scale in others.items():
+        there = question.of_scale(scale)
+        if question.meanings and (there is None or there.meanings is None):
+            yield (
+                ("meanings",),
+                f"belong to the scale '{question.scale}', and conditions.scale asks '{spec}' too; give that scale "
+                f"its own under by_scale ({{'{spec}': {{meanings: {{…}}}}}}; {{}} for none)",
+            )
+    for part in ("text", "guidelines") if others else ():
+        number = _label_in(getattr(question, part), own)
+        if number is not None:
+            yield (
+                (part,),
+                f"names {number}, a label of the scale '{question.scale}', and conditions.scale asks "
+                f"'{next(iter(others))}' too; put guidelines that belong to a scale under by_scale, and write other "
+                "numbers as words (the prompt says what a label may be)",
+            )
+
+
+def _label_in(text: str, scale: Scale) -> str | None:
+    """A number in a text that is a label of a whole-number scale, or an end of one with fractions."""
+    labels = scale.categories or scale.bounds or ()
+    numbers = re.findall(r"(?<![\w.,])-?\d+(?:\.\d+)?(?![\w%])", text)
+    return next((number for number in numbers if float(number) in labels), None)
+
+
+def _names_ends(text: str, scale: Scale) -> bool:
+    """Whether a text says from where to where a scale goes."""
+    if scale.bounds is None:
+        return False
+    low, high = (re.escape(plain_number(end)) for end in scale.bounds)
+    return bool(re.search(rf"(?<![\w.]){low}\s*(?:-|–|to|and|through|bis)\s*{high}(?![\w])", text))
+
+
+def _of_ensemble(ensemble: Ensemble, asked: list[str]) -> Iterator[Problem]:
+    for member in ensemble.of:
+        if member not in asked:
+            yield ("of",), unknown("judge", member, asked, "the judges that are asked")
+
+
+def _of_judge(judge: Judge, prompts: set[str]) -> Iterator[Problem]:
+    if judge.provider == "recorded" and judge.file is None:
+        yield ("file",), "is missing: provider 'recorded' needs the file of replies"
+    if judge.provider != "recorded" and not judge.model:
+        yield ("model",), "is missing"
+    if judge.prompt is not None and judge.prompt not in prompts:
+        yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
+
+
+def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
+    """What is wrong with the keys that a question gives its labels, by label."""
+    known = [str(c) for c in scale.categories or ()]
+    wrong: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for label, key in question.keys.items():
+        low = key.lower()
+        if question.kind.places or not known:
+            wrong[label] = "keys are for labels from a list; this scale has its own"
+        elif label not in known:
+            wrong[label] = unknown("label", label, known, "the scale")
+        elif not re.fullmatch(r"[^\W\d_]", key):
+            wrong[label] = f"'{key}' is not one letter"
+        elif low in RESERVED_KEYS:
+            wrong[label] = f"'{key}' {RESERVED_KEYS[low]} on every page; take another letter"
+        elif low in taken:
+            wrong[label] = f"'{key}' is the key of '{taken[low]}' already"
+        taken.setdefault(low, label)
+    return wrong
+
+
+def _of_pairs(config: StudyFile) -> Iterator[Problem]:
+    """Questions about pairs of items stand alone: their items are the pairs."""
+    pairs = [q for q in config.questions if q.draws_pairs]
+    if pairs and any(q.drawn_from != pairs[0].drawn_from or not q.draws_pairs for q in config.questions):
+        yield (
+            ("questions",),
+            f"'{pairs[0].name}' is about pairs of '{pairs[0].drawn_from}', so every question of its study must be",
+        )
+
+
+def _of_people(config: StudyFile) -> Iterator[Problem]:
+    people = config.people
+    if isinstance(people.overlap, dict) and people.group is None:
+        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
+    if people.pass_warm_up is not None and people.warm_up is None:
+        yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
+    drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
+    yield from _of_pairs(config)
+    if drawn and people.together:
+        yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
+    if people.together and config.items.document is None and not config.systems:
+        yield ("people", "together"), "needs items.document, the column that names the document of an item"
+    if drawn and len(config.questions) > 1:
+        yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
+    if drawn and people.checks is not None:
+        yield ("people", "checks"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+    if drawn and people.warm_up is not None:
+        yield ("people", "warm_up"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+
+
+# -- A study's folder ------------------------------------------------------------------------------
 
 STUDY_FILE = "study.yaml"
 

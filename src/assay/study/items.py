@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,28 @@ from typing import Any, Literal
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError, listing, unknown
 from assay.study.schema import ItemsPart, StudyFile, scale_of
+
+# -- Names for values by their content, and chance that depends on nothing else --------------------
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def canonical(value: Any) -> str:
+    """One text for equal values, whatever the order of their keys."""
+    return _CANONICAL.encode(value)
+
+
+def digest_of(value: Any) -> str:
+    """A short name for a value, by its content."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:20]
+
+
+def chance(*parts: Any) -> random.Random:
+    """Chance that depends on what is drawn for, and on nothing else."""
+    return random.Random(digest_of(parts))
+
+
+# -- Items, and items whose answers are known, read from the files that study.yaml names -----------
 
 
 @dataclass(frozen=True)

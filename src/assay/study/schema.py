@@ -3,14 +3,79 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
-from assay.study.kinds import Kind, Orders, kind_of
+
+# -- What each kind of answer makes of a question --------------------------------------------------
+# A kind that is not listed is answered with a label of its scale, by number or from a list, and needs no row.
+
+Orders = Literal["all", "shuffled", "fixed"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of answer.
+
+    Attributes
+    ----------
+    places : tuple of labels
+        For each option, in the item's own order, the label that chooses it; empty where there are no options.
+    titles : tuple of str
+        What models are told the options are called, in the order shown.
+    order : {"all", "shuffled"}
+        How the options' order is varied where the question does not say.
+    drawn : bool
+        Whether one column may be named, of which the options are drawn while people answer.
+    words : dict
+        What models read and write, and the page sends, for a label; as it is where none are given.
+    told : dict
+        What people are told for a label; as it is where none are given.
+    free_text : bool
+        Whether the reply itself is the label.
+    """
+
+    places: tuple[Label, ...] = ()
+    titles: tuple[str, ...] = ()
+    order: Orders = "shuffled"
+    drawn: bool = False
+    words: Mapping[Label, str] = field(default_factory=dict)
+    told: Mapping[Label, str] = field(default_factory=dict)
+    free_text: bool = False
+
+    def allowed(self, words: Mapping[Label, str]) -> str:
+        """Words for what a label may be: ``first, second or tie``."""
+        *some, last = words.values()
+        return f"{', '.join(some)} or {last}"
+
+
+KINDS: dict[str, Kind] = {
+    "preference": Kind(
+        places=(-1, 1),
+        titles=("first", "second"),
+        order="all",
+        words={-1: "first", 1: "second", 0: "tie"},
+        told={-1: "left", 1: "right", 0: "no preference"},
+    ),
+    "odd-one-out": Kind(places=("A", "B", "C"), titles=("A", "B", "C"), drawn=True),
+    "text": Kind(free_text=True),
+}
+"""By the name of the scale."""
+
+_PLAIN = Kind()
+
+
+def kind_of(scale: Scale) -> Kind:
+    """What a scale makes of a question."""
+    return KINDS.get(scale.kind, _PLAIN)
+
+
+# -- What study.yaml may say -----------------------------------------------------------------------
 
 TRIPLET = ("first", "second", "third")
 """The columns of a triplet that was drawn: the three items' texts."""
@@ -34,7 +99,7 @@ def scale_of(scale: str | tuple[str, ...] | list[str]) -> Scale:
     return parse_scale(scale) if isinstance(scale, str) else Nominal(scale)
 
 
-class Part(BaseModel):
+class StudyPart(BaseModel):
     """A part of study.yaml: unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,7 +114,7 @@ def _without_ends(text: Any) -> Any:
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
 
 
-class ItemsPart(Part):
+class ItemsPart(StudyPart):
     """Where the items are and what their columns mean."""
 
     file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL or Parquet, one row an item")
@@ -60,7 +125,7 @@ class ItemsPart(Part):
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
 
 
-class OnScale(Part):
+class OnScale(StudyPart):
     """What belongs to one of the scales on which a question is asked."""
 
     guidelines: str = Field("", description="read after the question's own, on this scale alone")
@@ -72,7 +137,7 @@ class OnScale(Part):
     _ends_do_not_matter = field_validator("guidelines", mode="before")(_without_ends)
 
 
-class Question(Part):
+class Question(StudyPart):
     """One question (criterion), asked about every item."""
 
     name: Name = Field(description="what the question is called in the table: its criterion")
@@ -225,14 +290,14 @@ class Question(Part):
         return places[order.index(self.choices[places.index(label)])]
 
 
-class Price(Part):
+class Price(StudyPart):
     """What a model costs, in dollars a million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
 
 
-class Demonstrations(Part):
+class Demonstrations(StudyPart):
     """The labelled items that a few-shot judge is shown."""
 
     count: int = Field(4, ge=1, le=100, description="how many")
@@ -247,7 +312,7 @@ class Demonstrations(Part):
     folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
 
 
-class Judge(Part):
+class Judge(StudyPart):
     """One model, asked in one way."""
 
     name: Name = Field(description="what the judge is called in the table")
@@ -308,7 +373,7 @@ class System(Judge):
     )
 
 
-class Comparisons(Part):
+class OutputPairs(StudyPart):
     """Which outputs of the systems are put before people and judges."""
 
     pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and every two systems")
@@ -324,7 +389,7 @@ class Comparisons(Part):
     seed: int = Field(0, description="draws items and pairs")
 
 
-class Ensemble(Part):
+class Ensemble(StudyPart):
     """A judge made of the others' answers: asks nothing itself."""
 
     name: Name
@@ -342,7 +407,7 @@ AnyJudge = Annotated[
 ]
 
 
-class Conditions(Part):
+class Conditions(StudyPart):
     """What is varied on purpose: every combination is asked, each a column of the table."""
 
     scale: tuple[str, ...] = Field((), description="replace the scale of every question on numbers")
@@ -363,7 +428,7 @@ class Conditions(Part):
         return scales
 
 
-class Limits(Part):
+class RateLimits(StudyPart):
     """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
 
     concurrency: int = Field(20, ge=1, le=10_000, description="calls in flight at once, at most")
@@ -377,7 +442,7 @@ class Limits(Part):
     )
 
 
-class Checks(Part):
+class Checks(StudyPart):
     """Items whose answer is known, put among the others to see who reads them."""
 
     file: str = Field(
@@ -389,7 +454,7 @@ class Checks(Part):
     )
 
 
-class People(Part):
+class People(StudyPart):
     """How people are asked: who gets what, in which order, and what they read first."""
 
     consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
@@ -426,17 +491,17 @@ class People(Part):
         return overlap
 
 
-class StudyFile(Part):
+class StudyFile(StudyPart):
     """The whole of study.yaml."""
 
     name: str = ""
     items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
     questions: tuple[Question, ...] = Field(min_length=1)
     systems: tuple[System, ...] = Field((), description="models whose outputs are compared, two at a time")
-    comparisons: Comparisons = Field(default_factory=lambda: Comparisons.model_validate({}))
+    comparisons: OutputPairs = Field(default_factory=lambda: OutputPairs.model_validate({}))
     judges: tuple[AnyJudge, ...] = ()
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
-    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
     people: People = Field(default_factory=lambda: People.model_validate({}))
     labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
     store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")

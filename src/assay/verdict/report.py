@@ -2,53 +2,126 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+import numpy as np
 import polars as pl
 
-from assay.concordance.categorical import level_of
-from assay.concordance.parts import MOST_ANNOTATORS, agreement_parts
-from assay.concordance.summary import agreement
+from assay.concordance.agreement import agreement
+from assay.concordance.measures import level_of
+from assay.concordance.page import MOST_ANNOTATORS, agreement_parts
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
+from assay.data.scales import Label
 from assay.errors import DesignError, counted, listing
-from assay.estimation.options import Intervals
+from assay.estimation.options import Intervals, option
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.statistic import Floats, Ints
 from assay.ideas.annotators import annotator_similarity
 from assay.ideas.choices import has_choices
-from assay.ideas.parts import annotator_parts, reliability_parts, triplet_parts, validation_parts
+from assay.ideas.page import annotator_parts, reliability_parts, triplet_parts, validation_parts
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.triplets import triplet_similarity
 from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
-from assay.preference.parts import consistency_parts, judged_parts
+from assay.preference.leaderboard import Leaderboard, bradley_terry
+from assay.preference.page import consistency_parts, judged_parts
 from assay.preference.position import position_bias, position_parts
-from assay.preference.ratings import Leaderboard, bradley_terry
 from assay.preference.votes import has_separability, has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
-from assay.psychometrics.generalizability import g_study
-from assay.psychometrics.parts import disattenuation_parts, g_study_parts
+from assay.psychometrics.g_study import g_study
+from assay.psychometrics.page import disattenuation_parts, g_study_parts, rater_parts
 from assay.psychometrics.raters.model import rater_model
-from assay.psychometrics.raters.parts import rater_parts
-from assay.psychometrics.raters.settings import Kept
+from assay.psychometrics.raters.table import Kept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
-from assay.replacement.citing import methods, results, works
 from assay.replacement.compare import JudgeComparison, compare_judges
 from assay.replacement.domains import AltTestBy, alt_test_by
-from assay.replacement.parts import asked, card, card_by
-from assay.replacement.pictures import epsilon_curves, size_curves
-from assay.replacement.settings import AltTestOptions, AltTestSettings
-from assay.reporting import tables
+from assay.replacement.page import asked, card, card_by, epsilon_curves, methods, results, size_curves, works
+from assay.replacement.panel import AltTestOptions, AltTestSettings
+from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
 from assay.reporting.references import bibtex
-from assay.verdict.labels import has_shares, label_shares
-from assay.verdict.settings import ReportSettings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# -- The options of a report -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReportSettings(AltTestSettings):
+    """Options of `report`: those of the alt-test, and which judges and domains."""
+
+    judges: tuple[str, ...] | None = option(None, "The judges to report on, separated by commas.")
+    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
+    title: str | None = option(None, "Headline of the page.", key="")
+
+
+# -- Which labels people and judges give, as a picture ---------------------------------------------
+
+MOST_LABELS = 24
+"""Categories shown in the picture of labels; the rarest share a column beyond that."""
+
+
+def has_shares(labels: Annotations) -> bool:
+    """Whether labels can be counted: free text cannot."""
+    return labels.scale.kind != "text"
+
+
+def label_shares(labels: Annotations) -> Axes:
+    """How often people and each judge give each label."""
+    column, names = labels.labels["label"], labels.labels["annotator"]
+    rows = {"people": names.is_in(list(labels.humans)).to_numpy()}
+    rows |= {judge: (names == judge).to_numpy() for judge in labels.judges}
+    columns, codes = _columns(labels, column.to_list())
+    shares = np.array([_share(codes[mask], len(columns)) for mask in rows.values()])
+    ax = pictures.axes(width=max(5.2, 1.6 + 0.42 * len(columns)), height=1.1 + 0.3 * len(rows))
+    text = [[f"{100 * share:.0f}" if share >= 0.005 else "" for share in row] for row in shares]
+    pictures.shaded(ax, shares, text, colour=[pictures.HUMAN, *[pictures.JUDGE] * (len(rows) - 1)])
+    ax.set_yticks(np.arange(len(rows))[::-1] + 0.5, list(rows))
+    long = max(len(c) for c in columns) > 4
+    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45 if long else 0, ha="right" if long else "center")
+    return ax
+
+
+def _share(codes: Ints, k: int) -> Floats:
+    counts = np.bincount(codes, minlength=k)
+    return np.asarray(counts / max(counts.sum(), 1))
+
+
+def _columns(labels: Annotations, values: list[Label]) -> tuple[list[str], Ints]:
+    """The columns of the picture and each label's: categories, or ten bins of a continuous scale."""
+    scale = labels.scale
+    listed = scale.categories
+    if listed is None and scale.numeric:
+        numbers = np.array(values, dtype=float)
+        low, high = scale.bounds or (float(numbers.min()), float(numbers.max()))
+        edges = np.linspace(low, high, 11)
+        codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, 9)
+        return [f"{a:.3g}–{b:.3g}" for a, b in itertools.pairwise(edges)], codes
+    if listed is None:
+        listed = tuple(labels.values_of("label"))
+    if len(listed) > MOST_LABELS:
+        counts: dict[Label, int] = {}
+        for value in values:
+            counts[value] = counts.get(value, 0) + 1
+        kept = set(sorted(counts, key=lambda c: -counts[c])[: MOST_LABELS - 1])
+        position = {c: i for i, c in enumerate(c for c in listed if c in kept)}
+        names = [scale.word(c) for c in position] + ["other"]
+        return names, np.array([position.get(v, len(position)) for v in values])
+    position = {c: i for i, c in enumerate(listed)}
+    return [scale.word(c) for c in listed], np.array([position[v] for v in values])
+
+
+# -- `report` --------------------------------------------------------------------------------------
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done and how many there are."""

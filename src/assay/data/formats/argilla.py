@@ -19,8 +19,8 @@ from assay.data.formats.intake import (
     EMPTY,
     RANKING,
     UNKNOWN_ANNOTATOR,
-    Answer,
     Intake,
+    PlatformAnswer,
     name_table,
     own_id,
     set_of,
@@ -113,7 +113,7 @@ class _Dataset:
             value = RANKING.join(map(str, value)) if question in self.rankings else set_of(value)
         if value is None or value == "":
             return self.intake.exclude(EMPTY)
-        self.intake.answers.append(Answer(item, who, where, value, question, kind, about=about))
+        self.intake.answers.append(PlatformAnswer(item, who, where, value, question, kind, about=about))
         return None
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
-from assay.data.annotations import KEY, Annotations, Reading
-from assay.data.formats.alt_test import write_alt_test
-from assay.data.formats.hugging_face import write_hugging_face
+from assay.data.annotations import Annotations, Reading
+from assay.data.columns import KEY
 from assay.data.formats.label_studio import write_label_studio
-from assay.data.formats.tables import numbers_where_all_are
+from assay.data.formats.tables import numbers_where_all_are, write_alt_test, write_hugging_face
 from assay.errors import DataError, counted, listing, unknown
-from assay.reporting.files import writable
+from assay.reporting.page import writable
 
 TABLES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq"}
 

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.formats import Rows
-from assay.data.formats.intake import EMPTY, UNSCORED, Answer, Intake, own_id
+from assay.data.formats.intake import EMPTY, UNSCORED, Intake, PlatformAnswer, own_id
 from assay.data.formats.tables import load_json
 from assay.errors import DataError, counted, listing
 
@@ -83,7 +83,7 @@ def read_inspect(
                 rules.setdefault(scorer)
                 continue
             who = judge if isinstance(judge, str) else given.get(scorer) or _judge(scorer, own, graders)
-            base = Answer(name, who, where, kind="judge", repeat=_epoch(sample, epochs))
+            base = PlatformAnswer(name, who, where, kind="judge", repeat=_epoch(sample, epochs))
             _add(intake, scorer, own.get("value"), base, len(history))
     if rules:
         intake.note(
@@ -106,7 +106,7 @@ def _is_rule(scorer: str, score: Mapping[str, Any], graders: Mapping[str | None,
     return name in RULES and not asked_for and _judge(scorer, score, graders) == scorer
 
 
-def _add(intake: Intake, scorer: str, value: Any, base: Answer, changes: int) -> None:
+def _add(intake: Intake, scorer: str, value: Any, base: PlatformAnswer, changes: int) -> None:
     """One answer for each value of a score."""
     aspects = value if isinstance(value, dict) else {None: value}
     for aspect, one in aspects.items():

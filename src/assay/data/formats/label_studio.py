@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from assay.data.annotations import KEY, Annotations
+from assay.data.annotations import Annotations
+from assay.data.columns import KEY
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.intake import (
     AMBIGUOUS,
@@ -22,14 +23,16 @@ from assay.data.formats.intake import (
     EMPTY,
     SKIPPED,
     UNKNOWN_ANNOTATOR,
-    Answer,
     Intake,
+    PlatformAnswer,
+    chosen_of_two,
+    members,
     name_table,
+    odd_of_three,
     own_id,
     parsed,
     set_of,
 )
-from assay.data.formats.positions import chosen_of_two, members, odd_of_three
 from assay.data.formats.tables import delimited, load_json
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Preference, Scale, Text
 from assay.errors import DataError, counted, listing
@@ -193,7 +196,7 @@ class _Export:
         about = {"seconds": made.get("lead_time"), "ground_truth": bool(made.get("ground_truth"))}
         answered = {r.get("from_name") for r in result}
         result = result + [{"from_name": c, "type": "pairwise", "value": {}} for c in self.ties if c not in answered]
-        base = Answer(
+        base = PlatformAnswer(
             name,
             who,
             f"task {task.get('id')}, annotation {made.get('id')}",
@@ -208,7 +211,7 @@ class _Export:
         if not made.get("result"):
             return self.intake.exclude(EMPTY)
         judge = str(made.get("model_version") or "prediction")
-        base = Answer(
+        base = PlatformAnswer(
             name,
             judge,
             f"task {task.get('id')}, prediction {made.get('id')}",
@@ -220,7 +223,7 @@ class _Export:
         return None
 
     def results(
-        self, result: Sequence[dict[str, Any]], base: Answer, about: dict[str, Any], data: Mapping[str, Any]
+        self, result: Sequence[dict[str, Any]], base: PlatformAnswer, about: dict[str, Any], data: Mapping[str, Any]
     ) -> None:
         """An answer for each control of one annotation or prediction."""
         for control, kind, raw in _controls(result):
@@ -230,7 +233,7 @@ class _Export:
                 self.answer(control, kind, raw, base, about, data)
 
     def answer(
-        self, control: str, kind: str, raw: Any, base: Answer, about: dict[str, Any], data: Mapping[str, Any]
+        self, control: str, kind: str, raw: Any, base: PlatformAnswer, about: dict[str, Any], data: Mapping[str, Any]
     ) -> None:
         """Add one answer, its position turned back into what stood there."""
         self.types.setdefault(control, kind)
@@ -281,7 +284,7 @@ class _Export:
             elif who is None:
                 self.intake.exclude(UNKNOWN_ANNOTATOR, len(given))
             else:
-                base = Answer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
+                base = PlatformAnswer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
                 about = {"seconds": _seconds(row.get("lead_time"))}
                 for control, cell in given.items():
                     kind, raw = _typed(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)

@@ -13,7 +13,16 @@ from typing import Any
 import polars as pl
 
 from assay.data.formats import Rows
-from assay.data.formats.intake import EMPTY, SUPERSEDED, UNKNOWN_ANNOTATOR, UNSCORED, Answer, Intake, own_id, parsed
+from assay.data.formats.intake import (
+    EMPTY,
+    SUPERSEDED,
+    UNKNOWN_ANNOTATOR,
+    UNSCORED,
+    Intake,
+    PlatformAnswer,
+    own_id,
+    parsed,
+)
 from assay.data.formats.tables import delimited, guarded, json_objects, load_json
 from assay.errors import DataError, listing
 
@@ -89,7 +98,7 @@ def _trace(intake: Intake, row: Mapping[str, Any], item: str | None, judge: str 
             who, kind, criterion, label = found
             time = one.get("last_update_time") or one.get("create_time") or one.get("create_time_ms")
             place = f"{where} ({name})"
-            intake.answers.append(Answer(name, who, place, label, criterion, kind, time=_text(time)))
+            intake.answers.append(PlatformAnswer(name, who, place, label, criterion, kind, time=_text(time)))
 
 
 def _assessment(one: Mapping[str, Any], judge: str | None) -> tuple[str, str, str, Any] | str:
@@ -153,7 +162,7 @@ def _scores(
                 intake.exclude(UNSCORED)
             else:
                 label = str(label).lower() if isinstance(label, bool) else label
-                intake.answers.append(Answer(name, judge, where, label, metric, "judge"))
+                intake.answers.append(PlatformAnswer(name, judge, where, label, metric, "judge"))
 
 
 def _score_columns(columns: Sequence[str]) -> Iterator[tuple[str, tuple[str, bool]]]:

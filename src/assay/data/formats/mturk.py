@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.data.formats import Rows
-from assay.data.formats.intake import EMPTY, REJECTED, Answer, Intake, own_id, parsed, set_of
+from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parsed, set_of
 from assay.data.formats.tables import delimited
 from assay.data.scales import Preference
 from assay.errors import DataError, counted, listing
@@ -72,7 +72,7 @@ def read_mturk(
         if name is None:
             name = _digest(inputs) if inputs else str(row.get("HITId") or where)
             intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(list(inputs), 4)})")
-        base = Answer(
+        base = PlatformAnswer(
             name,
             row["WorkerId"] if workers == "ids" else _code(row["WorkerId"], salt),
             where,
@@ -104,7 +104,7 @@ def read_mturk(
 
 def _add(
     intake: Intake,
-    base: Answer,
+    base: PlatformAnswer,
     question: str,
     value: str,
     inputs: Mapping[str, str],

@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.data.annotations import natural
+from assay.data.columns import natural
 from assay.data.formats import Rows
 from assay.data.formats.intake import (
     AMBIGUOUS,
     EMPTY,
-    Answer,
     Intake,
+    PlatformAnswer,
+    chosen_of_two,
+    members,
     number,
+    odd_of_three,
     parsed,
     set_of,
 )
-from assay.data.formats.positions import chosen_of_two, members, odd_of_three
 from assay.data.formats.tables import delimited, json_objects, load_json
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
 from assay.errors import DataError
@@ -103,7 +105,7 @@ class _Project:
         if label is None:
             self.intake.exclude(AMBIGUOUS)
         else:
-            self.intake.answers.append(Answer(item, user, f"{user}: {item}", label, schema, about=about))
+            self.intake.answers.append(PlatformAnswer(item, user, f"{user}: {item}", label, schema, about=about))
 
     def preferred(self, item: str, schema: str, selection: str) -> tuple[int | None, int | None]:
         """Preference and place on the screen of A, B or tie, which are positions in the item's own list."""

@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import Rows
-from assay.data.formats.intake import (
-    EMPTY,
-    SKIPPED,
-    UNKNOWN_ANNOTATOR,
-    Answer,
-    Intake,
-    own_id,
-    set_of,
-)
+from assay.data.formats.intake import EMPTY, SKIPPED, UNKNOWN_ANNOTATOR, Intake, PlatformAnswer, own_id, set_of
 from assay.data.formats.tables import json_objects
 from assay.data.scales import Nominal, Preference
 from assay.errors import DataError
@@ -73,7 +65,9 @@ def read_prodigy(
             if pair is not None:
                 label = {pair[0]: -1, pair[1]: 1}.get(label, 0)
         intake.item(name, {k: v for k, v in task.items() if _is_own(k)})
-        intake.answers.append(Answer(name, who, where, label, criterion, time=task.get("_timestamp"), about=about))
+        intake.answers.append(
+            PlatformAnswer(name, who, where, label, criterion, time=task.get("_timestamp"), about=about)
+        )
     for option in pair or ():
         if option not in options:
             raise DataError(f"{path}: option {option!r} of pair=... is not there; the options are {list(options)}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.data.formats import Rows
-from assay.data.formats.intake import EMPTY, UNSCORED, Answer, Intake, own_id
+from assay.data.formats.intake import EMPTY, UNSCORED, Intake, PlatformAnswer, own_id
 from assay.data.formats.tables import json_objects, load_json
 from assay.errors import DataError
 
@@ -90,7 +90,7 @@ def read_promptfoo(
             who, kind, label = found
             asked[name, who, criterion] += 1
             repeat = asked[name, who, criterion]
-            intake.answers.append(Answer(name, who, where, label, criterion, kind, repeat))
+            intake.answers.append(PlatformAnswer(name, who, where, label, criterion, kind, repeat))
     if max(asked.values(), default=1) == 1:
         for answer in intake.answers:
             answer.repeat = None

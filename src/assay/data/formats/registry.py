@@ -6,30 +6,158 @@ not sure, the file is read as a plain table and the user says ``format=...``.
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
-from assay.data.formats import Rows
-from assay.data.formats.alt_test import is_alt_test, read_alt_test
-from assay.data.formats.arena import COLUMNS, is_arena, read_arena
+from assay.data.annotations import Annotations, Reading
+from assay.data.columns import BLANK, natural, without_blank_rows
+from assay.data.formats import Rows, tables
 from assay.data.formats.argilla import SETTINGS, read_argilla
-from assay.data.formats.hugging_face import read_hugging_face
 from assay.data.formats.inspect_ai import read_inspect
+from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mlflow import read_mlflow
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
 from assay.data.formats.prodigy import read_prodigy
 from assay.data.formats.promptfoo import read_promptfoo
-from assay.data.formats.tables import read_table
-from assay.errors import DataError, listing, unknown
+from assay.data.formats.tables import (
+    COLUMNS,
+    is_alt_test,
+    is_arena,
+    read_alt_test,
+    read_arena,
+    read_hugging_face,
+    read_table,
+)
+from assay.data.scales import Preference, Scale
+from assay.data.values import valid_as_written
+from assay.errors import DataError, counted, listing, unknown
+
+# -- Several files as one table --------------------------------------------------------------------
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = _of_one_type(parts)
+    first = parts[0]
+    labels = pl.concat(
+        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
+        how="diagonal_relaxed",
+    )
+    tables = [p.items for p in parts if p.items is not None]
+    items = (
+        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
+    )
+    reading = Reading(
+        f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
+        sum(p.reading.rows for p in parts),
+        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
+        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
+    )
+    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
+    return Rows(
+        labels,
+        items=items,
+        reading=reading,
+        scales=scales,
+        untyped=any(p.untyped for p in parts),
+    )
+
+
+def _notes(reading: Reading) -> list[str]:
+    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
+
+
+def _of_one_type(parts: Sequence[Rows]) -> Sequence[Rows]:
+    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
+    first = parts[0]
+    types = [part.labels.schema.get("label") for part in parts]
+    for part, dtype in zip(parts, types, strict=True):
+        both = f"{first.reading.source} and {part.reading.source}"
+        if (dtype is None) != (types[0] is None):
+            raise DataError(f"{both} have different columns; read them one by one")
+        if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
+            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
+    if pl.String in types and not all(dtype == pl.String for dtype in types):
+        return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
+    return parts
+
+
+# -- Scales that a platform offers, and those that the user says -----------------------------------
+
+
+def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
+    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
+
+    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
+    out and counted.
+    """
+    if isinstance(said, Scale):
+        return _on_scale(rows, {"": said}), said
+    given = said or {}
+    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
+    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
+    _needs_scale(rows, known)
+    if not given and not known.keys() >= set(asked):
+        return rows, None
+    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
+    if stated:
+        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
+    return _on_scale(rows, known), known.get("") or known
+
+
+def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
+    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
+    frame = rows.labels
+    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
+        return
+    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
+    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
+    if numeric:
+        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
+        raise DataError(
+            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
+            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
+        )
+
+
+def _on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
+    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
+    frame = rows.labels
+    valid = pl.Series([True] * frame.height)
+    for criterion, scale in scales.items():
+        concerned = pl.Series([True] * frame.height)
+        if criterion:
+            concerned = (frame["criterion"] == criterion).fill_null(False)
+        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
+    off = frame.filter(~valid)
+    if not off.height:
+        return rows
+    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
+    more = f" and {off.height - 5} more" if off.height > 5 else ""
+    if off.height == frame.height:
+        allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
+        raise DataError(
+            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
+            "Give the scale they are on with scale=..."
+        )
+    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
+    return replace(rows, labels=frame.filter(valid), reading=reading)
+
+
+# -- The formats that `assay.read` knows, by name, and how a file of each is recognised ------------
 
 HEAD = 64 * 2**10
 
@@ -205,3 +333,97 @@ def format_of(path: Path, name: str = "auto") -> Format:
             unknown("format", name, FORMATS, f"the formats that are read: auto, {listing(list(FORMATS), 20)}")
         )
     return FORMATS[name]
+
+
+# -- Files of labels -> the one table --------------------------------------------------------------
+
+Layout = Literal["long", "wide"]
+
+
+def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
+    """Read a file of labels whose columns have their usual names; see `assay.reading.read`."""
+    return annotations_of(rows_of(existing(path)), scale=scale)
+
+
+def existing(source: str | os.PathLike[str]) -> Path:
+    """The path of a file or folder that is there.
+
+    Raises
+    ------
+    DataError
+        Where it is not, with the nearest name beside it.
+    """
+    path = Path(source).expanduser()
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+        hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
+        raise DataError(f"there is no file or folder '{path}'{hint}")
+    return path
+
+
+def rows_of(
+    path: Path,
+    item: str | None = None,
+    format: str = "auto",  # noqa: A002 - what the user calls it
+    options: Mapping[str, Any] | None = None,
+) -> Rows:
+    """The rows of a file or folder, in whatever format it is."""
+    chosen = format_of(path, format)
+    if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
+        raise DataError(
+            f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet files; name a file in it"
+        )
+    return chosen.rows(path, item, options or {})
+
+
+def annotations_of(
+    rows: Rows,
+    *,
+    item: str | Sequence[str] = "item",
+    annotator: str = "annotator",
+    label: str | Sequence[str] = "label",
+    criterion: str | None = None,
+    scale: Scale | Mapping[str, Scale] | None = None,
+    layout: Layout = "long",
+    columns: Sequence[str] | None = None,
+    items: Any = None,
+    annotators: Any = None,
+    **further: Any,
+) -> Annotations:
+    """Rows as they were read, as the one table; the options are those of `assay.reading.read`."""
+    if rows.scales is not None:
+        rows, scale = settle_scales(rows, scale)
+        item = "item"
+    there, n_blank = without_blank_rows(rows.labels)
+    if n_blank:
+        rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
+    if not isinstance(item, str):
+        rows, item = tables.one_item_of(rows, item), "item"
+    if not isinstance(label, str):
+        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
+    if layout == "wide":
+        rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
+        item, annotator, label = "item", "annotator", "label"
+    elif columns is not None:
+        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    leave = (item, annotator, criterion or "criterion", label, "_row")
+    return Annotations.from_frame(
+        tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels,
+        item=item,
+        annotator=annotator,
+        label=label,
+        criterion=criterion,
+        scale=scale,
+        items=rows.items if items is None else items,
+        annotators=rows.annotators if annotators is None else annotators,
+        reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
+        **further,
+    )
+
+
+def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
+    """Whether labels have to be numbers; None where there is no scale to say it."""
+    if scales is None:
+        return None
+    each = [scales] if isinstance(scales, Scale) else list(scales.values())
+    return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)

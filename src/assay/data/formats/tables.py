@@ -6,20 +6,23 @@ import importlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from assay.data.annotations import Reading
-from assay.data.columns import class_names, column_of, orders_of, with_class_names, with_orders
-from assay.data.formats import Rows
+from assay.data.annotations import Annotations, Reading
+from assay.data.columns import KEY, class_names, column_of, natural, orders_of, with_class_names, with_orders
+from assay.data.formats import Rows, one_answer_each
 from assay.data.names import without_spaces
-from assay.data.numerals import numbers_in
-from assay.data.written import MARKS
+from assay.data.scales import Preference
+from assay.data.values import MARKS, numbers_in
 from assay.errors import DataError, listing, unknown
+from assay.estimation.result import Exclusion
+
+# -- Plain tables ----------------------------------------------------------------------------------
 
 SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
@@ -369,3 +372,190 @@ def _refuse_what_is_no_table(path: Path) -> None:
     if not parquet and b"\0" in start:
         kind = " (a spreadsheet or zip archive)" if start[:2] == b"PK" else ""
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
+
+
+# -- Tables of battles between models --------------------------------------------------------------
+
+COLUMNS = ("model_a", "model_b", "winner")
+
+WINNERS = {
+    "model_a": -1, "a": -1, "model_b": 1, "b": 1, "tie": 0, "tie (bothbad)": 0, "bothbad": 0, "both_bad": 0,
+    "tie (both bad)": 0,
+}  # fmt: skip
+"""What ``winner`` may say; both bad is no preference."""
+
+ARENA_ITEMS = ("item", "question_id", "conversation_id", "id")
+VOTERS = ("annotator", "judge")
+NOBODY = "voters"
+"""Who voted, where the table does not say."""
+
+
+def is_arena(columns: Collection[str]) -> bool:
+    """Whether a table with these columns is one of battles."""
+    return set(COLUMNS) <= set(columns) and "label" not in columns
+
+
+def read_arena(path: Path, item: str | None = None) -> Rows:
+    """The battles of a file as votes: ``first`` is ``model_a``; ``item`` names the column of the question."""
+    found = read_table(path)
+    return arena_rows(found.labels, str(path), item)
+
+
+def arena_rows(frame: pl.DataFrame, source: str = "a table in memory", item: str | None = None) -> Rows:
+    """The battles of a frame as votes; what says no winner is counted."""
+    absent = [c for c in COLUMNS if c not in frame.columns]
+    if absent:
+        raise DataError(f"{source} has no column '{absent[0]}'; a table of battles has {listing(COLUMNS)}")
+    if item is not None and item not in frame.columns:
+        raise DataError(f"{source} has no column '{item}'; it has {listing(frame.columns)}")
+    if "_row" not in frame.columns:
+        frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
+    named = item or next((c for c in ARENA_ITEMS if c in frame.columns), None)
+    voter = next((c for c in VOTERS if c in frame.columns), None)
+    said = frame["winner"].cast(pl.String).str.strip_chars().str.to_lowercase()
+    label = said.replace_strict(list(WINNERS), list(WINNERS.values()), default=None, return_dtype=pl.Int64)
+    votes = frame.rename({"model_a": "first", "model_b": "second"}).with_columns(
+        label=label,
+        item=pl.col(named).cast(pl.String) if named else pl.format("battle {}", "_row"),
+        annotator=pl.col(voter).cast(pl.String) if voter else pl.lit(NOBODY),
+    )
+    spent = {c for c in (named, voter) if c is not None} - {"item", "annotator"}
+    kept = votes.filter(pl.col("label").is_not_null()).drop("winner", *spent)
+    if not kept.height:
+        raise DataError(f"{source}: no row names a winner; it is one of {listing(list(WINNERS), 12)}")
+    again = pl.int_range(1, pl.len() + 1).over("item", "annotator")
+    item_is = f"the item is {named}" if named else "each is an item"
+    notes = [f"battles are votes: first is model_a, second is model_b; {item_is}"]
+    if "repeat" not in kept.columns and kept.select("item", "annotator").is_duplicated().any():
+        kept = kept.with_columns(repeat=again)
+        notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
+    out = votes.height - kept.height
+    gone = (Exclusion("row", out, "winner names neither model_a, model_b nor a tie"),) if out else ()
+    return Rows(
+        kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: Preference()}
+    )
+
+
+# -- JSON Lines as ``datasets.load_dataset("json")`` likes them ------------------------------------
+
+
+def read_hugging_face(path: Path) -> Rows:
+    """The answers of each line: lists of the length of ``label`` are of the answers, the rest is of the item."""
+    answers: list[dict[str, Any]] = []
+    items: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(json_objects(path), 1):
+        if not isinstance(line.get("label"), list) or not isinstance(line.get("annotator"), list) or "item" not in line:
+            raise DataError(f"{path}, line {number}: 'item', and lists 'annotator' and 'label' must be there")
+        length = len(line["label"])
+        lists = {k: v for k, v in line.items() if isinstance(v, list)}
+        uneven = [k for k, v in lists.items() if len(v) != length]
+        if uneven:
+            raise DataError(
+                f"{path}, line {number}: '{uneven[0]}' has {len(lists[uneven[0]])} entries and 'label' {length}"
+            )
+        same: dict[str, Any] = {k: line[k] for k in ("item", "criterion") if k in line}
+        answers += [{**same, **{k: v[i] for k, v in lists.items()}, "_row": f"line {number}"} for i in range(length)]
+        about = {k: v for k, v in line.items() if k not in lists and k not in same}
+        items.setdefault(str(line["item"]), {"item": line["item"], **about})
+    if not answers:
+        raise DataError(f"{path} is empty")
+    table = records(answers, str(path))
+    return Rows(
+        table, items=records(list(items.values()), str(path), strict=False), reading=Reading(str(path), len(answers))
+    )
+
+
+def write_hugging_face(labels: Annotations, path: Path) -> list[str]:
+    """One line an item (and criterion): its attributes, and lists of annotators, kinds, labels and conditions."""
+    table = labels.labels.with_columns(labels.column("kind").alias("kind"))
+    keys = [k for k in ("item", "criterion") if k in table.columns]
+    lists = [c for c in ("annotator", "kind", "label", *KEY[3:]) if c in table.columns]
+    lists += sorted(c for c in table.columns if c not in (*keys, *lists))
+    about = labels.items.select("item", *sorted(c for c in labels.items.columns if c != "item"))
+    known = {row["item"]: row for row in about.iter_rows(named=True)}
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in table.group_by(keys, maintain_order=True).agg(lists).iter_rows(named=True):
+            of_item = {k: v for k, v in known[row["item"]].items() if k != "item" and v is not None}
+            line: dict[str, Any] = {**{k: row[k] for k in keys}, **of_item, **{k: row[k] for k in lists}}
+            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+    people = [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
+    return [f"attributes of annotators not written: {', '.join(people)}"] if people else []
+
+
+# -- The folder of the alternative annotator test's own data ---------------------------------------
+# ``human_annotations.json`` and ``llm_annotations.json`` hold ``{annotator: {item: label}}``; an optional
+# ``items.jsonl`` holds one object an item. Labels keep their JSON type.
+
+HUMANS = "human_annotations.json"
+JUDGES = "llm_annotations.json"
+ITEMS = "items.jsonl"
+
+
+def is_alt_test(folder: Path) -> bool:
+    """Whether a folder is in this layout."""
+    return (folder / HUMANS).is_file()
+
+
+def read_alt_test(folder: Path) -> Rows:
+    """The labels of people and judges, and the items."""
+    parts: list[pl.DataFrame] = []
+    names: list[set[str]] = []
+    for file in (HUMANS, JUDGES):
+        path = folder / file
+        values = load_json(path) if path.is_file() else {}
+        if not isinstance(values, dict) or not all(isinstance(v, dict) for v in values.values()):
+            raise DataError(f"{path} must hold {{annotator: {{item: label}}}}")
+        names.append(set(values))
+        kind = "human" if file == HUMANS else "judge"
+        parts.append(by_annotator(values, str(path)).with_columns(kind=pl.lit(kind)))
+    both = names[0] & names[1]
+    if both:
+        raise DataError(f"{folder}: '{min(both)}' is both among the people and among the judges; rename one of them")
+    filled = [part for part in parts if part.height]
+    if not filled:
+        raise DataError(f"{folder} holds no labels")
+    if len({part["label"].dtype == pl.String for part in filled}) > 1:
+        raise DataError(f"{folder}: one of {HUMANS} and {JUDGES} holds text labels, the other numbers")
+    labels = pl.concat(filled, how="vertical_relaxed")
+    labels = labels.with_columns(_row=pl.format("{}: {}", "annotator", "item"))
+    items = None
+    if (folder / ITEMS).is_file():
+        items = records(json_objects(folder / ITEMS), str(folder / ITEMS), strict=False)
+    return Rows(labels, items=items, reading=Reading(str(folder), labels.height))
+
+
+def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
+    """The labels as a folder of the alternative annotator test; conditions of the single answer have no place there.
+
+    A criterion becomes a part of the item's id, ``item__criterion``; ``read(..., split_item="__")`` takes it
+    apart again.
+
+    Returns
+    -------
+    list of str
+        What was not written.
+    """
+    labels = one_answer_each(labels, "this folder")
+    name = pl.col("item") if not labels.criteria else pl.format("{}__{}", "item", "criterion")
+    table = labels.labels.select(name.alias("id"), "item", "annotator", "label")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, people in ((HUMANS, labels.humans), (JUDGES, labels.judges)):
+        answers = {who: _answers(table.filter(pl.col("annotator") == who)) for who in natural(people)}
+        (folder / file).write_text(json.dumps(answers, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    about = sorted(c for c in labels.items.columns if c != "item")
+    (folder / ITEMS).unlink(missing_ok=True)
+    if about:
+        ids = table.select("id", "item").unique()
+        of_items = ids.join(labels.items.select("item", *about), on="item", how="left").sort("id").drop("item")
+        lines = [{"item": row.pop("id"), **row} for row in of_items.iter_rows(named=True)]
+        text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+        (folder / ITEMS).write_text(text, "utf-8")
+    known = {"item", "annotator", "criterion", "label", "repeat"}
+    lost = [c for c in labels.labels.columns if c not in known]
+    lost += [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
+    return [f"columns not written, the folder has no place for them: {', '.join(lost)}"] if lost else []
+
+
+def _answers(table: pl.DataFrame) -> dict[str, Any]:
+    found = dict(zip(table["id"], table["label"], strict=True))
+    return {name: found[name] for name in natural(found)}

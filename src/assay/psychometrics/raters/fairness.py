@@ -15,11 +15,10 @@ import numpy as np
 import polars as pl
 
 from assay.errors import DesignError, counted, listing
-from assay.estimation.intervals import Estimate, Estimates
-from assay.estimation.multiplicity import simultaneous_p
+from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.statistic import Bools, Floats
-from assay.psychometrics.raters.fit import Fit
-from assay.reporting.words import interval, p_value, signed
+from assay.psychometrics.raters.fit import RaterFit
+from assay.reporting.tables import interval, p_value, signed
 
 LEAST_SUBJECTS = 30
 LEAST_LABELS = 20
@@ -87,7 +86,7 @@ class Fairness:
             )
 
 
-def fairness(found: Fit) -> Fairness:
+def fairness(found: RaterFit) -> Fairness:
     """Differences of each rater between each further group and the first.
 
     Raises
@@ -141,7 +140,7 @@ def _verdict(value: float, p: float, within: float, alpha: float, enough: float)
     return "severer" if value < 0 else "more lenient"
 
 
-def _anchored(found: Fit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
+def _anchored(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
     """Raters who are compared with, differences from their mean, p-values over all raters and groups.
 
     The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
@@ -159,7 +158,7 @@ def _anchored(found: Fit, reference: Bools, alpha: float) -> tuple[Bools, Estima
         anchors[np.unravel_index(np.argmax(np.where(shown, certain, -1)), anchors.shape)] = False
 
 
-def _notes(found: Fit, reference: Bools, anchors: Bools) -> Iterator[str]:
+def _notes(found: RaterFit, reference: Bools, anchors: Bools) -> Iterator[str]:
     table = found.table
     for g, group in enumerate(table.groups[1:]):
         out = [table.raters[r] for r in np.flatnonzero(reference[g] & ~anchors[g])]
@@ -170,7 +169,7 @@ def _notes(found: Fit, reference: Bools, anchors: Bools) -> Iterator[str]:
             )
 
 
-def _reference(found: Fit) -> Bools:
+def _reference(found: RaterFit) -> Bools:
     """Raters whose mean counts as no bias: (groups − 1, raters) bool."""
     table, which = found.table, found.settings.reference
     mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}
@@ -182,7 +181,7 @@ def _reference(found: Fit) -> Bools:
     return np.asarray(among)
 
 
-def _families(found: Fit, gaps: Estimates) -> pl.DataFrame:
+def _families(found: RaterFit, gaps: Estimates) -> pl.DataFrame:
     """Judges' mean difference less people's."""
     table, compared = found.table, found.density.layout.compared[1:]
     rows = []
@@ -198,7 +197,7 @@ def _families(found: Fit, gaps: Estimates) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=types)
 
 
-def _cautions(found: Fit) -> Iterator[str]:
+def _cautions(found: RaterFit) -> Iterator[str]:
     table = found.table
     subjects = [len(np.unique(table.subject[table.group == g])) for g in range(len(table.groups))]
     few = [f"{name} has {n}" for name, n in zip(table.groups, subjects, strict=True) if n < LEAST_SUBJECTS]

@@ -13,23 +13,38 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates
-from assay.estimation.multiplicity import simultaneous_p
+from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
-from assay.psychometrics.raters import drawing
-from assay.psychometrics.raters.checks import FAR, UNLIKELY, Diagnostics, diagnose, modes_frame, predictive
+from assay.psychometrics import plots
 from assay.psychometrics.raters.fairness import Fairness, fairness
-from assay.psychometrics.raters.fit import Fit, fit
-from assay.psychometrics.raters.links import alone, link_cautions
-from assay.psychometrics.raters.modes import MANY_LABELS, Progress
-from assay.psychometrics.raters.recovered import ideal_ratings, traits
-from assay.psychometrics.raters.settings import FacetOptions, RaterSettings, Reference, as_given
-from assay.psychometrics.raters.table import rater_table
-from assay.reporting.words import estimated, interval, signed
+from assay.psychometrics.raters.fit import MANY_LABELS, Progress, RaterFit, fit
+from assay.psychometrics.raters.results import (
+    FAR,
+    UNLIKELY,
+    Diagnostics,
+    diagnose,
+    ideal_ratings,
+    modes_frame,
+    predictive,
+    traits,
+)
+from assay.psychometrics.raters.table import (
+    FacetOptions,
+    RaterSettings,
+    Reference,
+    alone,
+    as_given,
+    link_cautions,
+    rater_table,
+)
+from assay.reporting.tables import estimated, interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# -- Who is severe, who is erratic, who is unfair? The hierarchical rater model, of people and  ----
 
 RIVAL = 0.05
 """Another mode is told of from this share of the mass."""
@@ -72,7 +87,7 @@ class RaterModel(Result):
     diagnostics: Diagnostics
     fairness: Fairness | None
     run: Run
-    fitted: Fit = field(repr=False, metadata={"json": False})
+    fitted: RaterFit = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -130,15 +145,15 @@ class RaterModel(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Severity against variability of every rater: severe left, lenient right, erratic on top."""
-        return drawing.raters(self.rows, self.converged, ax)
+        return plots.raters(self.rows, self.converged, ax)
 
     def plot_fairness(self, ax: Axes | None = None) -> Axes:
         """Each rater's difference between groups against that of its variability."""
-        return drawing.fairness(self.fairness, self.run.settings, ax)  # type: ignore[arg-type]
+        return plots.fairness(self.fairness, self.run.settings, ax)  # type: ignore[arg-type]
 
     def plot_ideal(self, ax: Axes | None = None) -> Axes:
         """The shares of ideal ratings beside those of the labels, criterion by criterion."""
-        return drawing.ideal(self.fitted, ax)
+        return plots.ideal(self.fitted, ax)
 
 
 def rater_model(
@@ -198,7 +213,7 @@ def rater_model(
     progress : function
         Called with (what, done, steps).
     **options
-        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.settings.FacetOptions`.
+        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.table.FacetOptions`.
 
     Returns
     -------
@@ -231,7 +246,7 @@ def rater_model(
     return _result(found)
 
 
-def _result(found: Fit) -> RaterModel:
+def _result(found: RaterFit) -> RaterModel:
     table, settings = found.table, found.settings
     checked, modes, diagnosis = predictive(found), modes_frame(found), diagnose(found)
     fair = fairness(found) if settings.group else None
@@ -252,7 +267,7 @@ def _result(found: Fit) -> RaterModel:
     return RaterModel(rows, modes, _items(found), diagnosis, fair, run, found)
 
 
-def _rows(found: Fit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
+def _rows(found: RaterFit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
     table = found.table
     p = simultaneous_p(found.severity.value, found.severity.replicates)
     labels = table.seen.sum(axis=0)
@@ -270,7 +285,7 @@ def _rows(found: Fit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataF
     return frame.select(*(c for c in frame.columns if c != "reason"), "reason")
 
 
-def _items(found: Fit) -> pl.DataFrame:
+def _items(found: RaterFit) -> pl.DataFrame:
     """One row a criterion."""
     table, density, x = found.table, found.density, found.center
     spread = (density.layout.psi @ x).reshape(density.layout.shape)[0].mean(axis=1)
@@ -287,7 +302,7 @@ def _items(found: Fit) -> pl.DataFrame:
     return pl.DataFrame(rows).sort("criterion")
 
 
-def _cautions(found: Fit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
+def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
     table = found.table
     together = [traits.criteria for traits in found.density.layout.traits if traits.names]
     yield from link_cautions(table, together, found.settings.object, "φ")

@@ -20,19 +20,23 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import counted, listing
-from assay.estimation.intervals import Estimate, Estimates
-from assay.estimation.multiplicity import adjust_p, simultaneous_p
+from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.raters.fit import Drawn
-from assay.psychometrics.raters.layout import contrasts, points
-from assay.psychometrics.raters.links import link_cautions
-from assay.psychometrics.raters.modes import Mode, climb, mode_near, widths
-from assay.psychometrics.raters.settings import FacetOptions, RaschSettings, as_given
-from assay.psychometrics.raters.table import RaterTable, alike, rater_table
+from assay.psychometrics.raters.density import contrasts, points
+from assay.psychometrics.raters.fit import Drawn, Mode, climb, mode_near, widths
+from assay.psychometrics.raters.table import (
+    FacetOptions,
+    RaschSettings,
+    RaterTable,
+    alike,
+    as_given,
+    link_cautions,
+    rater_table,
+)
 from assay.reporting import pictures
-from assay.reporting.words import interval, signed
+from assay.reporting.tables import interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +122,7 @@ def many_facet_rasch(
     confidence, seed
         Level of the intervals; same seed, same numbers.
     **options
-        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.settings.FacetOptions`.
+        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.table.FacetOptions`.
 
     Returns
     -------

@@ -7,21 +7,97 @@ are the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import KEY, Annotations, natural
-from assay.data.clusters import digest_of_columns
-from assay.data.facets import numbers_of, refuse_conditions
+from assay.data.annotations import Annotations
+from assay.data.columns import KEY, natural
+from assay.data.ratings import digest_of_columns, numbers_of, refuse_conditions
 from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.options import Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.raters.settings import FacetSettings
+
+# -- The options of the rater models, stated once --------------------------------------------------
+
+Kept = Literal["error", "first", "last", "majority", "each"]
+Reference = Literal["all", "humans", "judges"]
+
+
+class FacetOptions(TypedDict, total=False):
+    """Which labels a rater model is fitted to.
+
+    Attributes
+    ----------
+    annotators : tuple of str
+        Whose labels count; all when not given.
+    repeats : {"error", "first", "last", "majority", "each"}
+        What several answers of one annotator to one item stand for; ``each`` counts every one.
+    reverse : tuple of str
+        Criteria that are worded negatively: their labels are turned round on the scale.
+    object : str
+        The item column whose items share a trait: the teacher of several lessons. Each item has its own when not given.
+    """
+
+    annotators: tuple[str, ...] | None
+    repeats: Kept
+    reverse: tuple[str, ...] | None
+    object: str | None
+
+
+def as_given(options: FacetOptions) -> dict[str, Any]:
+    """The options with names as tuples, one name alone too."""
+    given: dict[str, Any] = dict(options)
+    for name in ("annotators", "reverse"):
+        one = given.get(name)
+        given[name] = None if one is None else (one,) if isinstance(one, str) else tuple(one)
+    return given
+
+
+@dataclass(frozen=True)
+class FacetSettings(Settings):
+    """Which labels a rater model is fitted to; see `FacetOptions`."""
+
+    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count, separated by commas.")
+    repeats: Kept = option("error", "What repeated answers stand for.")
+    reverse: tuple[str, ...] | None = option(None, "Criteria that are worded negatively, separated by commas.")
+    object: str | None = option(None, "Item column whose items share a trait, such as a teacher's lessons.")
+    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+
+
+@dataclass(frozen=True)
+class RaterSettings(FacetSettings):
+    """Options of `assay.rater_model`."""
+
+    group: str | None = option(None, "Item column with the group of the subject: is anybody severer with one?")
+    baseline: str | None = option(None, "The group that others are compared with; the largest when not given.")
+    reference: Reference = option(
+        "all", "Raters whose mean difference between groups counts as no bias, but for who is shown to differ."
+    )
+    rope: float = option(0.1, "Differences up to so many categories do not matter in practice.", low=0)
+    dimensions: Mapping[str, Any] | None = option(None, "The trait of each criterion.", hidden=True)
+    quick: bool = option(False, "Penalised maximum likelihood in place of sampling.")
+    starts: int = option(10, "Fits from other starts, of which the best counts.", low=1)
+    nodes: int = option(21, "Points at which each trait is evaluated.", low=3)
+    chains: int = option(4, "Chains that are sampled.", low=2)
+    warmup: int = option(500, "Draws of each chain that are thrown away.", low=50)
+    draws: int = option(1000, "Draws of each chain that count; quick: of all together.", low=100)
+
+
+@dataclass(frozen=True)
+class RaschSettings(FacetSettings):
+    """Options of `assay.many_facet_rasch`."""
+
+    nodes: int = option(31, "Points at which the trait is evaluated.", low=5)
+
+
+# -- From the one table to what the rater models speak of ------------------------------------------
 
 MOST_CATEGORIES = 20
 """A scale of more is none that ideal ratings are summed over."""
@@ -362,3 +438,65 @@ def _with_baseline(table: RaterTable, baseline: str | None) -> RaterTable:
     most = int(np.bincount(table.group).argmax()) if baseline is None else table.groups.index(baseline)
     order = [most, *(g for g in range(len(table.groups)) if g != most)]
     return replace(table, groups=tuple(table.groups[g] for g in order), group=np.argsort(order)[table.group])
+
+
+# -- What raters share -----------------------------------------------------------------------------
+
+ALONE = 0.05
+"""A rater with a smaller share of labels beside others in a cell has a variability that is hardly told."""
+
+
+def parties(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str, ...], ...]:
+    """Raters who share something, directly or through others; one party where all do.
+
+    What is shared are cells, and of criteria that stand ``together`` in one trait whatever shares that trait.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n, shared = len(table.raters), table.cell.copy()
+    first = shared.max() + 1
+    for i, criteria in enumerate(together):
+        mine = np.isin(table.criterion, criteria)
+        shared[mine] = first + table.subject[mine] * len(together) + i
+    _, shared = np.unique(shared, return_inverse=True)
+    links = coo_matrix((np.ones(len(shared)), (table.rater, n + shared)), shape=(n + shared.max() + 1,) * 2)
+    of = connected_components(links, directed=False)[1][:n]
+    return tuple(tuple(table.raters[r] for r in np.flatnonzero(of == one)) for one in np.unique(of))
+
+
+def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None, symbol: str) -> Iterator[str]:
+    """Who can be compared with whom only if more is believed than the labels show.
+
+    Parameters
+    ----------
+    together : sequence of (criteria,) int
+        The criteria of each trait.
+    what : str or None
+        The column whose items share a trait.
+    """
+    apart, shared = parties(table, together), f"'{what}'"
+    if len(apart) > 1:
+        yield (
+            f"raters are in {len(apart)} parties that share no {shared if what else 'items'} ({_some(apart)}); "
+            f"between parties, {symbol} differs by whatever their items differ, unless items were dealt out at random."
+        )
+        return
+    apart = parties(table)
+    if len(apart) > 1:
+        yield (
+            f"raters are in {len(apart)} parties that share no items ({_some(apart)}); between parties they are "
+            f"compared through {shared if what else 'other criteria'} that they share, as if the items that each "
+            "party saw of it differed by chance alone."
+        )
+
+
+def _some(apart: Sequence[Sequence[str]]) -> str:
+    return "; ".join(listing(p, 4) for p in apart[:3]) + (" …" if len(apart) > 3 else "")
+
+
+def alone(table: RaterTable) -> tuple[str, ...]:
+    """Raters whose labels hardly ever stand beside another label of the same cell."""
+    n, size = len(table.raters), np.bincount(table.cell)
+    beside = np.bincount(table.rater, size[table.cell] > 1, n) / np.maximum(np.bincount(table.rater, minlength=n), 1)
+    return tuple(name for name, share in zip(table.raters, beside, strict=True) if share < ALONE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -13,12 +13,13 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
-from assay.study.store.annotators import is_excluded
-from assay.study.store.arrivals import CLOSES, CLOSING
-from assay.study.store.connection import Store, chunked, insert
+from assay.study.store.connection import CLOSES, CLOSING, Store, chunked, insert
 from assay.study.store.items import digests_of
-from assay.study.store.queue import Claim
+from assay.study.store.people import Task, is_excluded
 from assay.study.store.tables import FILE
+from assay.study.store.work import Claim
+
+# -- Answers ---------------------------------------------------------------------------------------
 
 Status = Literal["valid", "unreadable", "missing", "failed", "withdrawn"]
 """Of an answer. ``unreadable`` will be asked again, ``missing`` will not, ``failed`` had no reply."""
@@ -176,3 +177,112 @@ def history(store: Store) -> pl.DataFrame:
         row["label"] = None if row["label"] is None else json.dumps(row["label"], ensure_ascii=False)
         row["shown"] = None if row["shown"] is None else json.dumps(row["shown"], ensure_ascii=False)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+# -- Answers that people give on the page, to the questions of a task; within the caller's tran ----
+
+PAGE = "page"
+"""The recipe of an assignment that was answered on the page, which tells it from a label in a file."""
+
+
+def _assignments_of(task: Task, questions: Collection[int] | None = None) -> sa.ColumnElement[bool]:
+    """The assignments that hold the answers to a task, of all its questions or of these."""
+    a = tables.assignments.c
+    asked = json.loads(task.questions) if questions is None else questions
+    return sa.and_(
+        *(a.annotator == task.annotator, a.item == task.item, a.recipe == PAGE),
+        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(asked)),
+    )
+
+
+def answers_to(db: sa.Connection, task: Task) -> Sequence[Any]:
+    """Every answer to a task so far: question, revision, request_key, answered_at, label."""
+    a, s = tables.assignments.c, tables.answers.c
+    joined = tables.assignments.join(tables.answers, s.assignment == a.id)
+    query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label).select_from(joined)
+    return db.execute(query.where(_assignments_of(task)).order_by(s.id)).all()
+
+
+def latest_revision(db: sa.Connection, task: Task) -> int:
+    """How many answers to a task there are."""
+    return max((row.revision for row in answers_to(db, task)), default=0)
+
+
+def add_page_answer(db: sa.Connection, task: Task, question: int, answer: Mapping[str, Any]) -> None:
+    """Add an answer to one question of a task; its assignment is made with the first."""
+    place = {column: getattr(task, column) for column in ("item", "annotator", "condition", "repeat")}
+    row = place | {"question": question, "recipe": PAGE, "session": PAGE, "status": "open", "active": True}
+    row["content"] = task.shown["item"]
+    statement = insert(db, tables.assignments)
+    statement = statement.on_conflict_do_update(
+        index_elements=["item", "question", "annotator", "recipe", "condition", "repeat"],
+        set_={"status": statement.excluded.status, "content": statement.excluded.content},
+    )
+    number = db.execute(statement.returning(tables.assignments.c.id), row).scalar_one()
+    append(db, {**answer, "assignment": number})
+
+
+def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
+    """Take back the answers to a task, each with an answer of its own that says so."""
+    a, s = tables.assignments.c, tables.answers.c
+    count = sa.select(sa.func.max(s.revision)).where(s.assignment == a.id).scalar_subquery()
+    rows = db.execute(sa.select(a.id, count.label("revision")).where(_assignments_of(task))).all()
+    newest = max((row.revision or 0 for row in rows), default=0) + 1
+    for row in rows:
+        answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}
+        append(db, answer | {"status": "withdrawn", "reason": reason, "answered_at": now})
+
+
+def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
+    """A person's answers to these items, in the order in which they came."""
+    a, s = tables.assignments.c, tables.answers.c
+    joined = tables.assignments.join(tables.answers, s.assignment == a.id)
+    query = sa.select(
+        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
+    )
+    mine = sa.and_(a.annotator == person, a.recipe == PAGE, a.item.in_(items))
+    return db.execute(query.select_from(joined).where(mine).order_by(s.id)).all()
+
+
+# -- What judges replied, word for word, beside what was read from it ------------------------------
+
+UNREADABLE = ("unreadable", "missing")
+"""What answers are called whose reply gave no label; the first are asked again."""
+
+
+def latest_replies(
+    store: Store, *, judges: Sequence[str] | None = None, item: str | None = None, unreadable: bool = False
+) -> list[dict[str, Any]]:
+    """The latest reply to each question that judges are asked now, in the order of the items.
+
+    Parameters
+    ----------
+    store : Store
+    judges : list of str, optional
+        Only of these.
+    item : str, optional
+        Only about this one.
+    unreadable : bool
+        Only replies from which no label could be read.
+
+    Returns
+    -------
+    list of dict
+        annotator, item, criterion, condition, repeat, status, label, reason, reply, reasoning, and the ``prompt`` that
+        it replies to: the body of the call as JSON, None for replies that were kept before prompts were.
+    """
+    a, s, i, q, p = (tables.assignments, tables.answers, tables.items, tables.questions, tables.prompts)
+    newest = sa.select(sa.func.max(s.c.id)).where(s.c.status != "failed").group_by(s.c.assignment)
+    query = sa.select(
+        *(a.c.annotator, a.c.item, q.c.name.label("criterion"), a.c.condition, a.c.repeat),
+        *(s.c.status, s.c.label, s.c.reason, s.c.reply, s.c.reasoning, p.c.body.label("prompt")),
+    )
+    joined = s.join(a, a.c.id == s.c.assignment).join(i, i.c.item == a.c.item).join(q, q.c.id == a.c.question)
+    query = query.select_from(joined.outerjoin(p, p.c.fingerprint == s.c.fingerprint))
+    query = query.where(s.c.id.in_(newest), s.c.reply.is_not(None), a.c.active, q.c.current, i.c.active)
+    for column, values in ((a.c.annotator, judges), (a.c.item, item and [item])):
+        query = query if not values else query.where(column.in_(values))
+    query = query.where(s.c.status.in_(UNREADABLE)) if unreadable else query
+    with store.reading() as db:
+        rows = [dict(row._mapping) for row in db.execute(query.order_by(i.c.position, a.c.id))]
+    return [row | {"condition": json.loads(row["condition"])} for row in rows]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -18,9 +21,136 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from assay.errors import StudyError, require
+from assay.study.definition import Study
 from assay.study.store import tables
-from assay.study.store.arrivals import Arrivals
-from assay.study.store.copying import can_be_written, copy_of_sqlite
+
+# -- A SQLite file as it stands, copied without a write to it or to its folder ---------------------
+
+
+def can_be_written(path: Path) -> bool:
+    """Whether SQLite may write here: to the file, where there is one, and beside it."""
+    beside = path.absolute().parent
+    return beside.is_dir() and os.access(beside, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+
+
+def copy_of_sqlite(source: Path, target: Path) -> None:
+    """Copy a database, with what its log still holds; nothing where there is none.
+
+    Where nobody may write beside it, SQLite cannot open a database with a log; then the files themselves are copied.
+    """
+    if not source.is_file():
+        return
+    if can_be_written(source):
+        uri = f"{source.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=60)) as there, closing(sqlite3.connect(target)) as here:
+            there.backup(here)
+        return
+    for ending in ("", "-wal"):
+        if (one := source.with_name(source.name + ending)).is_file():
+            shutil.copyfile(one, target.with_name(target.name + ending))
+
+
+# -- Answers of judges as they arrive --------------------------------------------------------------
+
+CLOSING = "status = case new.status when 'valid' then 'answered' else new.status end, answer = new.id"
+"""What an answer changes of its assignment, with ``new`` the answer: each statement that closes one is made of this."""
+
+CLOSES = "new.status <> 'unreadable'"
+"""Which answers close their assignment: after one that could not be read, the judge is asked again."""
+
+_ROW = (
+    *("assignment", "request_key", "revision", "status", "label", "reason", "reply", "reasoning", "shown"),
+    *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "answered_at"),
+)
+_JSON_PLACES = (_ROW.index("label"), _ROW.index("shown"))
+_ADD_SQLITE = f"insert into answers ({', '.join(_ROW)}) values ({', '.join('?' * len(_ROW))}) on conflict do nothing"
+_PROMPT_SQLITE = "insert into prompts (fingerprint, body) values (?, ?) on conflict do nothing"
+_FOLLOW_SQLITE = f"""
+create temp trigger answer_arrived after insert on main.answers begin
+    update assignments set {CLOSING} where id = new.assignment and {CLOSES};
+    update runs set cost = cost + new.cost where id = new.run and new.cost > 0;
+end"""
+_ADD_POSTGRES = f"""
+with prompt as (
+    insert into prompts (fingerprint, body)
+    select name, text from (values (%s::text, %s::text)) as sent (name, text) where text is not null
+    on conflict do nothing
+), new as (
+    insert into answers ({", ".join(_ROW)})
+    values ({", ".join("%s::jsonb" if c in ("label", "shown") else "%s" for c in _ROW)})
+    on conflict do nothing returning id, assignment, run, status, cost
+), closed as (
+    update assignments set {CLOSING} from new where assignments.id = new.assignment and {CLOSES}
+), charged as (
+    update runs set cost = runs.cost + new.cost from new where runs.id = new.run and new.cost > 0
+) select id from new"""
+
+
+class Arrivals:
+    """Answers as they arrive, each in a transaction of its own.
+
+    It adds the answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
+    driver as it stands, on a connection that is kept: SQLAlchemy takes several times as long to say the same.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._postgres = engine.dialect.name == "postgresql"
+        self._statement = _ADD_POSTGRES if self._postgres else _ADD_SQLITE
+        self._lock = threading.Lock()
+        self._held: sa.PoolProxiedConnection | None = None
+
+    def add(self, row: dict[str, Any], prompt: str | None = None) -> bool:
+        """Whether the row was new."""
+        values = [row[c] for c in _ROW]
+        for place in _JSON_PLACES:
+            if values[place] is not None:
+                values[place] = json.dumps(values[place])
+        assert self._engine.dialect.dbapi is not None
+        with self._lock:
+            try:
+                return self._add(values, (row["fingerprint"], prompt))
+            except self._engine.dialect.dbapi.Error as error:
+                self._let_go()
+                raise sa.exc.DBAPIError("insert into answers", None, error) from error
+
+    def _add(self, values: list[Any], prompt: tuple[str | None, str | None]) -> bool:
+        connection = self._connection()
+        if self._postgres:
+            return bool(connection.execute(self._statement, [*prompt, *values]).rowcount > 0)
+        connection.execute("begin immediate")
+        if prompt[1] is not None:
+            connection.execute(_PROMPT_SQLITE, prompt)
+        new = connection.execute(self._statement, values).rowcount > 0
+        connection.execute("commit")
+        return bool(new)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._let_go()
+
+    def _connection(self) -> Any:
+        if self._held is None:
+            self._held = self._engine.raw_connection()
+            self._held.detach()
+            connection: Any = self._held.dbapi_connection
+            if self._postgres:
+                connection.autocommit = True
+            else:
+                connection.execute(_FOLLOW_SQLITE)
+        return self._held.dbapi_connection
+
+    def _let_go(self) -> None:
+        if self._held is None:
+            return
+        raw, held, self._held = self._held.dbapi_connection, self._held, None
+        held.invalidate()  # nothing is said over it any more, as it may be broken
+        if raw is not None:
+            raw.close()
+
+
+# -- The database under a study --------------------------------------------------------------------
 
 Connection = sa.Connection
 """A connection to the database, mostly within a transaction."""
@@ -328,3 +458,78 @@ def _is_current(db: sa.Connection) -> bool:
         return False
     last = max(path.stem for path in (MIGRATIONS / "versions").glob("v*.py"))
     return list(db.execute(sa.text("select version_num from alembic_version")).scalars()) == [last.removeprefix("v")]
+
+
+# -- Open the database of a study ------------------------------------------------------------------
+
+STORE_FILE = "study.db"
+
+
+def open_store(study: Study, url: str | None = None) -> Store:
+    """The study's database: ``url``, else the one study.yaml names, else a file in the folder.
+
+    Raises
+    ------
+    StudyError
+        Where it cannot be used, see `assay.study.store.connection.Store.open`.
+    """
+    pass  # merged
+
+    return Store.open(_where(study, url))
+
+
+def open_scratch(study: Study, url: str | None = None) -> Store:
+    """The study's database as it stands, of which nothing that is done is kept; see `Store.scratch`."""
+    pass  # merged
+
+    return Store.scratch(_where(study, url))
+
+
+def open_to_read(study: Study, url: str | None = None) -> Store:
+    """The study's database, or what stands in it, where nobody may write to it: on a read-only mount."""
+    pass  # merged
+
+    where = _where(study, url)
+    return Store.open(where) if Store.can_be_written(where) else Store.scratch(where)
+
+
+def _where(study: Study, url: str | None) -> str:
+    require("sqlalchemy", "judge", "a study's database")
+    require("alembic", "judge", "a study's database")
+    return url or study.config.store or str(study.folder / STORE_FILE)
+
+
+Opening = Callable[[Study, str | None], "Store"]
+"""One of the ways to open it: `open_store`, `open_scratch`, `open_to_read`."""
+
+
+@contextmanager
+def store_in_use(study: Study, url: str | None = None, *, opening: Opening = open_store) -> Iterator[Store]:
+    """The study's database while it is worked with: a full disk or a server that stops is said in words.
+
+    Raises
+    ------
+    StudyError
+        Where the database fails; what was written before stays.
+    """
+    with opening(study, url) as opened:
+        pass  # merged
+
+        try:
+            yield opened
+        except DatabaseError as error:
+            raise store_words(opened, error) from None
+
+
+def store_words(store: Store, error: BaseException) -> StudyError:
+    """What went wrong in the database, and what to do about it."""
+    told = " ".join(str(getattr(error, "orig", None) or error).split())
+    if store.is_scratch:
+        return StudyError(
+            f"a copy of the store {store.where} failed: {told}. The store is as it was; mend that (room for it in "
+            "the folder for temporary files, a server that runs) and do it again"
+        )
+    return StudyError(
+        f"the store {store.where} failed: {told}. What it took before is kept; mend that (room on the disk, a server "
+        "that runs) and do it again: it goes on from there"
+    )

@@ -11,23 +11,29 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
-from assay.data.formats.labels import read_labels
-from assay.data.kinds import KindUnknownError
+from assay.data.columns import KindUnknownError
+from assay.data.formats.registry import read_labels
 from assay.data.names import SpellingError
 from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
-from assay.study.digests import canonical
-from assay.study.items import Item, picture_digests
+from assay.study.items import Item, canonical, picture_digests
 from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
-from assay.study.store.annotators import WRITES, put_annotators, retire_judges
 from assay.study.store.answers import FileLabel, put_file_labels
-from assay.study.store.changes import Changed, deciding
 from assay.study.store.connection import Store, chunked, put_setting
-from assay.study.store.items import NewItem, Role, active_items, put_items, retire_items
-from assay.study.store.pairs import keep_pairs
-from assay.study.store.people import invited_names
-from assay.study.store.questions import Put, current_questions, put_questions
+from assay.study.store.items import (
+    NewItem,
+    Put,
+    Role,
+    active_items,
+    current_questions,
+    keep_pairs,
+    put_items,
+    put_questions,
+    retire_items,
+)
+from assay.study.store.people import WRITES, invited_names, put_annotators, retire_judges
+from assay.study.store.work import Changed, deciding
 
 SYNCED = "taken in"
 """The setting that names what the folder said when it was last taken into the store."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +15,409 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.frames import CONTENT
+from assay.data.columns import CONTENT
 from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing
-from assay.study.digests import canonical
-from assay.study.ensembles import with_ensembles
+from assay.study.items import canonical
 from assay.study.schema import Question, scale_of
 from assay.study.store import tables
-from assay.study.store.annotators import WRITES, active_annotators
+from assay.study.store.answers import PAGE
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
-from assay.study.store.items import NOT_COUNTED, content_numbers
-from assay.study.store.questions import current_questions
+from assay.study.store.items import NOT_COUNTED, Role, content_numbers, current_questions
+from assay.study.store.people import ERASED, WRITES, active_annotators, counting, held, is_excluded
+
+# -- What several judges, or one judge asked several times, say together ---------------------------
+
+
+def with_ensembles(
+    frame: pl.DataFrame, conditions: Sequence[str], annotators: Sequence[dict[str, Any]]
+) -> tuple[pl.DataFrame, list[str]]:
+    """The table with a row for each answer of an ensemble, and a note on each.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        One row a label: ``item``, ``annotator``, ``criterion``, ``label`` and the conditions.
+    conditions : list of str
+        Columns that were varied. An ensemble answers once under each combination; repeats and the
+        orders in which options were shown are what it is made of.
+    annotators : list of dict
+        Annotators with their ``definition``; those that have ``of`` are ensembles.
+    """
+    notes: list[str] = []
+    parts = [frame]
+    kept = [c for c in conditions if c != "order"]
+    for annotator in annotators:
+        definition = annotator["definition"]
+        if "of" not in definition:
+            continue
+        members = frame.filter(pl.col("annotator").is_in(definition["of"]))
+        if members.height == 0:
+            notes.append(f"{annotator['annotator']}: none of its judges has answered yet")
+            continue
+        rule, name = definition["rule"], annotator["annotator"]
+        numeric = frame["label"].dtype.is_numeric()
+        if rule != "majority" and not numeric:
+            notes.append(f"{name}: labels that are not numbers have no {rule}; their majority counts")
+            rule = "majority"
+        grouped = members.group_by(["item", "criterion", *kept], maintain_order=True).agg(pl.col("label"))
+        ties = 0
+        labels = []
+        for item, criterion, votes in grouped.select("item", "criterion", "label").iter_rows():
+            label, tied = combined(votes, rule, f"{definition['seed']}/{name}/{item}/{criterion}")
+            labels.append(label)
+            ties += tied
+        dtype = frame["label"].dtype if rule == "majority" else pl.Float64
+        parts.append(grouped.with_columns(label=pl.Series(labels, dtype=dtype), annotator=pl.lit(name)))
+        if ties:
+            notes.append(f"{name}: {ties} of {grouped.height} majorities were ties, drawn by seed")
+    if len(parts) == 1:
+        return frame, notes
+    whole = pl.concat(parts, how="diagonal_relaxed")
+    if "repeat" in whole.columns:
+        whole = whole.with_columns(pl.col("repeat").fill_null(1))
+    return whole, notes
+
+
+def combined(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
+    """One label from several, and whether it had to be drawn (by ``draw``) from a tie."""
+    if rule == "mean":
+        return sum(votes) / len(votes), False
+    if rule == "median":
+        ordered = sorted(votes)
+        middle = len(ordered) // 2
+        return (ordered[middle] + ordered[~middle]) / 2, False
+    most = max(votes.count(v) for v in votes)
+    best = sorted({v for v in votes if votes.count(v) == most}, key=str)
+    chance = int.from_bytes(hashlib.sha256(draw.encode()).digest()[:8], "big")
+    return best[chance % len(best)], len(best) > 1
+
+
+# -- How a study stands, summed by the database; only reads, within the caller's transaction -------
+
+
+def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    """How many rows of a group fulfil all conditions."""
+    return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
+
+
+# -- what each person did ---------------------------------------------------------------------------
+
+
+def done_by_person(db: sa.Connection, questions: str) -> dict[str, Any]:
+    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``."""
+    t = tables.tasks.c
+    current = t.questions == questions
+    counted = sa.and_(current, t.role != "warm-up")
+    query = sa.select(
+        t.annotator,
+        _number(counted, t.state.in_(("answered", "skipped"))).label("done"),
+        _number(counted, t.state == "skipped").label("skipped"),
+        _number(t.questions != questions, t.role != "warm-up", t.state == "answered").label("earlier"),
+        sa.func.max(sa.case((current, t.session))).label("session"),
+        sa.func.max(t.closed_at).label("last"),
+    )
+    return {row.annotator: row for row in db.execute(query.group_by(t.annotator))}
+
+
+def known_answers(
+    db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool = False
+) -> Sequence[Any]:
+    """What people, or one, answered to items whose answers are known, by annotator, item, condition, repeat, question.
+
+    The labels that count; or the first answer of each, with no label where it was skipped.
+    """
+    a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
+    every = tables.answers.alias().c
+    earliest = s.id.in_(sa.select(sa.func.min(every.id)).group_by(every.assignment))
+    which = sa.and_(s.assignment == a.id, earliest) if first else s.id == a.answer
+    joined = tables.assignments.join(tables.answers, which)
+    query = sa.select(a.annotator, a.item, a.condition, a.repeat, a.question, s.label)
+    query = query.select_from(joined.join(tables.items, i.item == a.item))
+    query = query.where(a.recipe == PAGE, i.role == role, i.active, a.question.in_(questions))
+    query = query if first else query.where(s.status == "valid")
+    return db.execute(query if person is None else query.where(a.annotator == person)).all()
+
+
+def flags_by_person(db: sa.Connection) -> dict[str, int]:
+    """How many items each person has flagged."""
+    a, s = tables.assignments.c, tables.answers.c
+    joined = tables.assignments.join(tables.answers, s.id == a.answer)
+    tasks = (
+        sa.select(a.annotator, a.item, a.condition, a.repeat)
+        .distinct()
+        .select_from(joined)
+        .where(a.recipe == PAGE, s.flag.is_not(None))
+    ).subquery()
+    query = sa.select(tasks.c.annotator, sa.func.count()).group_by(tasks.c.annotator)
+    return {name: int(number) for name, number in db.execute(query)}
+
+
+def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str, float]:
+    """Median minutes on an item, by person.
+
+    All questions of a task are saved together with the same seconds; each save has those since the last.
+    """
+    a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
+    joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(tables.items, i.item == a.item)
+    task = (a.annotator, a.item, a.condition, a.repeat)
+    saves = (
+        sa.select(*task, sa.func.max(s.seconds).label("seconds"))
+        .select_from(joined)
+        .where(a.recipe == PAGE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
+        .where(a.question.in_(questions))
+        .group_by(*task, s.revision)
+    ).subquery()
+    whole = sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds"))
+    tasks = whole.group_by(*(saves.c[c.name] for c in task)).subquery()
+    r = (
+        sa.select(
+            *(tasks.c.annotator, tasks.c.seconds),
+            sa.func.row_number().over(partition_by=tasks.c.annotator, order_by=tasks.c.seconds).label("place"),
+            sa.func.count().over(partition_by=tasks.c.annotator).label("of"),
+        )
+        .subquery()
+        .c
+    )
+    middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
+    query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
+    return {name: float(seconds) / 60 for name, seconds in db.execute(query)}
+
+
+# -- what was said ----------------------------------------------------------------------------------
+
+
+def remarks(db: sa.Connection, most: int) -> Sequence[Any]:
+    """Answers that count and have a flag, a comment or were skipped, newest first."""
+    a, s = tables.assignments.c, tables.answers.c
+    joined = tables.assignments.join(tables.answers, s.id == a.answer)
+    skipped = sa.and_(s.status == "missing", s.reason.like("skipped%"))
+    query = (
+        sa.select(a.annotator, a.item, s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown)
+        .select_from(joined)
+        .where(a.recipe == PAGE, sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped))
+    )
+    return db.execute(query.order_by(s.id.desc()).limit(most)).all()
+
+
+def states_and_roles(db: sa.Connection, tasks: Collection[int]) -> dict[int, Any]:
+    """State and role of tasks, by their numbers."""
+    t = tables.tasks.c
+    query = sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks)))
+    return {row.id: row for row in db.execute(query)}
+
+
+def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any]:
+    """The labels of people that count (question, condition, item, annotator, label), the first time first."""
+    a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
+    joined = tables.assignments.join(tables.answers, s.id == a.answer).join(tables.items, i.item == a.item)
+    joined = joined.join(tables.annotators, n.annotator == a.annotator)
+    query = (
+        sa.select(a.question, a.condition, a.item, a.annotator, s.label)
+        .select_from(joined)
+        .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
+        .where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
+    )
+    return db.execute(query.order_by(a.repeat, a.id)).all()
+
+
+# -- what is short ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """Tasks that are counted together: of one session, and of one group or of these people.
+
+    Attributes
+    ----------
+    questions, condition : str
+        As in `assay.study.store.people.Slot`.
+    party : str, optional
+    people : list of str, optional
+    """
+
+    questions: str
+    condition: str
+    party: str | None = None
+    people: Collection[str] | None = None
+
+    @property
+    def tasks(self) -> sa.ColumnElement[bool]:
+        """Which tasks they are."""
+        t = tables.tasks.c
+        who = [] if self.party is None else [t.party == self.party]
+        who += [] if self.people is None else [t.annotator.in_(self.people)]
+        return sa.and_(counting(self.questions, self.condition), *who)
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Items that lack answers.
+
+    Attributes
+    ----------
+    items, of : int
+        How many lack answers, of how many.
+    have, held : int
+        Answers that they have, and places before somebody at this moment.
+    first : rows of item, have, held
+        The first of them, in the order of their file.
+    """
+
+    items: int
+    of: int
+    have: int
+    held: int
+    first: Sequence[Any]
+
+
+def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float, most: int) -> Shortfall:
+    """Which items of a role have fewer answers than wanted; the first of them by name, ``most`` at most."""
+    t, i = tables.tasks.c, tables.items.c
+    counts = (_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
+    taken = sa.select(t.item, *counts).where(work.tasks).group_by(t.item).subquery()
+    have, before = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
+    lacking = (
+        sa.select(i.item, i.position, have, before)
+        .select_from(tables.items.outerjoin(taken, taken.c.item == i.item))
+        .where(i.active, i.role == role, have < wanted)
+    )
+    each = lacking.subquery().c
+    sums = sa.select(sa.func.count(each.item), sa.func.sum(each.have), sa.func.sum(each.held))
+    number, n_have, n_held = db.execute(sums).one()
+    first = db.execute(lacking.order_by(i.position).limit(most)).all()
+    n_items = db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
+    return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
+
+
+def items_by_person(db: sa.Connection, work: Work, now: float) -> list[tuple[int, int]]:
+    """(answered, held) for each person who was given items."""
+    t = tables.tasks.c
+    query = sa.select(_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
+    rows = db.execute(query.where(work.tasks, t.role == "item").group_by(t.annotator))
+    return [(int(row.have), int(row.held)) for row in rows]
+
+
+def n_triplets(db: sa.Connection) -> int:
+    """How many triplets were drawn so far."""
+    return int(db.execute(sa.select(sa.func.count()).where(tables.items.c.role == "triplet")).scalar_one())
+
+
+def n_pairs(db: sa.Connection) -> int:
+    """How many pairs of items there are from which triplets are drawn, each within its document."""
+    i = tables.items.c
+    pools = db.execute(sa.select(sa.func.count()).where(i.active, i.role == "item").group_by(i.document)).scalars()
+    return sum(n * (n - 1) // 2 for n in pools if n > 2)
+
+
+# -- Everything that people were given, shown and asked, table by table ----------------------------
+
+Rows = Iterable[dict[str, Any]]
+
+_AT_ONCE = 1000
+"""Rows that are in memory at a time."""
+
+
+@contextmanager
+def study_record(store: Store) -> Iterator[dict[str, Rows]]:
+    """The rows of each table of the record, by its name, all as of one moment. Links and secrets are not in them."""
+    with store.reading() as db:
+        if db.dialect.name == "postgresql":  # all tables as of one moment, which SQLite gives anyway
+            db = db.execution_options(isolation_level="REPEATABLE READ")
+        yield {name: rows(db) for name, rows in _TABLES.items()}
+
+
+def _rows(db: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a query, a few at a time."""
+    for row in db.execute(query, execution_options={"yield_per": _AT_ONCE}):
+        yield dict(row._mapping)
+
+
+def _answers(db: sa.Connection) -> Rows:
+    a, s, q = tables.assignments.c, tables.answers.c, tables.questions.c
+    joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(tables.questions, q.id == a.question)
+    query = sa.select(
+        *(s.id, a.annotator, a.item, a.question, q.name.label("criterion"), q.version, a.condition, a.repeat),
+        *(s.revision, s.status, s.label, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
+        sa.and_(a.active, a.answer == s.id, s.status == "valid").label("latest"),
+        is_excluded(a.annotator).label("excluded"),
+    )
+    for row in _rows(db, query.select_from(joined).where(a.recipe == PAGE).order_by(s.id)):
+        shown = row.pop("shown") or {}
+        row["condition"] = json.loads(row["condition"])
+        about = {"latest": bool(row.pop("latest")), "excluded": bool(row.pop("excluded"))}
+        rest = {name: value for name, value in shown.items() if name != "task"}
+        number = row.pop("id")
+        yield {"id": number, "task": shown.get("task"), **row, "shown": rest, **about}
+
+
+def _tasks(db: sa.Connection) -> Rows:
+    t = tables.tasks
+    query = sa.select(
+        *(t.c.id, t.c.annotator, t.c.item, t.c.role, t.c.questions, t.c.condition, t.c.repeat, t.c.party),
+        *(t.c.session, t.c.page, t.c.place, t.c.state, t.c.extra, t.c.form, t.c.shown),
+        *(t.c.given_at, t.c.expires_at, t.c.closed_at),
+    )
+    for row in _rows(db, query.order_by(t.c.annotator, t.c.place)):
+        row["questions"], row["condition"] = json.loads(row["questions"]), json.loads(row["condition"])
+        row["extra"] = bool(row["extra"])
+        yield row
+
+
+def _questions(db: sa.Connection) -> Rows:
+    q = tables.questions.c
+    for row in _rows(db, sa.select(q.id, q.name, q.version, q.current, q.made_at, q.definition).order_by(q.id)):
+        yield row | {"current": bool(row["current"])}
+
+
+def _forms(db: sa.Connection) -> Rows:
+    f = tables.forms.c
+    yield from _rows(db, sa.select(f.id, f.digest, f.made_at, f.definition).order_by(f.id))
+
+
+def _items(db: sa.Connection) -> Rows:
+    i = tables.items.c
+    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.pictures, i.known)
+    for row in _rows(db, query.order_by(i.role, i.position, i.item)):
+        yield row | {"active": bool(row["active"])}
+
+
+def _contents(db: sa.Connection) -> Rows:
+    c = tables.contents.c
+    query = sa.select(c.item, c.digest, c.document, c.fields, c.pictures, c.kept_at)
+    yield from _rows(db, query.order_by(c.kept_at, c.item, c.digest))
+
+
+def _people(db: sa.Connection) -> Rows:
+    p, n = tables.people.c, tables.annotators.c
+    query = sa.select(
+        *(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to),
+        *(p.excluded_at, p.excluded_for),
+    )
+    joined = tables.people.join(tables.annotators, n.annotator == p.annotator)
+    for row in _rows(db, query.select_from(joined).order_by(p.invited_at, p.annotator)):
+        attributes = (row.pop("definition") or {}).get("attributes", {})
+        yield {"annotator": row.pop("annotator"), "attributes": attributes, **row}
+
+
+def _erased(db: sa.Connection) -> Rows:
+    yield from setting(db, ERASED) or []
+
+
+_TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
+    "answers": _answers,
+    "tasks": _tasks,
+    "questions": _questions,
+    "forms": _forms,
+    "items": _items,
+    "contents": _contents,
+    "people": _people,
+    "erased": _erased,
+}
+
+
+# -- The answers that count, as the one table ------------------------------------------------------
 
 
 def stored_annotations(
@@ -91,7 +485,7 @@ def _counting(
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, questions)
-    query = query.where(i.c.role != "source")  # what systems wrote is no label, see `assay.study.store.pairs`
+    query = query.where(i.c.role != "source")  # what systems wrote is no label, see `assay.study.store.items`
     for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
         why = _excluded(row, questions, annotators, excluded_people=excluded_people)
         if why is None:

@@ -1,0 +1,360 @@
+"""The routes of the people who answer: from their link to their last answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from assay.collecting import answers
+from assay.collecting.answers import (
+    LONGEST_WORDS,
+    ClosedError,
+    InvalidAnswerError,
+    NewerAnswerError,
+    Submission,
+    UnknownTaskError,
+)
+from assay.collecting.assignment import End, Held, progress
+from assay.collecting.design import IMAGES, StudyDesign, image_file
+from assay.collecting.forms import FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
+from assay.collecting.serving import (
+    BIGGEST,
+    PERSON_COOKIE,
+    AppState,
+    Id,
+    Invited,
+    Participant,
+    Refused,
+    Shared,
+    person,
+    person_of,
+)
+from assay.study.items import Item
+from assay.study.store import people as store_people
+from assay.study.store.answers import given_by
+from assay.study.store.connection import Connection
+from assay.study.store.items import items_given
+from assay.study.store.people import Person, Task, closed_up_to, drafts_of, is_closed, task_by_id, tasks_on_pages
+
+# -- Pages as a person sees them -------------------------------------------------------------------
+
+
+def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> list[PageForm]:
+    """Pages of a person by number; numbers that they do not have are left out, and so is what is closed to them."""
+    with design.store.reading() as db:
+        closed = closed_up_to(db, person.name)
+        tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
+        given = _given(db, person, tasks)
+        drafts = drafts_of(db, [task.id for task in tasks])
+    items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
+    found: dict[int, list[TaskForm]] = {}
+    for task in tasks:
+        form = _task_form(
+            design,
+            task,
+            items[task.item, task.shown["item"]],
+            given.get(task.id, GivenAnswers({})),
+            drafts.get(task.id),
+        )
+        found.setdefault(task.page, []).append(form)
+    return [_page(number, found[number]) for number in numbers if number in found]
+
+
+def image_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
+    """The file of an image that a person is shown; None where there is none."""
+    with design.store.reading() as db:
+        row = task_by_id(db, task, person.name)
+    if row is None:
+        return None
+    (found,) = items_given(design.store, [(row.item, row.shown["item"])]).values()
+    columns = design.item_images(found)
+    if not 0 <= number < len(columns):
+        return None
+    return image_file(design.study.folder, str(found.fields[columns[number]]))
+
+
+def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
+    """A page; what all its tasks show alike stands once, above them."""
+    if len(tasks) == 1:
+        return PageForm(number, (), tuple(tasks))
+    shared = tuple(f for f in tasks[0].fields if f.image is None and all(f in task.fields for task in tasks))
+    rest = (TaskForm(**{**vars(t), "fields": tuple(f for f in t.fields if f not in shared)}) for t in tasks)
+    return PageForm(number, shared, tuple(rest))
+
+
+def _task_form(
+    design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
+) -> TaskForm:
+    asked = design.asked(task.questions, task.condition)
+    images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
+    questions = tuple(
+        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
+        for one in asked
+    )
+    fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images)
+    return TaskForm(
+        *(task.id, task.place, fields, questions, given.revision),
+        state="open" if task.state == "given" else task.state,
+        practice=task.role == "warm-up",
+        skipped=given.skipped if task.state == "skipped" else "",
+        comment=given.comment,
+        flag=given.flag,
+        draft=draft,
+    )
+
+
+def _given(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
+    """By task, what the person has answered: the latest of each question."""
+    place = {
+        (task.item, task.condition, task.repeat, question): task.id
+        for task in tasks
+        for question in json.loads(task.questions)
+    }
+    if not place:
+        return {}
+    found: dict[int, GivenAnswers] = {}
+    for row in given_by(db, person.name, {key[0] for key in place}):
+        task = place.get((row.item, row.condition, row.repeat, row.question))
+        if task is None:
+            continue
+        before = found.get(task, GivenAnswers({}))
+        label = row.label if row.status == "valid" else None
+        skipped = (row.reason or "").removeprefix("skipped").removeprefix(": ") if row.status == "missing" else ""
+        labels = {**before.labels, row.question: label}
+        found[task] = GivenAnswers(
+            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped
+        )
+    return found
+
+
+# -- The routes of the people who answer -----------------------------------------------------------
+
+_ENDS = {
+    "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
+    "paused": ("The study is paused", "Everything that you answered is saved. Come back to this link later."),
+    "stopped": (
+        "Thank you for your time",
+        "Everything that you answered is saved. You are given nothing further in this study; "
+        "whoever leads it can tell you why.",
+    ),
+    "later": (
+        "Session {number} of {of} is done",
+        "Everything is saved. The next session opens on {when}; come back to this link then.",
+    ),
+    "empty": (
+        "Nothing is free for you now",
+        "Others are at work on the items that remain. Look again after {when}: what they leave comes to you.",
+    ),
+}
+"""Why there is nothing further: title and text."""
+
+router = APIRouter()
+
+
+# -- what a browser sends -------------------------------------------------------------------------
+
+_Said = Annotated[
+    str,
+    BeforeValidator(lambda said: answers.clean(said) if isinstance(said, str) else said),
+    Field(max_length=LONGEST_WORDS),
+]
+"""Words of a person; a character that a field's end cut in two does not keep the rest from being saved."""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnswerBody(_Body):
+    """An answer as the browser sends it."""
+
+    task: Id
+    key: str = Field(min_length=8, max_length=100, pattern=r"^[\w.:-]+$")
+    revision: int = Field(ge=0, le=BIGGEST)
+    labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
+    """Any value: the question's scale says, in its own words, what is not an answer."""
+    skip: _Said | None = None
+    comment: _Said = ""
+    flag: _Said = ""
+    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+
+
+class DraftBody(_Body):
+    """What is half written: whatever the script wants to have back."""
+
+    revision: int = Field(ge=0, le=BIGGEST)
+    body: dict[str, Any]
+
+
+# -- coming in --------------------------------------------------------------------------------------
+
+
+@router.get("/", dependencies=[Depends(person)])
+def start() -> Response:
+    """On to the work."""
+    return RedirectResponse("/work", 303)
+
+
+@router.get("/join/{token}")
+def join(token: str, state: Shared, request: Request) -> Response:
+    """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
+    person = person_of(state, token)
+    if state.token_in(request, PERSON_COOKIE) == token:
+        return RedirectResponse("/work", 303)
+    return state.page("join.html", person=person.name)
+
+
+@router.post("/join/{token}")
+def enter(token: str, state: Shared) -> Response:
+    """What the personal link opens stays open in this browser."""
+    person_of(state, token)
+    return state.admit("/work", PERSON_COOKIE, token)
+
+
+@router.get("/consent")
+def consent(person: Invited, state: Shared) -> Response:
+    """What the study is about, to be agreed to."""
+    return state.page("consent.html", text=state.design.people.consent, person=person.name)
+
+
+@router.post("/consent")
+def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
+    """Agree to take part."""
+    store_people.consent(state.store, person.name, state.design.consent_digest())
+    return RedirectResponse("/work", 303)
+
+
+# -- answering --------------------------------------------------------------------------------------
+
+
+@router.get("/work")
+def work(person: Invited, state: Shared) -> Response:
+    """The current page, and those held behind it."""
+    return _work(state, person, None)
+
+
+@router.get("/work/{number}")
+def work_page(number: Id, person: Invited, state: Shared) -> Response:
+    """One page of the person's, and those held behind it."""
+    return _work(state, person, number)
+
+
+@router.get("/pages")
+def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared) -> Response:
+    """The pages that follow one, for the page's script."""
+    held = state.assigner.hold(person, after, state.design.people.ahead)
+    found = [
+        {"number": one.number, "html": state.html("page.html", page=one)}
+        for one in pages_of(state.design, person, held.pages)
+    ]
+    end = _end(held)
+    if end is not None:
+        end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
+    content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
+    return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
+
+
+@router.post("/answers")
+def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
+    """Save an answer; what comes back says whether it is in the store."""
+    try:
+        saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
+    except UnknownTaskError:
+        raise _no_such_item() from None
+    except ClosedError as error:
+        return JSONResponse({"error": "closed", "message": str(error)}, 409)
+    except NewerAnswerError as error:
+        (now,) = pages_of(state.design, person, [error.page])
+        html = state.html("page.html", page=now)
+        content = {"error": "newer", "message": str(error), "revision": error.revision, "html": html}
+        return JSONResponse(content, 409)
+    except InvalidAnswerError as error:
+        return JSONResponse({"error": "invalid", "message": str(error), "questions": error.questions}, 422)
+    return JSONResponse({"saved": True, **vars(saved)})
+
+
+@router.put("/drafts/{task}")
+def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
+    """Keep what is half written."""
+    try:
+        kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.cleaned(body.body))
+    except UnknownTaskError:
+        raise _no_such_item() from None
+    return Response(status_code=204 if kept else 409)
+
+
+@router.get("/images/{task}/{number}")
+def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
+    """An image of an item before this person."""
+    path = image_of(state.design, person, task, number)
+    if path is None or path.suffix.lower() not in IMAGES:
+        raise HTTPException(404, "No such image.")
+    # The file's own name stays here: it may tell who made the image.
+    return Response(path.read_bytes(), media_type=IMAGES[path.suffix.lower()])
+
+
+# -- parts of them ----------------------------------------------------------------------------------
+
+
+def _work(state: AppState, person: Person, number: int | None) -> Response:
+    """The page of a number, or the current one; first what is to be agreed to."""
+    if not state.has_agreed(person):
+        return RedirectResponse("/consent", 303)
+    people = state.design.people
+    held = state.assigner.hold(person, 0 if number is None else number - 1, people.ahead + 1)
+    numbers = list(held.pages)
+    if number is not None and number not in numbers:
+        numbers.insert(0, number)
+    found = pages_of(state.design, person, numbers)
+    if number is not None and number <= held.closed and (not found or found[0].number != number):
+        return RedirectResponse("/work", 303)  # what was answered there is closed
+    if number is not None and (not found or found[0].number != number):
+        raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
+    return state.page(
+        "work.html",
+        name=person.name,
+        instructions=people.instructions,
+        page=found[0] if found else None,
+        further=found[1:],
+        end=None if found else _end(held),
+        progress=_progress(state, person, held),
+        session=_session(held),
+        settings={
+            "idle": people.idle,
+            "skip_reasons": list(people.skip_reasons),
+            "person": state.name_in_browser(person),
+            "ahead": people.ahead,
+            "closed": held.closed,
+        },
+    )
+
+
+def _progress(state: AppState, person: Person, held: Held) -> dict[str, int | None]:
+    with state.store.reading() as db:
+        return progress(state.design, db, person, held.session)
+
+
+def _session(held: Held) -> dict[str, Any]:
+    return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
+
+
+def _end(held: Held) -> dict[str, str] | None:
+    """Why there is nothing further, in words."""
+    end: End | None = held.end
+    if end is None:
+        return None
+    title, text = _ENDS[end.kind]
+    when = "" if end.opens_at is None else time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(end.opens_at))
+    title = title.format(number=held.session.number, of=held.session.of)
+    return {"kind": end.kind, "title": title, "text": text.format(when=when)}
+
+
+def _no_such_item() -> Refused:
+    return Refused(404, "There is no such item", "This item is not one of yours.", error="unknown")

@@ -1,0 +1,314 @@
+"""A study that is changed while its page is open: the page follows the store, so that both are of one study."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import Field
+
+from assay.collecting import invitations
+from assay.collecting.assignment import Assigner
+from assay.collecting.design import StudyDesign
+from assay.collecting.invitations import LinkRefusedError
+from assay.collecting.overview import Watch
+from assay.errors import AssayError, StudyError, listing
+from assay.study.definition import STUDY_FILE, Study, load_study
+from assay.study.schema import StudyFile
+from assay.study.store.connection import Store
+from assay.study.store.intake import CONFIG, SYNCED, digest_of_study
+from assay.study.store.items import PAIRS
+from assay.study.store.people import Person
+
+# -- What a route may ask for ----------------------------------------------------------------------
+
+PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
+"""With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
+set before links named their study."""
+
+_STATIC = Path(__file__).parents[1] / "static"
+
+BIGGEST = 2**53
+"""The largest whole number that a browser holds exactly."""
+
+Id = Annotated[int, Field(ge=1, le=BIGGEST)]
+
+
+class Refused(Exception):  # noqa: N818 - an answer to a request, not a mistake
+    """A request that is not answered as asked: a page, or JSON, with the reason in words."""
+
+    def __init__(self, status: int, title: str, text: str, *, error: str = "refused") -> None:
+        super().__init__(text)
+        self.status, self.title, self.text, self.error = status, title, text, error
+
+
+# -- what all routes share ------------------------------------------------------------------------
+
+
+class AppState:
+    """The study that is served, with what it takes to answer; each application has one.
+
+    Parameters
+    ----------
+    design : Design
+    secret : str
+        Signs links and cookies.
+    base_url : str, optional
+        Where people reach the page, if not where the server listens.
+
+    Attributes
+    ----------
+    notice : str
+        That the study was changed while the page was open, for the lead; empty where it was not.
+    trouble : str
+        Why the study cannot be shown as it is now; empty where it can.
+    """
+
+    def __init__(self, design: StudyDesign, secret: str, base_url: str | None = None) -> None:
+        self.notice = self.trouble = ""
+        self.design, self.store = design, design.store
+        self.secret, self.base_url = secret, base_url
+        self.assigner = Assigner(design)
+        self.signer = invitations.signer_of(design.study, self.store, secret)
+        self.watch = Watch(design)
+        files = sorted(path for path in _STATIC.iterdir() if path.is_file())
+        self.static = {path.name: path for path in files}
+        self.version = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+        self._templates = Environment(
+            loader=PackageLoader("assay.collecting"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        name = design.study.config.name or design.study.folder.resolve().name
+        self._templates.globals.update(version=self.version, study=name)
+
+    def html(self, template: str, **values: Any) -> str:
+        """A template, filled in."""
+        return self._templates.get_template(template).render(values)
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template, filled in, as what goes back."""
+        return HTMLResponse(self.html(template, **values), status)
+
+    def token_in(self, request: Request, cookie: str) -> str | None:
+        """What a browser holds for this study."""
+        return request.cookies.get(self._named(cookie)) or request.cookies.get(cookie)
+
+    def _named(self, cookie: str) -> str:
+        return f"{cookie}_{self.signer.study}"
+
+    def admit(self, to: str, cookie: str, token: str) -> Response:
+        """On to a page, with the token in a cookie."""
+        secure = bool(self.base_url and self.base_url.startswith("https:"))
+        response = RedirectResponse(to, 303)
+        name, seconds = self._named(cookie), self.signer.seconds
+        response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
+        return response
+
+    def has_agreed(self, person: Person) -> bool:
+        """Whether a person has agreed to take part, to the text as it stands now."""
+        return not self.design.people.consent or person.consented_to == self.design.consent_digest()
+
+    def name_in_browser(self, person: Person) -> str:
+        """What the browser keeps a person's unsent answers under: theirs in this study, and it tells nothing."""
+        whose = (self.secret, person.name) if self.signer.alone else (self.secret, self.signer.study, person.name)
+        return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
+
+
+def app_state(request: Request) -> AppState:
+    """What the routes of this application share; the study is the one that the store holds now."""
+    served: Served = request.app.state.assay
+    return served.now()
+
+
+Shared = Annotated[AppState, Depends(app_state)]
+
+
+# What follows as `async def` waits for nothing, so it takes no thread of the pool.
+
+
+async def held_state(request: Request) -> AppState:
+    """The same, whatever has happened to the study."""
+    found: AppState = request.app.state.assay.held
+    return found
+
+
+class Served(Protocol):
+    """What is served, see `assay.collecting.serving.Serving`."""
+
+    held: AppState
+
+    def now(self) -> AppState:
+        """With the study as the store holds it."""
+
+
+# -- who is asking ----------------------------------------------------------------------------------
+
+
+def person_of(state: AppState, token: str | None) -> Person:
+    """Whose link or cookie this is; refused where it is nobody's."""
+    if state.trouble:
+        raise Refused(503, "The study is being changed", "What you answered is saved. Come back to this link later.")
+    if not token:
+        raise Refused(
+            401, "Please open your personal link", "This page opens by the link that you were sent.", error="link"
+        )
+    try:
+        return invitations.admitted(state.store, state.signer, token)
+    except LinkRefusedError as error:
+        raise Refused(403, "This link does not open the page", str(error), error="link") from None
+
+
+def person(state: Shared, request: Request) -> Person:
+    """Whoever was invited and has opened their link."""
+    return person_of(state, state.token_in(request, PERSON_COOKIE))
+
+
+Invited = Annotated[Person, Depends(person)]
+
+
+async def participant(state: Shared, person: Invited) -> Person:
+    """The person, who has agreed to take part."""
+    if not state.has_agreed(person):
+        raise Refused(403, "Please agree first", "Open the page again and read what it is about.", error="consent")
+    return person
+
+
+Participant = Annotated[Person, Depends(participant)]
+
+
+def check_lead(state: AppState, token: str | None) -> None:
+    """Refuse whoever does not hold the lead's link or cookie."""
+    try:
+        state.signer.check_lead(token or "")
+    except LinkRefusedError as error:
+        text = str(error) if token else "This page opens by the lead's link, which assay serve prints."
+        raise Refused(403, "This link does not open the page", text, error="link") from None
+
+
+async def lead(state: Shared, request: Request) -> None:
+    """Whoever leads the study."""
+    check_lead(state, state.token_in(request, LEAD_COOKIE))
+
+
+# -- for anybody ------------------------------------------------------------------------------------
+
+router = APIRouter()
+
+
+@router.get("/health")
+def health() -> dict[str, bool]:
+    """Whether the server answers."""
+    return {"ok": True}
+
+
+# The version stands in the path, so that the files that a script imports by their names have it too.
+@router.get("/static/{version}/{name}")
+def static(version: str, name: str, state: Annotated[AppState, Depends(held_state)]) -> Response:
+    """A file of the page: script, style, icon."""
+    if name not in state.static:
+        raise HTTPException(404, "No such file.")
+    lasting = "public, max-age=31536000, immutable" if version == state.version else "no-store"
+    return FileResponse(state.static[name], headers={"Cache-Control": lasting})
+
+
+# -- A study that is changed while its page is open ------------------------------------------------
+
+NOT_TAKEN_IN = (
+    "The study's folder was edited and is not taken in yet: this page goes on with the study as it was. Starting "
+    "assay serve again takes the change in, and says first how many answers it takes out of count."
+)
+
+
+class Serving:
+    """What an application serves: the study that its store holds, whoever brought it there.
+
+    Parameters
+    ----------
+    store : Store
+        Into which the study has been taken.
+    folder : path
+        Of the study.
+    secret, base_url : str
+        As in `AppState`.
+
+    Attributes
+    ----------
+    held : AppState
+        What was served last.
+    """
+
+    def __init__(self, store: Store, folder: Path, secret: str, base_url: str | None = None) -> None:
+        self.store, self.folder = store, folder
+        self._lock = threading.Lock()
+        self._secret, self._base_url = secret, base_url
+        self._draws = bool((store.setting(CONFIG) or {}).get("systems"))
+        self._of = self._in_store()
+        """Names the study that is served, or that could not be."""
+        self.held = self._made()
+        self._seen: Any = None
+        self._edited = ""
+
+    def _in_store(self) -> tuple[str | None, str | None]:
+        """Names the study that the store holds: what its folder said, and the pairs that were drawn since."""
+        return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
+
+    def _made(self) -> AppState:
+        study = Study(self.folder, StudyFile.model_validate(self.store.setting(CONFIG)))
+        return AppState(StudyDesign(study, self.store), self._secret, self._base_url)
+
+    def now(self) -> AppState:
+        """What is served, of the study as the store holds it now."""
+        if self._in_store() != self._of:
+            with self._lock:
+                self._follow()
+        return self.held
+
+    def _follow(self) -> None:
+        digest = self._in_store()
+        if digest == self._of:
+            return
+        try:
+            made = self._made()
+        except StudyError as error:
+            self.held.trouble = f"The study was changed and cannot be shown as it is now: {error}"
+        else:
+            made.notice = _notice(self.held.design, made.design) or self.held.notice
+            self.held = made
+        self._of = digest
+
+    def edited(self) -> str:
+        """Words for a folder that says something else than the store; empty where both say the same."""
+        try:
+            files = (self.folder / STUDY_FILE, *self.held.design.study.files())
+            seen = (self._of, *(_stamp(path) for path in files))
+            if seen != self._seen:
+                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of[0] else NOT_TAKEN_IN
+                self._seen = seen
+            return self._edited
+        except (AssayError, OSError):  # in the midst of being edited
+            return NOT_TAKEN_IN
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
+
+
+def _notice(before: StudyDesign, after: StudyDesign) -> str:
+    """Words for what people see otherwise than before; empty where they see the same."""
+    if (before.asked_now, before.form) == (after.asked_now, after.form):
+        return ""
+    asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
+    when = time.strftime("%H:%M UTC", time.gmtime())
+    return (
+        f"The study was changed at {when}, while this page was open. Since then people are asked {asked} as the study "
+        "reads now, and this page and what you download are of that study."
+    )

@@ -1,0 +1,124 @@
+"""What a page about agreement shows: titles, words, frames and pictures, for a report to lay out.
+
+Numbers keep all their digits here; whoever lays the page out rounds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from assay.concordance.agreement import Agreement
+from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
+from assay.reporting.page import Part
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+MOST_ANNOTATORS = 24
+"""Annotators whose heat map can still be read."""
+
+MOST_HEAT_MAPS = 6
+MOST_ITEMS = 10
+
+
+def agreement_parts(found: Agreement) -> tuple[Part, ...]:
+    """Do they agree; who with whom; is a judge closer to the people than they are to each other?"""
+    title = found.shown()["title"][0]
+    panels = found.rows.filter(pl.col("who").is_in(["humans", "judges"]))
+    others = found.shown("consensus", "rest", "human pairs", "random human")
+    pictures: list[tuple[str, Callable[[], Axes]]] = [(f"{title} of panels and of each judge with people", found.plot)]
+    if found.shown("pairs").height and len(found.humans) + len(found.judges) <= MOST_ANNOTATORS:
+        for criterion in (found.criteria or (None,))[:MOST_HEAT_MAPS]:
+            words = f"{title} of each two annotators" + (f", {criterion}" if criterion else "")
+            pictures.append((words, partial(found.heat_map, criterion=criterion)))
+    parts = [
+        Part(
+            "Do the annotators agree?",
+            (*found.comparisons(), found.how()),
+            (("People and judges as panels.", _tidy(panels, "first", "title")),) if panels.height else (),
+            tuple(pictures),
+            tuple(map(str, found.exclusions)),
+        )
+    ]
+    if others.height:
+        parts.append(Part("Who agrees with whom?", (), ((f"{title}.", _tidy(others, "who", "first", "second")),)))
+    closer = found.differences.filter(pl.col("coefficient") == found.headline)
+    if closer.height:
+        caption = f"{title} of the judge with people, less that of people with each other."
+        parts.append(
+            Part("Is the judge closer to people than they are to each other?", (), ((caption, _tidy(closer, "judge")),))
+        )
+    return tuple(parts)
+
+
+def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
+    """On which scale to ask; how reliable the panels are; how each judge fares; which items stand apart."""
+    if study.best is None:
+        itself = ("ICC(A,1) of each judge with itself across scales.", study.consistency)
+        words = tuple(study.summary().splitlines()[:-1])
+        panel = ("ICC(A,k) of the panel.", study.reliability)
+        return (Part("How reliable judges are", words, (panel, itself, *_repeated(study))),)
+    icc = study.alignment.filter(pl.col("measure") == "icc")
+    together, single = icc.filter(pl.col("judge") == JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
+    nmae = study.alignment.filter((pl.col("measure") == "nmae") & (pl.col("judge") == JUDGES_MEAN))
+    columns = ("scale", "benchmark", "estimate", "low", "high", "n")
+    differences = study.differences.filter(pl.col("judge") == JUDGES_MEAN)
+    panels = study.reliability.filter(pl.col("form") == "ICC(A,k)")
+    parts = [
+        Part(
+            "On which scale to ask",
+            tuple(study.summary().splitlines()[:-1]),
+            (
+                ("ICC(A,1) of the people's mean with the judges' mean.", together.select(columns)),
+                ("Mean distance of the two means, as a share of the range.", nmae.select(columns)),
+                ("Each scale less each other.", differences.drop("judge", "p")),
+            ),
+            (
+                ("Agreement by scale.", study.plot),
+                ("Agreement against distance: a small error can hide a judge who tells items apart badly.",
+                 study.plot_icc_nmae),
+                (f"One point an item, on {study.best}.", study.plot_consensus),
+            ),
+            tuple(map(str, study.exclusions)),
+        ),
+        Part(
+            "How reliable people and judges are",
+            (),
+            (
+                ("ICC(A,k) of each panel.", panels.drop("form")),
+                ("ICC(A,1) of each judge with itself across scales.", study.consistency),
+                *_repeated(study),
+            ),
+        ),
+        Part("Judge by judge", (), (("ICC(A,1) with the people's mean.", single.select("judge", *columns)),)),
+    ]  # fmt: skip
+    for frame, title in ((study.groups, "By group of annotators"), (study.conditions, "By condition")):
+        if frame is not None:
+            parts.append(Part(title, (), (("ICC(A,1) and nMAE with the people.", frame),)))
+    items = study.items.filter(pl.col("scale") == study.best)
+    caption = f"Items on {study.best} on which people and judges are furthest apart, on 0-1."
+    worst = items.filter(~pl.col("aligned")).head(MOST_ITEMS)
+    best = items.filter(pl.col("aligned")).reverse().head(MOST_ITEMS)
+    frames = [(caption, worst.drop("scale", "aligned"))] if worst.height else []
+    if best.height:
+        frames.append((f"Items on {study.best} on which they are closest.", best.drop("scale", "aligned")))
+    return (*parts, Part("Item by item", (), tuple(frames)))
+
+
+def _repeated(study: GradingScaleStudy) -> tuple[tuple[str, pl.DataFrame], ...]:
+    if study.repeats is None or not study.repeats.height:
+        return ()
+    return (("ICC(1) of repeated answers of the same annotator.", study.repeats),)
+
+
+def _tidy(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Columns that say something, in the order of a reader."""
+    place = [c for c in ("criterion", "group") if rows[c].null_count() < rows.height]
+    known = ("estimate", "low", "high", "n", "p_adjusted", "closer", "than_humans")
+    rest = [c for c in known if c in rows.columns and (c != "than_humans" or rows[c].null_count() < rows.height)]
+    return rows.select(*place, *names, *rest)

@@ -1,0 +1,612 @@
+"""Parquet files of any order -> chunks of whole items, kept as arrays in a working folder.
+
+Where the files are sorted by item, chunks are ranges of their rows. Elsewhere the rows are first dealt out by ranges of
+item names, in one pass. Each chunk is then read once, checked, and kept as arrays: later questions read numbers only.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.annotations import Answers, LabelHashes
+from assay.data.columns import natural
+from assay.data.names import Names, coded, sorting, without_spaces
+from assay.data.scales import Label, Scale
+from assay.errors import DataError, counted, unknown
+
+BATCH = 500_000
+"""Rows that are looked at together in a pass over the files."""
+
+BUFFERED = 3_000_000
+"""Rows that wait in memory to be written, while they are dealt out."""
+
+CHUNK_BYTES = 2**28
+"""Width of a chunk while it is read: rows are cut so that names and numbers of one take no more, about."""
+
+ROW_BYTES = 56
+"""What a row takes besides its item's name."""
+
+SAMPLE = 200_000
+"""Item names that are looked at to cut the items into ranges."""
+
+ROWS = 2**21
+"""Rows of a chunk that are looked at at a time, when those of some annotators are read."""
+
+MOST_VALUES = 10_000
+"""More different labels than these are not listed."""
+
+Span = tuple[str, int, int]
+"""Rows of a file: its path, the first row and the number of rows; all of it where the number is negative."""
+
+
+class Folder:
+    """A working folder, gone when the last table that reads it is gone, at the latest when Python ends.
+
+    A copy that another process unpickles only knows the path and removes nothing.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @classmethod
+    def make(cls, parent: str | Path | None) -> Folder:
+        """A new folder in ``parent``, or where temporary files go."""
+        if parent is not None and not Path(parent).is_dir():
+            raise DataError(f"there is no folder '{parent}' for cache=...; make it first")
+        made = cls(tempfile.mkdtemp(prefix="assay-", dir=parent))
+        made._remove = weakref.finalize(made, _remove, made.path, os.getpid())
+        return made
+
+    _remove: weakref.finalize[Any, Any] | None = None
+
+    def __reduce__(self) -> tuple[type[Folder], tuple[str]]:
+        return Folder, (self.path,)
+
+    def file(self, name: str) -> str:
+        """The path of a file in it."""
+        return str(Path(self.path) / name)
+
+    @property
+    def bytes(self) -> int:
+        """What its files take."""
+        return sum(entry.stat().st_size for entry in os.scandir(self.path) if entry.is_file())
+
+
+def _remove(path: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child shares the object, not the folder
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class ChunkSource:
+    """Where the labels stand and how to read them; small, so that it travels to workers."""
+
+    files: tuple[str, ...]
+    item: str
+    annotator: str
+    label: str
+    scale: Scale
+    judges: frozenset[str] = frozenset()
+    where: tuple[tuple[str, Any], ...] = ()
+    whole: frozenset[str] = frozenset()
+    """Columns of ids that hold floats which are all whole numbers, and lose their .0."""
+
+    @property
+    def counts(self) -> pl.Expr:
+        """Whether a row counts."""
+        found = pl.lit(True)
+        for column, value in self.where:
+            found = found & (pl.col(column).is_null() if value is None else pl.col(column) == value)
+        return found
+
+    def name(self, role: str) -> pl.Expr:
+        """Items or annotators as text."""
+        column = self.item if role == "item" else self.annotator
+        found = pl.col(column)
+        if column in self.whole:
+            found = found.fill_nan(None).cast(pl.Int64)
+        return found.cast(pl.String).alias(role)
+
+    def rows(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Item, annotator and label of the rows that count."""
+        if self.where:
+            frame = frame.filter(self.counts)
+        return frame.select(self.name("item"), self.name("annotator"), label=pl.col(self.label))
+
+    @property
+    def categories(self) -> tuple[Label, ...] | None:
+        """The categories that values point into, where labels are categories."""
+        return None if self.scale.numeric or self.scale.kind == "preference" else self.scale.categories
+
+    @property
+    def criterion(self) -> str | None:
+        """The criterion, where one was chosen."""
+        return next((str(value) for column, value in self.where if column == "criterion"), None)
+
+    def values(self, labels: pl.Series) -> NDArray[np.float64]:
+        """Labels as numbers."""
+        return self.scale.values(self.scale.cast(labels))
+
+
+# -- a look at the files ------------------------------------------------------------------------------
+
+
+@dataclass
+class Survey:
+    """What a pass over the names of the items says."""
+
+    n_rows: int = 0
+    name_bytes: int = 0
+    sample: list[pl.Series] = field(default_factory=list)
+    runs: list[SortedRun] | None = field(default_factory=list)
+    """The files in the order of their items, cut between items; None where rows are in no order."""
+
+    def rows_in_a_chunk(self, most: int) -> int:
+        """So many that a chunk keeps to its width."""
+        return max(1, min(most, CHUNK_BYTES // (ROW_BYTES + self.name_bytes // max(self.n_rows, 1))))
+
+
+@dataclass
+class SortedRun:
+    """A file whose rows are sorted by item."""
+
+    file: str
+    n_rows: int = 0
+    first: str = ""
+    last: str = ""
+    cuts: list[int] = field(default_factory=list)
+    """Rows where an item begins, about every so many rows."""
+
+
+def survey(source: ChunkSource, labels_per_chunk: int) -> Survey:
+    """Look at every item's name once: how many rows, how long the names, and whether they are sorted."""
+    found = Survey()
+    step = max(1, int(pl.scan_parquet(list(source.files)).select(pl.len()).collect().item()) // SAMPLE)
+    for file in source.files:
+        run = SortedRun(file)
+        sorted_so_far = found.runs is not None
+        rows = pl.scan_parquet(file).select(source.name("item"), _counts=source.counts)
+        for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+            names = batch["item"]
+            if not len(names):
+                continue
+            sorted_so_far = sorted_so_far and _continue(run, names, labels_per_chunk)
+            run.n_rows += len(names)
+            if source.where:
+                names = names.filter(batch["_counts"])
+            found.sample.append(names.gather_every(step))
+            found.name_bytes += int(names.str.len_bytes().sum() or 0)
+            found.n_rows += len(names)
+        if not sorted_so_far:
+            found.runs = None
+        elif found.runs is not None and run.n_rows:
+            found.runs.append(run)
+    if found.runs:
+        found.runs.sort(key=lambda r: (r.first.encode(), r.last.encode()))
+        if any(one.last.encode() > two.first.encode() for one, two in pairwise(found.runs)):
+            found.runs = None
+    return found
+
+
+def _continue(run: SortedRun, names: pl.Series, every: int) -> bool:
+    """Whether a batch of names goes on where a sorted file was; its places to cut are noted."""
+    if names.null_count() or not names.is_sorted() or (run.n_rows and names[0].encode() < run.last.encode()):
+        return False
+    if not run.n_rows:
+        run.first = names[0]
+    end = run.n_rows + len(names)
+    while (at := (run.cuts[-1] if run.cuts else 0) + every) < end:
+        before = run.last if at - 1 < run.n_rows else names[at - 1 - run.n_rows]
+        cut = run.n_rows + int(names.search_sorted(before, side="right"))
+        if cut == end:
+            break
+        run.cuts.append(cut)
+    run.last = names[-1]
+    return True
+
+
+def sorted_chunks(runs: Sequence[SortedRun], most: int) -> list[tuple[Span, ...]]:
+    """Ranges of rows of sorted files that hold whole items, of about ``most`` rows or less."""
+    chunks: list[tuple[Span, ...]] = []
+    open_spans: list[Span] = []
+    held, last = 0, None
+    for run in runs:
+        edges = [0, *run.cuts, run.n_rows]
+        for first, end in pairwise(edges):
+            straddles = first == 0 and last == run.first
+            if open_spans and not straddles and held + end - first > most:
+                chunks.append(tuple(open_spans))
+                open_spans, held = [], 0
+            open_spans.append((run.file, first, end - first))
+            held += end - first
+        last = run.last
+    return [*chunks, tuple(open_spans)]
+
+
+# -- dealing the rows out -----------------------------------------------------------------------------
+
+
+def cuts_of(sample: pl.Series, n_chunks: int) -> pl.Series:
+    """Item names that cut the items into about equally many rows."""
+    names = sample.drop_nulls().sort()
+    cuts = [names[len(names) * c // n_chunks] for c in range(1, n_chunks)] if len(names) else []
+    return pl.Series("item", list(dict.fromkeys(cuts)), dtype=pl.String)
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """Rows written by ranges of items: text of the item, number of the annotator, label as a number."""
+
+    spans: tuple[tuple[Span, ...], ...]
+    people: tuple[str, ...]
+    n_blank: int
+
+
+def deal_out(source: ChunkSource, cuts: pl.Series, folder: Folder) -> Dealt:
+    """Write every row that has a label to the files of its range of items, in one pass over the source."""
+    written: list[list[Span]] = [[] for _ in range(len(cuts) + 1)]
+    waiting: list[list[pl.DataFrame]] = [[] for _ in written]
+    people = AnnotatorCodes()
+    n_waiting = n_blank = 0
+
+    def write() -> None:
+        for part, frames in enumerate(waiting):
+            if frames:
+                file = folder.file(f"rows-{part}-{len(written[part])}.arrow")
+                # The oldest layout holds the bytes of these texts only, not of all that were read with them.
+                pl.concat(frames, how="vertical_relaxed").write_ipc(file, compat_level=pl.CompatLevel.oldest())
+                written[part].append((file, 0, -1))
+                frames.clear()
+
+    rows = source.rows(pl.scan_parquet(list(source.files)))
+    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming"):
+        checked, blank = numbered(source, batch, people)
+        part = cuts.search_sorted(checked["item"], side="right").to_numpy().astype(np.min_scalar_type(len(cuts)))
+        dealt = checked[np.argsort(part, kind="stable")]
+        start = 0
+        for which, number in enumerate(np.bincount(part, minlength=len(written)).tolist()):
+            if number:
+                waiting[which].append(dealt[start : start + number])
+            start += number
+        n_blank += blank
+        n_waiting += batch.height
+        if n_waiting >= BUFFERED:
+            write()
+            n_waiting = 0
+    write()
+    return Dealt(tuple(tuple(spans) for spans in written if spans), tuple(people.names), n_blank)
+
+
+class AnnotatorCodes:
+    """Annotators by number, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._dtype = pl.Enum([])
+
+    def codes(self, names: pl.Series) -> pl.Series:
+        """The number of each name; the first time a name comes it is given one."""
+        found = names.cast(self._dtype, strict=False)
+        if found.null_count():
+            self.names += names.filter(found.is_null()).unique().sort().to_list()
+            self._dtype = pl.Enum(self.names)
+            found = names.cast(self._dtype)
+        return found.to_physical()
+
+
+def numbered(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
+    """The rows that have a label, checked, with numbers for annotators and labels; and how many have none."""
+    labels = table["label"]
+    blank = labels.is_null()
+    if labels.dtype.is_float():
+        blank = blank | labels.is_nan()
+    elif labels.dtype == pl.String:
+        blank = blank | (labels.str.strip_chars() == "")
+    n_blank = int(blank.sum())
+    if n_blank:
+        table = table.filter(~blank)
+        labels = table["label"]
+    valid = source.scale.valid(labels).fill_null(False)
+    if not valid.all():
+        off = table.filter(~valid)
+        shown = ", ".join(f"item '{i}': {v!r}" for i, v in off.head(5).select("item", "label").iter_rows())
+        raise DataError(f"{off.height} labels are off the scale ({shown}); each must be {source.scale.describe()}")
+    nameless = int((table["item"].is_null() | table["annotator"].is_null()).sum())
+    if nameless:
+        raise _nameless(source, nameless)
+    values = pl.Series("label", narrow(source.values(labels)))
+    return table.select("item").with_columns(people.codes(table["annotator"]).alias("annotator"), values), n_blank
+
+
+def _nameless(source: ChunkSource, rows: int) -> DataError:
+    return DataError(f"{rows} rows have no {source.item} or no {source.annotator}; fill or remove them")
+
+
+# -- one chunk ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What one chunk holds, known without reading it again.
+
+    Attributes
+    ----------
+    place : str
+        The chunk's files in the working folder begin with it.
+    n_items, n_labels, n_blank : int
+        Items and labels; rows without a label.
+    annotators : tuple of str
+        Who answered here, people first, in natural order.
+    labels_of : mapping of annotator to number of labels
+    total : float
+        Sum of the labels as numbers.
+    values : frozenset of float
+        The different labels; empty where there are too many.
+    sums : (annotators, 3) uint64
+        What the fingerprint is made of, by annotator.
+    human_labels : (items,) uint16
+        How many people labelled each item.
+    """
+
+    place: str
+    n_items: int
+    n_labels: int
+    n_blank: int
+    annotators: tuple[str, ...]
+    labels_of: Mapping[str, int]
+    total: float
+    values: frozenset[float]
+    sums: NDArray[np.uint64]
+    human_labels: NDArray[np.uint16]
+
+
+def store(
+    source: ChunkSource, spans: Sequence[Span], folder: Folder, place: str, people: tuple[str, ...] | None = None
+) -> Contents:
+    """Read a chunk, check it, and keep it as arrays: offsets of the items, annotators, values, names.
+
+    With ``people`` the chunk was dealt out, and annotators and labels are numbers already.
+    """
+    if people is None:
+        known = AnnotatorCodes()
+        table, n_blank = numbered(source, _read(source, spans), known)
+        people = tuple(known.names)
+    else:
+        table, n_blank = _dealt_rows(spans), 0
+        for file, _, _ in spans:
+            Path(file).unlink()
+    names, item = coded(table["item"])
+    annotator, value = table["annotator"].to_numpy(), table["label"].to_numpy()
+    del table
+    number = np.bincount(annotator, minlength=len(people))
+    who = in_order([name for name, n in zip(people, number.tolist(), strict=True) if n], source.judges)
+    at = {name: i for i, name in enumerate(who)}
+    annotator = np.array([at.get(name, -1) for name in people], dtype=np.int32)[annotator]
+    _refuse_blank_or_spaced(source, names, item, who, annotator)
+    order, cells = sorting(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
+    _refuse_twice(cells, names, who)
+    item = (cells // max(len(who), 1)).astype(np.int32)
+    annotator = (cells - item.astype(np.int64) * len(who)).astype(np.int32)
+    value = value if order is None else value[order]
+    del cells, order
+    judge = np.array([name in source.judges for name in who], dtype=bool)
+    answered = np.bincount(item[~judge[annotator]], minlength=len(names))
+    distinct = _different(value)
+    found = Contents(
+        place,
+        len(names),
+        len(value),
+        n_blank,
+        who,
+        dict(zip(who, np.bincount(annotator, minlength=len(who)).tolist(), strict=True)),
+        float(value.sum(dtype=np.float64)),
+        frozenset(distinct.tolist() if len(distinct) <= MOST_VALUES else ()),
+        _sums(source, names, item, who, annotator, value),
+        np.minimum(answered, np.iinfo(np.uint16).max).astype(np.uint16),
+    )
+    _keep(folder, place, names, item, annotator.astype(np.min_scalar_type(max(len(who) - 1, 0))), value)
+    return found
+
+
+def _keep(
+    folder: Folder, place: str, names: pl.Series, item: NDArray[Any], who: NDArray[Any], value: NDArray[Any]
+) -> None:
+    """Write a chunk, its labels sorted by item."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(item, minlength=len(names)))])
+    np.save(folder.file(f"{place}-offsets.npy"), offsets.astype(np.uint32))
+    np.save(folder.file(f"{place}-annotator.npy"), who)
+    np.save(folder.file(f"{place}-value.npy"), value)
+    items = names.alias("item").to_frame()
+    items.write_parquet(folder.file(f"{place}-items.parquet"), compression="lz4", statistics=False)
+
+
+def in_order(annotators: Sequence[str], judges: frozenset[str]) -> tuple[str, ...]:
+    """People first, in natural order."""
+    return (*natural(a for a in annotators if a not in judges), *natural(a for a in annotators if a in judges))
+
+
+def _read(source: ChunkSource, spans: Sequence[Span]) -> pl.DataFrame:
+    """The rows of a chunk as the files have them."""
+    frames = []
+    for file, first, number in spans:
+        rows = pl.scan_parquet(file)
+        frames.append(source.rows(rows.slice(first, number) if number >= 0 else rows).collect())
+    return pl.concat(frames)
+
+
+def _dealt_rows(spans: Sequence[Span]) -> pl.DataFrame:
+    return pl.concat([pl.read_ipc(file) for file, _, _ in spans], how="vertical_relaxed")
+
+
+def _refuse_blank_or_spaced(
+    source: ChunkSource, names: pl.Series, item: NDArray[Any], who: Sequence[str], annotator: NDArray[Any]
+) -> None:
+    """Whether a name is blank is asked of each name, not of each row."""
+    items = (names.str.strip_chars() == "").to_numpy()
+    annotators = np.array([not name.strip() for name in who], dtype=bool)
+    if items.any() or annotators.any():
+        raise _nameless(source, int((items[item] | annotators[annotator]).sum()))
+    for some in (names, pl.Series(list(who), dtype=pl.String)):
+        spaced = some.filter(some != without_spaces(some))
+        if len(spaced):
+            raise DataError(
+                f"spaces around the name {spaced[0]!r} ({counted(len(spaced), 'name')} in a chunk); write the files "
+                "without them, or read the whole table with assay.read, which takes them off"
+            )
+
+
+def _refuse_twice(cells: NDArray[np.int64], names: pl.Series, who: Sequence[str]) -> None:
+    twice = np.flatnonzero(cells[1:] == cells[:-1])
+    if len(twice):
+        item, annotator = divmod(int(cells[twice[0]]), len(who))
+        raise DataError(
+            f"{len(twice)} answers are given more than once (item '{names[item]}', annotator "
+            f"'{who[annotator]}'); choose one criterion, condition or repeat with where={{...}}"
+        )
+
+
+def _sums(
+    source: ChunkSource,
+    names: pl.Series,
+    item: NDArray[Any],
+    who: Sequence[str],
+    annotator: NDArray[Any],
+    value: NDArray[Any],
+) -> NDArray[np.uint64]:
+    """What the fingerprint is made of, by annotator; the same as of a table in memory."""
+    rows = LabelHashes(len(value))
+    rows.add("item", names, item)
+    rows.add("annotator", pl.Series(who, dtype=pl.String), annotator)
+    if source.categories is None:
+        rows.add_numbers("label", value)
+    else:
+        rows.add("label", pl.Series(list(source.categories)), value.astype(np.int32))
+    nothing = np.zeros(len(value), dtype=np.uint8)
+    for column, chosen in source.where:
+        if column == "criterion":
+            rows.add(column, pl.Series([str(chosen)]), nothing)
+        elif column == "repeat" and chosen != 1:
+            rows.add(column, pl.Series([chosen]), nothing)
+    return rows.sums(annotator, len(who))
+
+
+def _different(value: NDArray[Any]) -> NDArray[Any]:
+    if value.dtype != np.int8:
+        return np.unique(value)
+    return np.flatnonzero(np.bincount(value.astype(np.int16) + 128)) - 128
+
+
+def narrow(value: NDArray[np.float64]) -> NDArray[Any]:
+    """The same numbers in as few bytes as hold them."""
+    for dtype in (np.int8, np.int16):
+        few = value.astype(dtype)
+        if (few == value).all():
+            return few
+    return value
+
+
+# -- reading it again ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Items ``first`` to ``end`` of a chunk."""
+
+    place: str
+    annotators: tuple[str, ...]
+    first: int
+    end: int
+
+
+def stretches(contents: Sequence[Contents], first: int, end: int) -> tuple[Stretch, ...]:
+    """Where the items from ``first`` to ``end``, counted over all chunks, are kept."""
+    starts = np.cumsum([0, *(c.n_items for c in contents)]).tolist()
+    found = []
+    for which in range(bisect.bisect_right(starts, first) - 1, len(contents)):
+        start, stop = starts[which], starts[which + 1]
+        if start >= end:
+            break
+        one = contents[which]
+        found.append(Stretch(one.place, one.annotators, max(first, start) - start, min(end, stop) - start))
+    return tuple(found)
+
+
+def answers(
+    folder: Folder, parts: Sequence[Stretch], annotators: tuple[str, ...], categories: tuple[Label, ...] | None
+) -> Answers:
+    """Items of one or more chunks as arrays: the labels of ``annotators``, in their order."""
+    position = {name: i for i, name in enumerate(annotators)}
+    items, people, values = [], [], []
+    start = 0
+    for part, offsets in _steps(folder, parts):
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        code = np.array([position.get(name, -1) for name in part.annotators], dtype=np.int64)
+        who = code[np.load(folder.file(f"{part.place}-annotator.npy"), mmap_mode="r")[rows]]
+        item = np.repeat(np.arange(start, start + len(offsets) - 1), offsets[1:] - offsets[:-1])
+        value = np.array(np.load(folder.file(f"{part.place}-value.npy"), mmap_mode="r")[rows])
+        if (code < 0).any():
+            keep = who >= 0
+            item, who, value = item[keep], who[keep], value[keep]
+        if (np.diff(code[code >= 0]) < 0).any():
+            order = np.lexsort((who, item))
+            item, who, value = item[order], who[order], value[order]
+        items.append(item)
+        people.append(who)
+        values.append(value.astype(np.int64 if categories is not None else np.float64))
+        start += len(offsets) - 1
+    return Answers(
+        np.concatenate(items),
+        np.concatenate(people),
+        np.concatenate(values),
+        Names.later(start, partial(_names, folder, tuple(parts))),
+        annotators,
+        categories,
+    )
+
+
+def _steps(folder: Folder, parts: Sequence[Stretch]) -> Iterator[tuple[Stretch, NDArray[np.int64]]]:
+    """Where the rows of each item begin, and the last one's end, for so many items at a time as have `ROWS` rows.
+
+    Of few annotators among many most rows are left out again.
+    """
+    for part in parts:
+        kept = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")
+        offsets = kept[part.first : part.end + 1].astype(np.int64)
+        first = 0
+        while first < len(offsets) - 1:
+            last = max(int(np.searchsorted(offsets, int(offsets[first]) + ROWS, side="right")) - 1, first + 1)
+            yield part, offsets[first : last + 1]
+            first = last
+
+
+def _names(folder: Folder, parts: Sequence[Stretch]) -> pl.Series:
+    return pl.concat(pl.read_parquet(folder.file(f"{p.place}-items.parquet"))["item"][p.first : p.end] for p in parts)
+
+
+def unknown_value(source: ChunkSource) -> DataError | None:
+    """Which value of ``where`` no row has, in words."""
+    for column, value in source.where:
+        seen = pl.scan_parquet(list(source.files)).select(pl.col(column).unique()).collect(engine="streaming")
+        values = natural(v for v in seen[column].to_list() if v is not None)
+        if value not in (*values, *([None] if seen[column].null_count() else [])):
+            return DataError(unknown(column, value, values, f"'{source.files[0]}'" + _and_more(source)))
+    return None
+
+
+def _and_more(source: ChunkSource) -> str:
+    others = len(source.files) - 1
+    return f" and {counted(others, 'other file')}" if others else ""

@@ -1,0 +1,448 @@
+"""How many odd ones out are enough? From choices at hand, and before there are any.
+
+Nam et al. (2025), section 6.5 and figure 4: the ranking of pairs from samples of the judgments, against the number of
+judgments. As published the samples share judgments with the whole they are held against; `judgments_needed` shows that
+curve beside the honest one, of two sets that share none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks
+from assay.errors import DesignError, counted
+from assay.estimation.intervals import wilson
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats, Ints
+from assay.ideas.choices import Choices, Chosen, EnoughSettings, PlanTripletsSettings
+from assay.ideas.reliability import odd_one_out_agreement
+from assay.ideas.sampling import sample_triplets
+from assay.reporting import pictures
+from assay.reporting.tables import interval, said
+from assay.statistics.odd_one_out import (
+    PLACES,
+    Judged,
+    choice_probabilities,
+    correlation,
+    half_agreement,
+    mean_ranks,
+    pair_codes,
+    stepped_up,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+GROUPS = 20
+"""Groups of choices that are left out in turn, for the range of the number that is needed."""
+
+LEAST = 20
+"""Fewer judgments cannot be halved."""
+
+DESIGNS = 4
+"""Sets of triplets behind a plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments(Result):
+    """How consistent a ranking of pairs is, by the number of judgments.
+
+    Attributes
+    ----------
+    curve : polars.DataFrame
+        One row a number of ``judgments``: ``estimate`` (ρ between two such sets that share no judgment; beyond half of
+        those at hand stepped up after Spearman and Brown), ``low``, ``high``, ``stepped`` (whether it was),
+        ``published``
+        (ρ of bootstrap samples of that size with all judgments), ``reason``.
+    needed : int or None
+        The smallest number of judgments whose ρ reaches the target; None where no number does.
+    needed_low, needed_high : int or None
+        Its range, from choices left out in groups.
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "ρ"
+
+    curve: pl.DataFrame = field(metadata={"json": False})
+    needed: int | None
+    needed_low: int | None
+    needed_high: int | None
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The curve."""
+        return self.curve
+
+    def summary(self) -> str:
+        """What these judgments reach, and how many would be enough."""
+        at, target = int(str(self.run.facts["choices"])), self.run.settings.target  # type: ignore[attr-defined]
+        row = self.curve.filter(pl.col("judgments") == at).row(0, named=True)
+        lines = [
+            f"{counted(at, 'judgment')}: as many others would rank the pairs alike by ρ = {said(row['estimate'])} "
+            f"{interval(row['low'], row['high'])}."
+        ]
+        if self.needed is None:
+            lines.append("These judgments agree no more than chance gives, so that no number of them is enough.")
+        else:
+            most = "more than can be told" if self.needed_high is None else f"{self.needed_high:,}"
+            low = "?" if self.needed_low is None else f"{self.needed_low:,}"
+            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {low} to {most}).")
+        if row["published"] is not None:
+            lines.append(
+                f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: "
+                f"they share "
+                "judgments, so that this is too high."
+            )
+        return "\n".join([*lines, f"Intervals: {self.run.interval}.", *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curve with its interval, the published one, and the target (figure 4 of the paper)."""
+        ax = pictures.axes(ax)
+        x = self.curve["judgments"].to_list()
+        ax.plot(
+            x, self.curve["estimate"], color=pictures.HUMAN, marker="o", markersize=3.5, label="sets that share none"
+        )
+        low, high = (self.curve[c].fill_nan(None).to_numpy() for c in ("low", "high"))
+        ax.fill_between(x, low.astype(float), high.astype(float), color=pictures.HUMAN, alpha=0.15, linewidth=0)
+        ax.plot(x, self.curve["published"], color=pictures.MUTED, linestyle="--", label="bootstrap, as published")
+        ax.axhline(self.run.settings.target, color=pictures.PASS, linewidth=1, linestyle=":")  # type: ignore[attr-defined]
+        ax.set_xlabel("judgments")
+        ax.set_ylabel("ρ between rankings of pairs")
+        ax.set_ylim(min(0.0, *(v for v in self.curve["estimate"].to_list() if np.isfinite(v)), 0.0), 1.02)
+        pictures.legend(ax, loc="lower right")
+        return ax
+
+
+def judgments_needed(
+    labels: Annotations | Chunks,
+    *,
+    target: float = 0.8,
+    sizes: Sequence[int] | None = None,
+    texts: Sequence[str] | None = None,
+    document: str | None = None,
+    annotators: Chosen | Sequence[str] = "humans",
+    n_splits: int = 100,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Judgments:
+    """Are these odd ones out enough for a stable ranking of pairs, and how many would be?
+
+    Parameters
+    ----------
+    labels : Annotations
+        Odd ones out; see `assay.triplet_similarity`, also for ``texts``, ``document`` and ``annotators``.
+    target : float
+        The ρ between two rankings that is wanted; the paper asks for .8.
+    sizes : sequence of int
+        Numbers of judgments to look at; ten steps up to twice those at hand when not given.
+    n_splits : int
+        Random halves, and bootstrap samples of each size.
+    confidence, seed
+
+    Returns
+    -------
+    Judgments
+
+    Raises
+    ------
+    DesignError
+        For labels that are no odd ones out, or fewer than 20 choices.
+    """
+    given = {"target": target, "sizes": sizes, "texts": texts, "document": document, "annotators": annotators}
+    given |= {"n_splits": n_splits, "confidence": confidence, "seed": seed}
+    settings = EnoughSettings.of(
+        {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, "judgments_needed"
+    )
+    choices = Choices.of(labels, settings, "judgments_needed").of_annotators(settings.annotators)
+    if len(choices) < LEAST:
+        raise DesignError(f"{counted(len(choices), 'choice')} cannot be halved; {LEAST} are the least")
+    order = np.lexsort((choices.odd, choices.item))
+    judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
+    rng = np.random.default_rng(seed)
+    one = _of_one(judged, rng, n_splits)
+    group = rng.permutation(len(judged)) % GROUPS
+    without = np.array([_of_one(judged.some(group != g), rng, max(n_splits // 5, 10)) for g in range(GROUPS)])
+    n = len(judged)
+    wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
+    rows = [_row(size, n, one, without, judged, rng, settings) for size in sorted({*wanted, n})]
+    low, high = _ends(one, without, confidence)
+    how = f"{100 * confidence:g}% jackknife intervals over {GROUPS} groups of judgments"
+    run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
+    # The more a judgment tells, the fewer are needed.
+    curve = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+    return Judgments(curve, _needed(one, target), _needed(high, target), _needed(low, target), run)
+
+
+def _of_one(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
+    """Reliability of one judgment's worth, by Spearman and Brown from halves: r = R / (n − (n − 1) R)."""
+    halves = half_agreement(judged, rng, n_splits)
+    halves = halves[np.isfinite(halves)]
+    if not len(halves):
+        return float("nan")
+    mean = min(float(halves.mean()), 0.9999)
+    return float(stepped_up(mean, 2 / len(judged)))
+
+
+def _ends(one: float, without: Floats, confidence: float) -> tuple[float, float]:
+    """The interval of the reliability of one judgment, on the scale of log odds."""
+    from scipy.special import stdtrit
+
+    if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
+        return float("nan"), float("nan")
+    logit, each = np.log(one / (1 - one)), np.log(without / (1 - without))
+    error = np.sqrt((GROUPS - 1) / GROUPS * ((each - each.mean()) ** 2).sum())
+    half = stdtrit(GROUPS - 1, (1 + confidence) / 2) * error
+    return tuple(float(1 / (1 + np.exp(-(logit + sign * half)))) for sign in (-1, 1))  # type: ignore[return-value]
+
+
+def _needed(one: float, target: float) -> int | None:
+    """The smallest number of judgments whose reliability is the target."""
+    if not np.isfinite(one) or one <= 0:
+        return None
+    return int(np.ceil(target * (1 - one) / (one * (1 - target)) - 1e-9))
+
+
+def _row(
+    size: int, n: int, one: float, without: Floats, judged: Judged, rng: np.random.Generator, settings: EnoughSettings
+) -> dict[str, Any]:
+    """ρ of two sets of a size."""
+    halves = 2 * size <= n
+    value = float(stepped_up(one, size))
+    if halves:
+        found = half_agreement(judged, rng, settings.n_splits, size)
+        value = float(found[np.isfinite(found)].mean()) if np.isfinite(found).any() else float("nan")
+    low, high = (float(stepped_up(end, size)) for end in _ends(one, without, settings.confidence))
+    known = np.isfinite([low, high]).all()
+    whole = judged.shares()
+    drawn = (judged.some(rng.integers(0, n, size)) for _ in range(max(settings.n_splits // 4, 10)))
+    runs = [correlation(some.shares(), whole) for some in drawn]
+    reason = None if known else "these judgments agree no more than chance gives"
+    low, high = (min(low, value), max(high, value)) if known else (np.nan, np.nan)
+    published = float(np.nanmean(runs)) if np.isfinite(runs).any() else None
+    return {
+        "judgments": size, "estimate": value, "low": low, "high": high, "stepped": not halves,
+        "published": published, "reason": reason,
+    }  # fmt: skip
+
+
+# -- before there are any -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TripletPlan(Result):
+    """How well experts' odd ones out would rank the pairs, by how often each pair is compared.
+
+    Attributes
+    ----------
+    outcomes : polars.DataFrame
+        One row a ``floor`` (comparisons of each pair): ``triplets`` (different ones, of all documents),
+        ``overlap`` (people
+        who answer each), ``judgments``, ``rho`` (mean ρ with the true similarities), ``rho_least`` (which 90% of the
+        studies
+        reach), ``estimate`` (share of studies that reach the target), ``low``, ``high`` (95%, Wilson).
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "power"
+
+    outcomes: pl.DataFrame = field(metadata={"json": False})
+    run: Run
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The floors."""
+        return self.outcomes
+
+    @property
+    def smallest(self) -> dict[str, Any] | None:
+        """The row of the smallest floor with the power wanted; None where none of them has it."""
+        found = self.outcomes.filter(pl.col("estimate") >= self.run.settings.power)  # type: ignore[attr-defined]
+        return found.row(0, named=True) if found.height else None
+
+    def summary(self) -> str:
+        """What is assumed, and the smallest sufficient number."""
+        s: Any = self.run.settings
+        lines = [
+            f"{counted(s.n_documents, 'document')} of {s.n_texts} texts; two experts name the same odd one on "
+            f"{s.agreement:.0%} of triplets; {s.n_studies} simulated studies."
+        ]
+        row = self.smallest
+        if row is None:
+            lines.append(
+                f"None of these numbers reaches ρ = {s.target:g} in {s.power:.0%} of studies; look at larger ones."
+            )
+        else:
+            of = "" if row["overlap"] == 1 else f" ({row['triplets']:,} triplets, each answered by {row['overlap']})"
+            lines.append(
+                f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = "
+                f"{s.target:g} with the "
+                f"true ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
+            )
+        lines.append("These numbers have no range: they rest on an agreement that is assumed, not estimated.")
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Mean ρ, and what 90% of studies reach, against the number of judgments."""
+        ax = pictures.axes(ax)
+        x = self.outcomes["judgments"].to_list()
+        ax.plot(x, self.outcomes["rho"], color=pictures.HUMAN, marker="o", markersize=4, label="mean of studies")
+        ax.plot(x, self.outcomes["rho_least"], color=pictures.HUMAN, linestyle="--", label="reached by 90% of studies")
+        ax.axhline(self.run.settings.target, color=pictures.PASS, linewidth=1, linestyle=":")  # type: ignore[attr-defined]
+        ax.set_xlabel("judgments")
+        ax.set_ylabel("ρ with the true ranking of pairs")
+        pictures.legend(ax, loc="lower right")
+        return ax
+
+
+def plan_triplets(
+    n_texts: int = 15,
+    n_documents: int = 1,
+    *,
+    agreement: float | None = None,
+    floors: Sequence[int] = PlanTripletsSettings.floors,
+    target: float = 0.9,
+    power: float = 0.8,
+    dimensions: int = 3,
+    pilot: Annotations | None = None,
+    n_studies: int = 200,
+    seed: int = 0,
+) -> TripletPlan:
+    """How many odd ones out do experts have to name until the pairs are ranked as they see them?
+
+    Texts are put at random places in a space; the nearer two texts are, the likelier they are kept together
+    (Luce's rule),
+    the sharper, the more experts agree. Triplets are drawn by the rule of `assay.sample_triplets`, answered, and
+    made into
+    similarities (equation 1), which are held against those that endless answers would give.
+
+    Parameters
+    ----------
+    n_texts, n_documents : int
+        Texts of each document, and documents.
+    agreement : float
+        How often two experts name the same odd one, above the third that chance gives; .6 when not given.
+    floors : sequence of int
+        Comparisons of each pair to look at. Beyond the different triplets that a pair is in, each is asked of several.
+    target, power : float
+        The ρ that is wanted, and in which share of studies.
+    dimensions : int
+        Of the space: in how many ways texts differ.
+    pilot : Annotations
+        Odd ones out at hand: agreement is that of its people.
+    n_studies, seed : int
+
+    Returns
+    -------
+    TripletPlan
+
+    Examples
+    --------
+    >>> import assay
+    >>> plan = assay.plan_triplets(10, agreement=0.6, floors=(2, 10, 40), n_studies=40, seed=1)
+    >>> plan.smallest["floor"], plan.smallest["judgments"]
+    (40, 600)
+
+    Where two experts agree on 60% of triplets, ten comparisons of each pair are not enough for ρ = .9; forty are.
+    """
+    if pilot is not None and agreement is not None:
+        raise DesignError("agreement=... and pilot=... both say how far experts agree; give one")
+    found = agreement
+    if pilot is not None:
+        row = odd_one_out_agreement(pilot, who=("humans",), method="none").humans
+        found = None if row is None else float(np.clip(row["agreement"], 0.34, 0.99))
+    settings = PlanTripletsSettings(
+        n_texts=n_texts, n_documents=n_documents, agreement=PlanTripletsSettings.agreement if found is None else found,
+        floors=tuple(floors), target=target, power=power, dimensions=dimensions,
+        pilot=None if pilot is None else pilot.fingerprint, n_studies=n_studies, seed=seed,
+    )  # fmt: skip
+    if not settings.floors:
+        raise DesignError("floors is empty; give at least one number of comparisons")
+    worlds = [_worlds(settings, number) for number in range(n_studies)]
+    rows = [_outcome(floor, worlds, settings) for floor in sorted(set(settings.floors))]
+    facts = {"target": settings.target, "power": settings.power}
+    return TripletPlan(pl.DataFrame(rows), Run("plan-triplets", settings, settings.pilot or "none", facts))
+
+
+World = tuple[Floats, Floats]
+"""How alike the texts of a document are, (texts, texts), and the ranks of its pairs, (pairs,)."""
+
+
+def _worlds(settings: PlanTripletsSettings, number: int) -> list[World]:
+    """The documents of one simulated study; every floor looks at the same."""
+    rng = np.random.default_rng((settings.seed, number))
+    found = []
+    for _ in range(settings.n_documents):
+        alike = _alike(settings.n_texts, settings.dimensions, settings.agreement, rng)
+        found.append((alike, mean_ranks(_truth(alike))))
+    return found
+
+
+def _outcome(floor: int, worlds: Sequence[list[World]], settings: PlanTripletsSettings) -> dict[str, Any]:
+    """Studies with so many comparisons of each pair."""
+    n, s = settings.n_texts, settings
+    overlap = -(-floor // (n - 2))
+    designs = [_design(n, -(-floor // overlap), s.seed + k) for k in range(DESIGNS)]
+    rho = np.array([_study(designs[k % DESIGNS], overlap, one, (s.seed, k, 1)) for k, one in enumerate(worlds)])
+    reached = float((rho >= s.target).mean())
+    low, high = wilson(np.array(reached), s.n_studies)
+    triplets = round(np.mean([len(d) for d in designs])) * s.n_documents
+    return {"floor": floor, "triplets": triplets, "overlap": overlap, "judgments": triplets * overlap,
+            "rho": float(rho.mean()), "rho_least": float(np.quantile(rho, 0.1)), "estimate": reached, "low": float(low),
+            "high": float(high)}  # fmt: skip
+
+
+def _design(n: int, floor: int, seed: int) -> Ints:
+    """Triplets by the rule, as positions: (triplets, 3)."""
+    drawn = sample_triplets([f"{i:03d}" for i in range(n)], floor=min(floor, n - 2), seed=seed).triplets
+    return drawn.select("first_item", "second_item", "third_item").cast(pl.Int64).to_numpy()
+
+
+def _study(design: Ints, overlap: int, worlds: list[World], seed: tuple[int, ...]) -> float:
+    """ρ with the true ranking of one simulated study, the mean within documents."""
+    rng = np.random.default_rng(seed)
+    n = len(worlds[0][0])
+    codes = pair_codes(design, n)
+    number = overlap * np.bincount(codes.ravel(), minlength=n * (n - 1) // 2)
+    found = []
+    for alike, ranks in worlds:
+        chances = choice_probabilities(np.stack([alike[design[:, i], design[:, j]] for i, j in PLACES], axis=1))
+        edges = np.cumsum(chances, axis=1)[:, None, :2]
+        place = (rng.random((len(design), overlap, 1)) > edges).sum(axis=2)
+        kept = np.bincount(np.take_along_axis(codes, place, axis=1).ravel(), minlength=len(number))
+        found.append(float(mean_ranks(kept / number) @ ranks))
+    return float(np.mean(found))
+
+
+def _alike(n: int, dimensions: int, agreement: float, rng: np.random.Generator) -> Floats:
+    """Strengths of pairs of random texts, so sharp that two experts agree as often as wanted: (texts, texts)."""
+    place = rng.normal(size=(n, dimensions))
+    far = -((place[:, None] - place[None]) ** 2).sum(axis=2)
+    three = rng.random((200, n)).argsort(axis=1)[:, :3]
+    some = np.stack([far[three[:, i], three[:, j]] for i, j in PLACES], axis=1)
+    low, high = 0.0, 100.0
+    for _ in range(20):
+        sharpness = (low + high) / 2
+        agreed = (choice_probabilities(sharpness * some) ** 2).sum(axis=1).mean()
+        low, high = (sharpness, high) if agreed < agreement else (low, sharpness)
+    return np.asarray(far * (low + high) / 2)
+
+
+def _truth(alike: Floats) -> Floats:
+    """Equation 1 of every pair from endless answers about all thirds: (pairs,)."""
+    n = len(alike)
+    first, second = np.triu_indices(n, 1)
+    strength = np.stack(
+        [np.broadcast_to(alike[first, second][:, None], (len(first), n)), alike[first], alike[second]], 2
+    )
+    kept = choice_probabilities(strength)[:, :, 0]
+    thirds = np.ones_like(kept)
+    thirds[np.arange(len(first)), first] = thirds[np.arange(len(first)), second] = 0.0
+    return np.asarray((kept * thirds).sum(axis=1) / thirds.sum(axis=1))

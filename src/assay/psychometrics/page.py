@@ -1,0 +1,131 @@
+"""What a page about raters shows: titles, words, frames and pictures, for a report to lay out."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.psychometrics.d_study import DStudy
+from assay.psychometrics.disattenuation import Disattenuation
+from assay.psychometrics.g_study import GStudy
+from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.raters.rasch import FacetRasch
+from assay.reporting.page import Part
+from assay.reporting.tables import filled
+
+# -- What a page about generalizability shows ------------------------------------------------------
+# Numbers keep all their digits here; whoever lays the page out rounds them.
+
+MOST_STUDIES = 40
+
+
+def g_study_parts(found: GStudy) -> tuple[Part, ...]:
+    """How far scores carry, and of what their variance is made."""
+    coefficients = filled(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
+    components = filled(found.components)
+    return (
+        Part(
+            f"How far do scores carry? {found.design}, object {found.object}",
+            (*found.sentences()[: 2 * MOST_STUDIES], *found.cautions),
+            (
+                ("Eρ²: is the order of objects kept? Φ: the score itself? Both of one score.", coefficients),
+                ("Variance of each effect; at the bound where none is seen.", components),
+            ),
+            (("Variance by effect, in percent.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def d_study_parts(found: DStudy) -> tuple[Part, ...]:
+    """What other numbers of raters and lessons would reach."""
+    smallest = found.smallest.drop([c for c in ("study",) if found.smallest[c].n_unique() == 1])
+    return (
+        Part(
+            "What would another rater or lesson buy?",
+            (*found.sentences(), *found.cautions),
+            (
+                (f"The least number of {found.along} that reaches {found.target:g}.", smallest),
+                ("Every choice of numbers.", filled(found.projected)),
+            ),
+            ((f"The coefficient against the number of {found.along}.", found.plot),),
+            found.notes,
+        ),
+    )
+
+
+def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
+    """Whether people and judges measure the same thing."""
+    first, second = found.families
+    return (
+        Part(
+            f"Do {first} and {second} measure the same thing?",
+            (*found.sentences(), *found.cautions),
+            (
+                ("Correlations, as observed and as implied without error.", filled(found.table, found.counted)),
+                ("Reliability of one score of each family.", found.reliabilities),
+            ),
+            (("Observed and implied correlations.", found.plot),),
+            found.notes,
+        ),
+    )
+
+
+# -- What a page about raters shows ----------------------------------------------------------------
+
+
+def rater_parts(found: RaterModel) -> tuple[Part, ...]:
+    """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
+    shown = filled(found.rows)
+    parts = [
+        Part(
+            "Who is severe, who is erratic?",
+            (*found.sentences(), *found.cautions),
+            (("φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic.", shown),),
+            (
+                ("Severity against variability.", found.plot),
+                ("Ideal ratings, as the average rater says them, beside the labels.", found.plot_ideal),
+            ),
+            (*map(str, found.exclusions), *found.notes),
+        )
+    ]
+    fair = found.fairness
+    if fair is not None:
+        rows = filled(fair.rows)
+        families = ((("Judges' mean difference less people's.", fair.families),)) if fair.families.height else ()
+        parts.append(
+            Part(
+                f"Who is unfair? By {fair.group}",
+                tuple(fair.sentences(found.fitted.settings.rope)),
+                (
+                    (
+                        f"Δφ against {fair.groups[0]}, less the mean of raters who are not shown to differ.",
+                        rows,
+                    ),
+                    *families,
+                ),
+                (("Differences between groups of each rater.", found.plot_fairness),),
+            )
+        )
+    if found.diagnostics.rows.height or found.modes.height > 1:
+        frames: list[tuple[str, pl.DataFrame]] = [
+            ("Modes, and how far their φ and ψ are from the best's.", found.modes)
+        ]
+        if found.diagnostics.rows.height:
+            worst = found.diagnostics.rows.sort("rhat", descending=True).head(10)
+            frames.append(("The ten largest R-hat.", worst))
+        parts.append(Part("Can the fit be trusted?", (), tuple(frames)))
+    return tuple(parts)
+
+
+def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
+    """Severity, fair averages and fit of every rater."""
+    rows = filled(found.rows)
+    return (
+        Part(
+            "How severe is each rater? The many-facet Rasch model",
+            (*found.sentences(), *found.cautions),
+            (("λ in logits, above 0 severe; infit and outfit are 1 as expected.", rows), ("Criteria.", found.items)),
+            (("Severity of every rater.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )

@@ -1,0 +1,173 @@
+"""The pictures of raters: bias against variability, ideal ratings beside labels, fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from assay.errors import DesignError
+from assay.estimation.statistic import Floats
+from assay.psychometrics.raters.fairness import Fairness
+from assay.psychometrics.raters.fit import RaterFit
+from assay.psychometrics.raters.results import ideal_shares
+from assay.psychometrics.raters.table import RaterSettings
+from assay.reporting import pictures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# -- The pictures of generalizability --------------------------------------------------------------
+
+MOST_BARS = 30
+LEAST_NAMED = 6.0
+"""Percent of a bar that has room for its number."""
+
+
+def bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | None = None) -> Axes:
+    """One stacked bar a study: the share of each effect in all variance."""
+    shown = list(studies)[:MOST_BARS]
+    names = list(dict.fromkeys(effect for _, parts in shown for effect, _ in parts))
+    ax = pictures.axes(ax, width=7.0, height=1.5 + 0.34 * len(shown))
+    for row, (_, parts) in enumerate(reversed(shown)):
+        start = 0.0
+        for effect, percent in parts:
+            colour = pictures.PALETTE[names.index(effect) % len(pictures.PALETTE)]
+            ax.barh([row], [percent], left=start, height=0.72, color=colour, alpha=0.85, linewidth=0)
+            if percent >= LEAST_NAMED:
+                ax.text(start + percent / 2, row, f"{percent:.0f}", ha="center", va="center", fontsize=8, color="white")
+            start += percent
+    for k, effect in enumerate(names):
+        ax.barh([0], [0], color=pictures.PALETTE[k % len(pictures.PALETTE)], alpha=0.85, label=effect)
+    ax.set_yticks(range(len(shown)), [name for name, _ in reversed(shown)])
+    ax.set_ylim(-0.6, len(shown) - 0.4)
+    ax.set_xlim(0, 100)
+    ax.set_xlabel("percent of variance")
+    pictures.legend(ax, ncols=min(len(names), 4), loc="lower left", bbox_to_anchor=(0, 1.0))
+    return ax
+
+
+def curves(
+    rows: pl.DataFrame, along: str, lines: Sequence[str], coefficient: str, target: float | None, ax: Axes | None = None
+) -> Axes:
+    """A coefficient against the number of levels of one facet, one line for each other choice."""
+    ax = pictures.axes(ax)
+    groups = rows.partition_by(list(lines), maintain_order=True) if lines else [rows]
+    styles = ("-", "--", ":", "-.")
+    for k, group in enumerate(groups[: 2 * len(pictures.PALETTE)]):
+        label = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
+        group = group.sort(along)
+        ax.plot(
+            group[along].to_list(), group["estimate"].to_list(), color=pictures.PALETTE[k % len(pictures.PALETTE)],
+            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=label or None,
+        )  # fmt: skip
+    if target is not None:
+        ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(f"number of {along}")
+    ax.set_ylabel({"generalizability": "Eρ²", "dependability": "Φ"}.get(coefficient, coefficient))
+    pictures.legend(ax)
+    return ax
+
+
+# -- The pictures of raters ------------------------------------------------------------------------
+
+MOST_NAMED = 25
+KINDS = (("human", pictures.HUMAN, "P", "people"), ("judge", pictures.JUDGE, "v", "judges"))
+
+
+def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
+    """Each rater at its φ and ψ, with both intervals."""
+    ax = pictures.axes(ax, width=6.6, height=4.6)
+    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
+    for kind, colour, marker, name in KINDS:
+        some = rows.filter(pl.col("kind") == kind)
+        _crosses(ax, some, ("estimate", "low", "high"), ("psi", "psi_low", "psi_high"), colour, marker, name)
+    ax.set_yscale("log")
+    _plain_ticks(ax, [v for c in ("psi_low", "psi_high") for v in rows[c].drop_nans().to_list()])
+    ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
+    ax.set_ylabel("ψ, categories    erratic ↑")
+    if not converged:
+        pictures.title(ax, "NOT CONVERGED: do not use")
+    pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    return ax
+
+
+def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = None) -> Axes:
+    """Each rater's difference of φ between groups, and the ratio of its ψ."""
+    if found is None:
+        raise DesignError("no group was named, so there is no fairness to draw; name one with group=...")
+    rows = found.rows.filter(pl.col("verdict").is_not_null())
+    ax = pictures.axes(ax, width=6.6, height=4.6)
+    ax.axvspan(-settings.rope, settings.rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
+    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
+    ax.axhline(1, color=pictures.FAINT, linewidth=1, zorder=0)
+    several = len(found.groups) > 2
+    for kind, colour, marker, name in KINDS:
+        some = rows.filter(pl.col("kind") == kind)
+        if several:
+            some = some.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
+        _crosses(ax, some, ("estimate", "low", "high"), ("ratio", "ratio_low", "ratio_high"), colour, marker, name)
+    ax.set_yscale("log")
+    _plain_ticks(ax, [v for c in ("ratio_low", "ratio_high") for v in rows[c].drop_nans().to_list()])
+    other = "others" if several else found.groups[1]
+    ax.set_xlabel(f"← severer with {other}    Δφ, categories, against {found.groups[0]}    more lenient →")
+    ax.set_ylabel(f"ψ with {other} / ψ with {found.groups[0]}")
+    pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    return ax
+
+
+def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
+    """The shares of ideal ratings beside those of all labels."""
+    table = found.table
+    shares = ideal_shares(found)
+    names, cells = [], []
+    for j, name in enumerate(table.criteria):
+        place = "" if name is None else f"{name}: "
+        given = np.bincount(table.value[table.criterion == j], minlength=table.n_categories)
+        for what, share in (("ideal", shares[j]), ("labels", given / given.sum())):
+            row = np.full(table.n_categories, np.nan)
+            row[: table.sizes[j]] = share[: table.sizes[j]]
+            names.append(f"{place}{what}")
+            cells.append(row)
+    values: Floats = np.array(cells)
+    ax = pictures.axes(ax, width=2.6 + 0.55 * table.n_categories, height=1.0 + 0.32 * len(names))
+    text = [["" if np.isnan(v) else f"{100 * v:.0f}" for v in row] for row in values]
+    pictures.shaded(ax, values, text, colour=[pictures.PASS, pictures.MUTED] * len(table.criteria))
+    same = len(set(table.categories)) == 1
+    ticks = [str(c) for c in table.categories[0]] if same else [f"{k + 1}." for k in range(table.n_categories)]
+    ax.set_xticks(np.arange(table.n_categories) + 0.5, ticks)
+    ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
+    ax.set_xlabel("category, percent of items and of labels")
+    return ax
+
+
+def _crosses(
+    ax: Axes, rows: pl.DataFrame, across: tuple[str, ...], up: tuple[str, ...], colour: str, marker: str, name: str
+) -> None:
+    if not rows.height:
+        return
+    x, x_low, x_high = (rows[c].cast(pl.Float64).to_numpy() for c in across)
+    y, y_low, y_high = (rows[c].cast(pl.Float64).to_numpy() for c in up)
+    ax.hlines(y, x_low, x_high, color=colour, linewidth=1.2, alpha=0.7)
+    ax.vlines(x, y_low, y_high, color=colour, linewidth=1.2, alpha=0.35)
+    ax.plot(x, y, marker=marker, color=colour, linestyle="none", markersize=7, label=name)
+    if rows.height <= MOST_NAMED:
+        for text, a, b in zip(rows["annotator"].to_list(), x, y, strict=True):
+            ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=8, color=pictures.INK)
+
+
+def _plain_ticks(ax: Axes, values: list[float]) -> None:
+    """A few plain numbers on a logarithmic axis."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    if not values:
+        return
+    low, high = min(values), max(values)
+    steps = [v for v in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low * 0.9 <= v <= high * 1.1]
+    ax.set_yticks(steps or [low, high], [f"{v:g}" for v in steps] or [f"{low:.2f}", f"{high:.2f}"])
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_minor_formatter(NullFormatter())

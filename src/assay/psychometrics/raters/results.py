@@ -1,0 +1,319 @@
+"""What follows from a fit: may it be trusted, and the ideal rating of each cell and trait of each subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from assay.estimation.statistic import Floats, Ints
+from assay.psychometrics.raters.density import Density, Grid, Stages
+from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
+
+# -- May the fit be trusted ------------------------------------------------------------------------
+
+LEAST_OF_CHAIN = 100
+"""Effective draws a chain, at least (Vehtari et al. 2021)."""
+
+MOST_DIVERGENCES = 0.001
+"""Share of draws."""
+
+SIMULATED, LEAST_TABLES = 2_000_000, 120
+"""Labels drawn for the predictive check, about; tables, at least, so that a p-value can be below `UNLIKELY`."""
+
+UNLIKELY, FAR = 0.01, 0.05
+"""A rater's labels are not described where a p-value is below the first and shares are off by more than the second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """Whether the numbers are what they claim.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row a quantity that is reported: ``quantity``, ``annotator``, ``rhat``, ``effective_draws``; none by the
+        quick road.
+    divergences : int or None
+    problems : tuple of str
+        Why the fit did not converge; empty where it did.
+    """
+
+    rows: pl.DataFrame
+    divergences: int | None
+    problems: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.problems
+
+
+def diagnose(found: RaterFit) -> Diagnostics:
+    """R-hat, effective draws and divergences of what is reported; by the quick road, whether it arrived."""
+    types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
+    if found.chains is None:
+        best = found.modes[0]
+        left = f"the fit stopped before a maximum: a gradient of {best.steepness:.2g} is left, and {STEEP:g} may be"
+        return Diagnostics(pl.DataFrame(schema=types), None, () if best.arrived else (left,))
+    layout, raters = found.density.layout, found.table.raters
+    phi, psi = layout.severity(found.chains.x), layout.variability(found.chains.x)
+    quantities = {"severity": phi.mean(axis=-2), "variability": psi.mean(axis=-2)}
+    for g, group in enumerate(found.table.groups[1:], 1):
+        quantities |= {f"severity, {group}": phi[:, :, g] - phi[:, :, 0]}
+        quantities |= {f"variability, {group}": psi[:, :, g] - psi[:, :, 0]}
+    rows = []
+    for name, values in quantities.items():
+        rhat, size = rhat_and_samples(values)
+        rows += [
+            {"quantity": name, "annotator": r, "rhat": a, "effective_draws": n}
+            for r, a, n in zip(raters, rhat.tolist(), size.tolist(), strict=True)
+        ]
+    frame = pl.DataFrame(rows, schema=types).fill_nan(None)
+    return Diagnostics(frame, found.chains.divergences, tuple(_problems(found, frame)))
+
+
+def _problems(found: RaterFit, rows: pl.DataFrame) -> list[str]:
+    assert found.chains is not None
+    problems = []
+    chains, draws, _ = found.chains.x.shape
+    worst = rows.filter(pl.col("rhat") > MOST_RHAT).sort("rhat", descending=True)
+    if worst.height:
+        problems.append(
+            f"R-hat is {worst['rhat'][0]:.3f} for the {worst['quantity'][0]} of {worst['annotator'][0]}"
+            f"{f' and above {MOST_RHAT} for {worst.height - 1} more' if worst.height > 1 else ''}"
+        )
+    least = rows.sort("effective_draws").head(1)
+    if least.height and (least["effective_draws"][0] or 0.0) < LEAST_OF_CHAIN * chains:
+        problems.append(
+            f"the {least['quantity'][0]} of {least['annotator'][0]} has {least['effective_draws'][0] or 0:.0f} "
+            f"effective draws, and {LEAST_OF_CHAIN * chains} are wanted"
+        )
+    if found.chains.divergences > MOST_DIVERGENCES * chains * draws:
+        problems.append(f"{found.chains.divergences} of {chains * draws:,} draws diverged")
+    return problems
+
+
+def modes_frame(found: RaterFit) -> pl.DataFrame:
+    """One row a mode: its share of the mass, and how far its φ and ψ are from the best."""
+    best, layout = found.modes[0], found.density.layout
+    share = np.exp([m.evidence - best.evidence for m in found.modes])
+    rows = [
+        {
+            "mode": n + 1,
+            "log_posterior": m.log_posterior - best.log_posterior,
+            "share": float(share[n] / share.sum()),
+            "starts": m.found,
+            "severity_apart": float(np.abs(layout.severity(m.x) - layout.severity(best.x)).max()),
+            "variability_apart": float(
+                np.abs(np.exp(layout.variability(m.x)) - np.exp(layout.variability(best.x))).max()
+            ),
+        }
+        for n, m in enumerate(found.modes)
+    ]
+    return pl.DataFrame(rows)
+
+
+# -- the posterior predictive check -------------------------------------------------------------------
+
+
+def predictive(found: RaterFit) -> pl.DataFrame:
+    """How often new labels of each rater, drawn from the model, are as far from what it expects as the real ones.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``annotator``, ``p`` (of χ² between a rater's counts of categories and those expected, Gelman, Meng and Stern
+        1996) and ``misfit``, the share of labels that would have to be others for counts as expected.
+    """
+    table = found.table
+    n = int(np.clip(SIMULATED // max(len(table), 1), LEAST_TABLES, 200))
+    rng = np.random.default_rng(np.random.SeedSequence(found.settings.seed, spawn_key=(10,)))
+    observed = _tally(table.rater, table.value, len(table.raters), table.n_categories)
+    beyond, expected = np.zeros(len(table.raters)), np.zeros(observed.shape)
+    draws = found.some(n)
+    for x in draws:
+        mean, drawn = _simulated(found.density, x, rng)
+        expected += mean / len(draws)
+        beyond += _distance(drawn, mean) >= _distance(observed, mean)
+    total = observed.sum(axis=1)
+    return pl.DataFrame(
+        {
+            "annotator": table.raters,
+            "p": (1 + beyond) / (1 + len(draws)),
+            "misfit": np.abs(observed - expected).sum(axis=1) / 2 / total,
+        }
+    )
+
+
+def _simulated(density: Density, x: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Counts by rater and category: expected, and of labels drawn anew."""
+    table, cells = density.table, density.table.cells
+    stages = density.at(x)
+    detect = np.exp(stages.detection).reshape(table.n_blocks, len(table.raters), *stages.detection.shape[1:])
+    ideal = np.zeros(len(cells.kind), dtype=np.int64)
+    marginal = np.zeros((table.n_blocks, table.n_categories))
+    block = cells.block[cells.kind]
+    for grid, share in zip(density.grids, stages.ideal, strict=True):
+        weight = np.exp(grid.traits.log_weights)
+        marginal[grid.blocks] = np.einsum("q,bqk->bk", weight, share)
+        point = rng.choice(len(weight), size=len(table.subjects), p=weight / weight.sum())
+        mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
+        of_cell = share[np.searchsorted(grid.blocks, block[mine]), point[cells.subject[mine]]]
+        ideal[mine] = _one_of(of_cell, rng)
+    drawn = _one_of(detect[table.block, table.rater, :, ideal[table.cell]], rng)
+    often = np.einsum("brkx,bx->brk", detect, marginal)
+    seen = np.bincount(table.block * len(table.raters) + table.rater, minlength=often.shape[0] * often.shape[1])
+    mean = (often * seen.reshape(often.shape[:2])[:, :, None]).sum(axis=0)
+    return mean, _tally(table.rater, drawn, len(table.raters), table.n_categories)
+
+
+def _one_of(p: Floats, rng: np.random.Generator) -> Ints:
+    """One category a row."""
+    at = np.cumsum(p, axis=1)
+    return np.asarray(np.minimum((rng.random((len(p), 1)) * at[:, -1:] > at).sum(axis=1), p.shape[1] - 1))
+
+
+def _tally(rater: Ints, value: Ints, n: int, k: int) -> Floats:
+    return np.bincount(rater * k + value, minlength=n * k).reshape(n, k).astype(float)
+
+
+def _distance(counts: Floats, mean: Floats) -> Floats:
+    return np.asarray(((counts - mean) ** 2 / np.maximum(mean, 1e-9)).sum(axis=1))
+
+
+# -- What was summed and integrated out, found again -----------------------------------------------
+
+AVERAGED = 40
+"""Draws over which posteriors of ideal ratings are averaged."""
+
+PIECE = 20_000
+"""Cells at a time."""
+
+
+def ideal_ratings(found: RaterFit) -> pl.DataFrame:
+    """The posterior of each cell's ideal rating, as the label that the average rater gives to it.
+
+    ξ itself is known up to a shift that η takes back; what the average rater says of it is the same in every mode.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``item``, ``criterion``, ``ideal`` (the most probable label), ``certainty`` (its probability), ``expected`` and
+        ``sd`` (in numbers, before rounding to a label, and how far it is known), ``labels``.
+    """
+    table, cells = found.table, found.table.cells
+    p = np.zeros((len(cells.kind), table.n_categories))
+    first, second = np.zeros((2, len(p)))
+    draws = found.some(AVERAGED)
+    for x in draws:
+        mine, said = _of_cells(found.density, x), _average_label(found.density, x)
+        each = said[cells.block[cells.kind]]
+        p += _as_said(found.density, mine, said) / len(draws)
+        first += (mine * each).sum(axis=1) / len(draws)
+        second += (mine * each**2).sum(axis=1) / len(draws)
+    low = np.array([c[0] if isinstance(c[0], int) else 0 for c in table.categories])[cells.criterion]
+    best = p.argmax(axis=1)
+    rows = {
+        "item": [table.items[i] for i in cells.item],
+        "criterion": pl.Series([table.criteria[j] for j in cells.criterion], dtype=pl.String),
+        "ideal": pl.Series([str(table.categories[j][k]) for j, k in zip(cells.criterion, best, strict=True)]),
+        "certainty": p[np.arange(len(p)), best],
+        "expected": low + first,
+        "sd": np.sqrt(np.maximum(second - first**2, 0)),
+        "labels": np.diff(cells.start)[cells.kind],
+    }
+    frame = pl.DataFrame(rows)
+    return frame.drop("criterion") if table.criteria == (None,) else frame
+
+
+def _as_said(density: Density, p: Floats, said: Floats) -> Floats:
+    """Probabilities of ideal ratings as those of the labels that the average rater gives to them."""
+    k = density.table.n_categories
+    to_label = (np.rint(said)[:, :, None] == np.arange(k)) & density.valid[:, :, None]
+    cells = density.table.cells
+    block = cells.block[cells.kind]
+    found = np.zeros_like(p)
+    for b in range(density.table.n_blocks):
+        found[block == b] = p[block == b] @ to_label[b]
+    return found
+
+
+def traits(found: RaterFit) -> pl.DataFrame:
+    """The posterior of each subject's trait: ``subject``, ``trait``, ``estimate``, ``sd``; none without traits."""
+    parts = []
+    draws = found.some(AVERAGED)
+    total: dict[str, list[Floats]] = {}
+    for x in draws:
+        stages = found.density.at(x)
+        for grid, unit in zip(found.density.grids, stages.unit, strict=True):
+            weight = np.exp(unit - unit.max(axis=1, keepdims=True))
+            weight /= weight.sum(axis=1, keepdims=True)
+            for d, name in enumerate(grid.traits.names):
+                point = grid.traits.points[:, d]
+                kept = total.setdefault(name, [np.zeros(len(unit)), np.zeros(len(unit))])
+                kept[0] += weight @ point / len(draws)
+                kept[1] += weight @ point**2 / len(draws)
+    for grid in found.density.grids:
+        there = np.flatnonzero(grid.kind >= 0)
+        for name in grid.traits.names:
+            mean, square = (one[grid.kind[there]] for one in total[name])
+            parts.append(
+                pl.DataFrame(
+                    {"subject": [str(found.table.subjects[s]) for s in there], "trait": [name] * len(there),
+                     "estimate": mean, "sd": np.sqrt(square - mean**2)}
+                )
+            )  # fmt: skip
+    types = {"subject": pl.String, "trait": pl.String, "estimate": pl.Float64, "sd": pl.Float64}
+    return pl.concat(parts) if parts else pl.DataFrame(schema=types)
+
+
+def _of_cells(density: Density, x: Floats) -> Floats:
+    """p(ξ | all labels) of every cell: (all cells, categories)."""
+    cells = density.table.cells
+    stages = density.at(x)
+    found = np.zeros((len(cells.kind), density.table.n_categories))
+    for i, grid in enumerate(density.grids):
+        mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
+        for start in range(0, len(mine), PIECE):
+            some = mine[start : start + PIECE]
+            found[some] = _some_cells(density, stages, grid, i, some)
+    return found
+
+
+def _some_cells(density: Density, stages: Stages, grid: Grid, i: int, some: Ints) -> Floats:
+    cells = density.table.cells
+    kind = cells.kind[some]
+    at = np.searchsorted(grid.cells, kind)
+    if grid.traits.names:
+        unit = stages.unit[i][grid.kind[cells.subject[some]]]
+        weight = np.exp(unit - unit.max(axis=1, keepdims=True))
+        weight /= weight.sum(axis=1, keepdims=True)
+    else:
+        weight = np.ones((len(some), 1))
+    share = stages.ideal[i][grid.block_of_cell[at]]
+    found = np.einsum("uq,uqk->uk", weight / stages.mixed[i][at], share) * stages.likelihood[kind]
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _average_label(density: Density, x: Floats) -> Floats:
+    """The label that the average rater would give at each ideal rating, from 0: (blocks, categories)."""
+    layout, k = density.layout, np.arange(density.table.n_categories)
+    shape = (density.table.n_blocks, len(density.table.raters))
+    phi = (layout.phi @ x).reshape(shape).mean(axis=1)
+    psi = np.exp(density.log_psi(x, np).reshape(shape).mean(axis=1))
+    log_p = -0.5 * ((k[None, :, None] - k[None, None, :] - phi[:, None, None]) / psi[:, None, None]) ** 2
+    p = np.where(density.valid[:, :, None], np.exp(log_p - log_p.max(axis=1, keepdims=True)), 0.0)
+    return np.asarray((k[None, :, None] * p).sum(axis=1) / p.sum(axis=1))
+
+
+def ideal_shares(found: RaterFit) -> Floats:
+    """How often each label is the ideal one, as the average rater says it: (criteria, categories)."""
+    table, cells = found.table, found.table.cells
+    total = np.zeros((len(table.criteria), table.n_categories))
+    draws = found.some(AVERAGED // 4)
+    for x in draws:
+        mine = _of_cells(found.density, x)
+        np.add.at(total, cells.criterion, _as_said(found.density, mine, _average_label(found.density, x)))
+    return np.asarray(total / total.sum(axis=1, keepdims=True))

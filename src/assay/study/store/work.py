@@ -1,0 +1,612 @@
+"""Triplets in the store: drawn one at a time while people answer, or all at once for judges alone; and pairs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import socket
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from assay.errors import ChangedStudyError, StudyError, counted, listing
+from assay.statistics.triplets import Sampler, Triplet, name_of
+from assay.study.items import Item, chance
+from assay.study.schema import TRIPLET, TRIPLET_ITEMS
+from assay.study.store import tables
+from assay.study.store.connection import Connection, Store, chunked, insert, put_setting
+from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_by_name, put_items, question_names
+from assay.study.store.people import invited_names, is_excluded, triplets_drawn
+from assay.study.store.tables import FILE
+
+# -- A change of the study -------------------------------------------------------------------------
+
+Changed = Literal["new-version", "same-question"]
+"""What a change is said to make: another question, to which earlier answers are none; or the same one still."""
+
+
+@dataclass
+class Change:
+    """A change under way: what it takes out of count is known when its block has ended."""
+
+    db: Connection
+    changed: Changed | None
+    lost: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many answers no longer count, by question and kind of annotator."""
+
+
+@contextmanager
+def deciding(store: Store, changed: Changed | None) -> Iterator[Change]:
+    """One transaction that takes no answer out of count unless somebody has said that it may.
+
+    Labels from a file follow the file. A block within another is decided by the outer one.
+
+    Raises
+    ------
+    ChangedStudyError
+        At the end of the block, which then has changed nothing.
+    """
+    outer: Change | None = getattr(store.within, "change", None)
+    if outer is not None:
+        yield outer
+        return
+    with store.together() as db:
+        store.within.change = change = Change(db, changed)
+        try:
+            before = counting_answers(db)
+            yield change
+            # Where another answer counts in the same place now, as after a change is taken back, none is lost.
+            gone = set(before.values()).difference(counting_answers(db).values())
+        finally:
+            store.within.change = None
+        change.lost = Counter((place.question, place.kind) for place in gone)
+        if change.lost and changed is None:
+            raise ChangedStudyError(in_words(change.lost))
+        if change.lost and changed == "same-question":
+            raise ChangedStudyError(
+                f"{in_words(change.lost)}, whatever the words: their question, item, judge or condition is gone",
+                can_keep=False,
+            )
+
+
+class Place(NamedTuple):
+    """What an answer answers, in whatever words it was asked."""
+
+    question: str
+    kind: str
+    item: str
+    annotator: str
+    condition: str
+    repeat: int
+
+
+def counting_answers(db: sa.Connection) -> dict[int, Place]:
+    """The assignments whose answer is in the table, but for labels of a file, and what each of them answers."""
+    a, i, q, n = tables.assignments, tables.items.c, tables.questions.c, tables.annotators.c
+    joined = a.join(tables.answers, tables.answers.c.id == a.c.answer).join(tables.items, i.item == a.c.item)
+    joined = joined.join(tables.questions, q.id == a.c.question)
+    joined = joined.join(tables.annotators, n.annotator == a.c.annotator)
+    columns = (a.c.id, q.name, n.kind, a.c.item, a.c.annotator, a.c.condition, a.c.repeat)
+    query = sa.select(*columns).select_from(joined)
+    query = query.where(a.c.active, q.current, i.active, i.role.not_in(NOT_COUNTED), tables.answers.c.status == "valid")
+    query = query.where(sa.or_(n.kind == "human", n.active), sa.func.coalesce(a.c.session, "") != FILE)
+    query = query.where(sa.not_(is_excluded(a.c.annotator)))
+    return {row[0]: Place(*row[1:]) for row in db.execute(query)}
+
+
+def in_words(lost: Mapping[tuple[str, str], int]) -> str:
+    """``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``."""
+    questions: dict[str, dict[str, int]] = {}
+    for (question, kind), number in sorted(lost.items()):
+        questions.setdefault(question, {})[kind] = number
+    parts = []
+    for question, kinds in questions.items():
+        who = [f"{kinds[kind]} of {name}" for kind, name in (("human", "people"), ("judge", "judges")) if kind in kinds]
+        parts.append(f"{counted(sum(kinds.values()), 'answer')} to '{question}' ({', '.join(who)})")
+    return f"{listing(parts)} would no longer count, because the study has changed since they were given"
+
+
+# -- Assignments of judges that are found again ----------------------------------------------------
+
+SENT = "sent:"
+"""How the recipe of an assignment begins that names the request; earlier ones named the parts of study.yaml."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One question about one item for one annotator, under one condition, for the n-th time."""
+
+    item: str
+    question: int
+    annotator: str
+    recipe: str
+    condition: str
+    repeat: int
+    shown: dict[str, Any] | None = None
+    content: str | None = None
+    """Names the content of the item."""
+    earlier: str | None = None
+    """The recipe that assay 0.1 gave it."""
+
+
+def has_earlier(store: Store) -> bool:
+    """Whether the store holds assignments of judges that assay 0.1 named."""
+    a = tables.assignments.c
+    query = sa.select(a.id).where(a.session.is_(None), a.recipe.not_like(f"{SENT}%")).limit(1)
+    with store.reading() as db:
+        return db.execute(query).first() is not None
+
+
+def found_again(
+    db: sa.Connection, wanted: Sequence[Assignment], names: Mapping[int, str], counting: Collection[int]
+) -> list[dict[str, Any]]:
+    """The rows of assignments, under the recipe and in the version of the question in which they are there already.
+
+    Parameters
+    ----------
+    names : dict
+        The name of each version of each question.
+    counting : set of int
+        Assignments whose answers go on counting, whatever is sent now.
+    """
+    there = _there(db, wanted, names)
+    same = _same(db, wanted)
+    moved: list[dict[str, Any]] = []
+    alike: list[dict[str, Any]] = []
+    rows = []
+    for one in wanted:
+        recipe = same.get((one.annotator, one.recipe), one.recipe)
+        mine = there.get(_place(one, names), [])
+        found = _found(mine, one, recipe)
+        if found is None and (kept := next((row for row in mine if row.id in counting), None)) is not None:
+            found = kept
+            if kept.recipe.startswith(SENT):
+                recipe = kept.recipe
+                alike.append({"annotator": one.annotator, "recipe": one.recipe, "same_as": recipe})
+        if found is not None and (found.question, found.recipe) != (one.question, recipe):
+            moved.append({"number": found.id, "now": one.question, "made": recipe})
+        row = {**vars(one), "recipe": recipe}
+        del row["earlier"]
+        rows.append(row)
+    if moved:
+        a = tables.assignments
+        put: dict[str, Any] = {"question": sa.bindparam("now"), "recipe": sa.bindparam("made")}
+        db.execute(sa.update(a).where(a.c.id == sa.bindparam("number")).values(put), moved)
+    if alike:
+        db.execute(insert(db, tables.same_requests).on_conflict_do_nothing(), alike)
+    return rows
+
+
+def _place(one: Any, names: Mapping[int, str]) -> tuple[Any, ...]:
+    return one.item, names[one.question], one.annotator, one.condition, one.repeat
+
+
+def _there(db: sa.Connection, wanted: Sequence[Assignment], names: Mapping[int, str]) -> dict[tuple[Any, ...], Any]:
+    """The judges' assignments that there are on these items, by item, question, judge, condition and repeat."""
+    a = tables.assignments.c
+    query = sa.select(a.id, a.item, a.question, a.annotator, a.recipe, a.condition, a.repeat)
+    query = query.where(a.item.in_({one.item for one in wanted}), a.session.is_(None)).order_by(a.id)
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for row in db.execute(query):
+        found.setdefault(_place(row, names), []).append(row)
+    return found
+
+
+def _same(db: sa.Connection, wanted: Sequence[Assignment]) -> dict[tuple[str, str], str]:
+    """What counts as the same request as one before, by annotator and recipe."""
+    s = tables.same_requests.c
+    query = sa.select(s.annotator, s.recipe, s.same_as).where(s.recipe.in_({one.recipe for one in wanted}))
+    return {(row.annotator, row.recipe): row.same_as for row in db.execute(query)}
+
+
+def _found(mine: Sequence[Any], one: Assignment, recipe: str) -> Any:
+    """The row that stands for an assignment: in this version of its question, in another, or as 0.1 named it."""
+    fitting = [row for row in mine if row.recipe == recipe]
+    fitting.sort(key=lambda row: row.question != one.question)
+    fitting += [row for row in mine if row.recipe == one.earlier and row.question == one.question]
+    return fitting[0] if fitting else None
+
+
+# -- Who is to answer what -------------------------------------------------------------------------
+
+LEASE = 60.0
+"""Seconds after which a run on another machine that gives no sign of life loses what it had claimed."""
+
+PLANNED = "plan"
+"""The setting that names the plan whose assignments are in the store."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An assignment that a run holds, with what is needed to ask it."""
+
+    id: int
+    item: Item
+    question: int
+    annotator: str
+    condition: dict[str, Any]
+    repeat: int
+    shown: dict[str, Any] | None
+    revision: int
+    """How many answers there are already."""
+    unread: tuple[str, str] | None
+    """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
+
+
+# -- what is planned --------------------------------------------------------------------------------
+
+
+def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: Changed | None = None) -> None:
+    """Make exactly these the assignments of the judges; others of theirs no longer count.
+
+    Answers that fit an assignment made before are found again, whatever was planned in between, and in whatever
+    version of its question. Nothing happens where ``digest`` is that of the plan before.
+
+    Raises
+    ------
+    ChangedStudyError
+        Where answers would no longer count and nobody said (``changed``) what the change means; nothing was changed.
+    """
+    if store.setting(PLANNED) == digest:
+        return
+    a, n = tables.assignments, tables.annotators.c
+    of_judges = a.c.annotator.in_(sa.select(n.annotator).where(n.kind == "judge"))
+    from_file = sa.func.coalesce(a.c.session, "") == FILE
+    with deciding(store, changed) as change:
+        db = change.db
+        counting = set(counting_answers(db)) if change.changed == "same-question" else set()
+        db.execute(sa.update(a).where(of_judges, sa.not_(from_file)).values(active=False))
+        key = ["item", "question", "annotator", "recipe", "condition", "repeat"]
+        statement = insert(db, a).on_conflict_do_update(index_elements=key, set_={"active": True})
+        names = question_names(db)
+        for chunk in chunked(assignments):
+            rows = found_again(db, chunk, names, counting)
+            db.execute(statement, [row | {"status": "open", "active": True} for row in rows])
+        put_setting(db, PLANNED, digest)
+
+
+# -- runs -------------------------------------------------------------------------------------------
+
+
+def start_run(store: Store) -> int:
+    """Say that a run begins; what runs that have died had claimed becomes open again.
+
+    Questions that had no reply in an earlier run are open again too.
+    """
+    a = tables.assignments
+    with store.writing() as db:
+        now = store.now(db)
+        row = {"host": _host(), "process": _process(os.getpid()), "started_at": now, "seen_at": now, "cost": 0.0}
+        run = db.execute(sa.insert(tables.runs).returning(tables.runs.c.id), row).scalar_one()
+        release_expired(db, now)
+        db.execute(sa.update(a).where(a.c.status == "failed").values(status="open"))
+    return int(run)
+
+
+def heartbeat(store: Store, run: int) -> None:
+    """Give a sign of life, and make everything written so far safe against a loss of power."""
+    r = tables.runs
+    with store.writing_durably() as db:
+        now = store.now(db)
+        db.execute(sa.update(r).where(r.c.id == run).values(seen_at=now))
+        release_expired(db, now)
+
+
+def end_run(store: Store, run: int) -> None:
+    """Say that a run is over; what it has claimed and not answered becomes open again."""
+    r = tables.runs
+    with store.writing() as db:
+        db.execute(sa.update(r).where(r.c.id == run).values(ended_at=store.now(db)))
+        _release(db, [run])
+
+
+def charge(store: Store, run: int, cost: float) -> None:
+    """Add to a run's cost what it paid for a call that answers no question."""
+    r = tables.runs
+    with store.writing() as db:
+        db.execute(sa.update(r).where(r.c.id == run).values(cost=r.c.cost + cost))
+
+
+def spent(store: Store) -> float:
+    """Dollars paid so far, by all runs."""
+    with store.reading() as db:
+        return float(db.execute(sa.select(sa.func.coalesce(sa.func.sum(tables.runs.c.cost), 0.0))).scalar_one())
+
+
+def release_expired(db: sa.Connection, now: float) -> None:
+    """Open again what is claimed by runs whose process is gone, or whose lease is over."""
+    a, r = tables.assignments.c, tables.runs
+    claimed = sa.select(a.run).where(a.status == "claimed").distinct()
+    rows = db.execute(sa.select(r).where(r.c.id.in_(claimed))).all()
+    host = _host()
+    dead = [row.id for row in rows if now - row.seen_at > LEASE or (row.host == host and not _alive(row.process))]
+    if dead:
+        _release(db, dead)
+
+
+def _release(db: sa.Connection, runs: Sequence[int]) -> None:
+    a, s = tables.assignments, tables.answers
+    held = sa.and_(a.c.status == "claimed", a.c.run.in_(runs))
+    missing = sa.exists().where(s.c.id == a.c.answer, s.c.status == "missing")
+    db.execute(sa.update(a).where(held).values(status=sa.case((missing, "missing"), else_="open"), run=None))
+
+
+# -- claims -----------------------------------------------------------------------------------------
+
+
+def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
+    """Take up to ``most`` open assignments of these judges; nobody else gets them.
+
+    With ``unread``, those whose reply could not be read in an earlier run instead.
+    """
+    a = tables.assignments
+    which = _unread(run) if unread else a.c.status == "open"
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
+    wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
+    take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
+    with store.writing() as db:
+        ids = list(db.execute(take.returning(a.c.id)).scalars())
+        return _claims(db, ids)
+
+
+def _unread(run: int) -> sa.ColumnElement[bool]:
+    """Assignments without a label, whose replies could not be read in a run before this one."""
+    a, s = tables.assignments, tables.answers
+    of_it = sa.exists().where(s.c.assignment == a.c.id)
+    return sa.and_(
+        a.c.status.in_(("missing", "open")),
+        of_it.where(s.c.status.in_(("missing", "unreadable"))),
+        sa.not_(of_it.where(s.c.run == run)),
+    )
+
+
+def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
+    """How many assignments of these judges `claim` gives to a run with ``unread``."""
+    a = tables.assignments
+    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return int(db.execute(query).scalar_one())
+
+
+def about_item(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
+    """What these judges are asked about an item, answered or not, each as if for the first time."""
+    a = tables.assignments
+    wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return [replace(one, unread=None) for one in _claims(db, list(db.execute(wanted.order_by(a.c.id)).scalars()))]
+
+
+def sample(store: Store, judge: str, most: int) -> list[Claim]:
+    """Some open assignments of a judge, as if claimed: for estimates."""
+    a = tables.assignments
+    wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
+    with store.reading() as db:
+        return _claims(db, list(db.execute(wanted.order_by(a.c.id).limit(most)).scalars()))
+
+
+def counts(store: Store, judges: Sequence[str] | None = None) -> dict[str, int]:
+    """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
+    a = tables.assignments
+    query = sa.select(a.c.status, sa.func.count()).where(a.c.active).group_by(a.c.status)
+    if judges is not None:
+        query = query.where(a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return {status: int(number) for status, number in db.execute(query)}
+
+
+def _claims(db: sa.Connection, ids: list[int]) -> list[Claim]:
+    a, i, s = tables.assignments, tables.items, tables.answers.c
+    before = sa.select(s.assignment, s.status, s.reply, s.reason).where(s.assignment.in_(ids)).order_by(s.id)
+    earlier: dict[int, list[Any]] = {}
+    for row in db.execute(before):
+        earlier.setdefault(row.assignment, []).append(row)
+    wanted = sa.select(
+        *(a.c.id, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.shown),
+        *(i.c.item, i.c.document, i.c.fields),
+    )
+    wanted = wanted.select_from(a.join(i, i.c.item == a.c.item)).where(a.c.id.in_(ids)).order_by(a.c.id)
+    return [_claim(row, earlier.get(row.id, [])) for row in db.execute(wanted)]
+
+
+def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
+    # A question that was missing is asked from the start: what could not be read before is of no more use.
+    last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
+    unread = last if last is not None and last.status == "unreadable" else None
+    return Claim(
+        id=row.id,
+        item=Item(row.item, row.document, row.fields),
+        question=row.question,
+        annotator=row.annotator,
+        condition=json.loads(row.condition),
+        repeat=row.repeat,
+        shown=row.shown,
+        revision=len(earlier),
+        unread=None if unread is None else (unread.reply or "", unread.reason or ""),
+    )
+
+
+# -- processes --------------------------------------------------------------------------------------
+
+
+def _host() -> str:
+    """This machine since its last start, and this container on it."""
+    parts = [socket.gethostname()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            parts.append(str(Path(path).readlink()) if "ns" in path else Path(path).read_text().strip())
+        except OSError:
+            parts.append("")
+    return "/".join(parts)
+
+
+def _process(pid: int) -> str:
+    """A process's number with the moment it began, as numbers are given out again."""
+    try:
+        return f"{pid}:{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
+    except OSError:
+        return f"{pid}:"
+
+
+def _alive(process: str) -> bool:
+    """Whether a process of this machine still runs; True where that cannot be told."""
+    pid = int(process.partition(":")[0])
+    if Path("/proc/self/stat").exists():
+        return _process(pid) == process
+    if sys.platform == "win32":
+        return True  # there, signal 0 would end it; the lease decides
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+# -- Triplets in the store -------------------------------------------------------------------------
+
+MOST_AT_ONCE = 6000
+"""More triplets are not drawn for judges alone: drawing takes longer for each, and every one is asked."""
+
+
+class TripletDrawer:
+    """Draws the triplets of a study; knows those that other processes have drawn.
+
+    Parameters
+    ----------
+    store : Store
+        Into which the study has been taken.
+    column : str
+        The items' column that is compared.
+    wanted : int
+        How often each pair is to be seen.
+    seed : int
+    pairs : bool
+        Whether judges compare two items at a time: every pair of a document, once.
+    """
+
+    def __init__(self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False) -> None:
+        self.store, self.column, self.wanted, self.seed, self.pairs = store, column, wanted, seed, pairs
+        self._sampler: Sampler | None = None
+        self._drawn_until = 0
+
+    def sampler(self, db: sa.Connection) -> Sampler:
+        """The sampler, which knows of every triplet drawn so far, by whichever process."""
+        if self._sampler is None:
+            self._sampler = Sampler(self._pools(), self.wanted)
+        for position, (first, second, third) in triplets_drawn(db, self._drawn_until):
+            self._sampler.add([(first, second, third)])
+            self._drawn_until = position + 1
+        return self._sampler
+
+    def draw(self, db: sa.Connection) -> str | None:
+        """The name of a new triplet; None once every pair has been drawn often enough."""
+        triplet = self.sampler(db).next(self._chance(self._drawn_until))
+        if triplet is None:
+            return None
+        one = self._item(triplet, items_by_name(db, triplet))
+        put_items(db, [NewItem(self._drawn_until, one, "triplet", {"members": list(triplet)})], self.store.now(db))
+        self.sampler(db)
+        put_setting(db, DRAWN, self._drawn_until)
+        return one.name
+
+    def draw_for_judges(self) -> None:
+        """Where nobody is invited, all triplets that are still to be drawn: those that people would have seen.
+
+        Raises
+        ------
+        StudyError
+            Where people are invited and nobody has begun yet; where no triplet, or too many, would be drawn.
+        """
+        with self.store.exclusive() as db:
+            if self.pairs:
+                self._draw_pairs(db)
+                return
+            sampler = self.sampler(db)
+            if not invited_names(db):
+                self._draw_all(db, sampler)
+            elif not self._drawn_until:
+                raise StudyError(
+                    "triplets are drawn while people answer, and nobody has begun yet; judges are asked the triplets "
+                    "that people were given, so ask them once people have answered"
+                )
+
+    def _draw_all(self, db: sa.Connection, sampler: Sampler) -> None:
+        self._check_number(sampler)
+        new: list[Triplet] = []
+        while (triplet := sampler.next(self._chance(self._drawn_until + len(new)))) is not None:
+            sampler.add([triplet])
+            new.append(triplet)
+        self._put(db, new, self._drawn_until)
+        if new:
+            self.sampler(db)
+            put_setting(db, DRAWN, self._drawn_until)
+
+    def _draw_pairs(self, db: sa.Connection) -> None:
+        """Every pair of a document that is not there yet."""
+        drawn = triplets_drawn(db, 0)
+        known, start = {tuple(members) for _, members in drawn}, max((at for at, _ in drawn), default=-1) + 1
+        pools = self._pools().values()
+        new = [pair for pool in pools for pair in itertools.combinations(sorted(pool), 2) if pair not in known]
+        if not new and not known:
+            raise StudyError(
+                "no pair can be drawn: its two items come from one document, and none has two items; leave "
+                "items.document out to compare all of them, or add items"
+            )
+        if len(new) > MOST_AT_ONCE:
+            raise StudyError(
+                f"{len(new):,} pairs would be asked, and judges are asked {MOST_AT_ONCE:,} at most; name "
+                "items.document so that pairs stay within documents, or take fewer items"
+            )
+        self._put(db, new, start)
+        if new:
+            put_setting(db, DRAWN, start + len(new))
+
+    def _put(self, db: sa.Connection, new: Iterable[Sequence[str]], start: int) -> None:
+        """Make items of what was drawn."""
+        of = {item.name: item for item, _ in items(self.store)}
+        for chunk in chunked(enumerate(new, start=start)):
+            made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
+            put_items(db, made, self.store.now(db))
+
+    def _check_number(self, sampler: Sampler) -> None:
+        pools = self._pools().values()
+        pairs = sum(len(pool) * (len(pool) - 1) // 2 for pool in pools if len(pool) > 2)
+        number = pairs * self.wanted // 3
+        if not pairs:
+            raise StudyError(
+                "no triplet can be drawn: its three items come from one document, and none has three items; "
+                "leave items.document out to draw from all of them, or add items"
+            )
+        if number > MOST_AT_ONCE and sampler.short():
+            raise StudyError(
+                f"about {number} triplets would be drawn, and judges alone are asked {MOST_AT_ONCE} at most; name "
+                "items.document so that triplets stay within documents, take fewer items, or let each pair be seen "
+                "less often (people.pairs)"
+            )
+
+    def _pools(self) -> dict[str, list[str]]:
+        pools: dict[str, list[str]] = {}
+        for item, _digest in items(self.store):
+            pools.setdefault(item.document or "", []).append(item.name)
+        return pools
+
+    def _chance(self, position: int) -> random.Random:
+        return chance(self.seed, "triplet", position)
+
+    def _item(self, members: Sequence[str], of: Mapping[str, Item]) -> Item:
+        """Make three items (or two) one: their texts side by side, and what is the same in all."""
+        first, places = of[members[0]], TRIPLET[: len(members)]
+        texts = {place: of[name].fields.get(self.column, "") for place, name in zip(places, members, strict=True)}
+        beside = {c: v for c, v in first.fields.items() if c != self.column}
+        shared = {c: v for c, v in beside.items() if all(of[name].fields.get(c) == v for name in members)}
+        names = dict(zip(TRIPLET_ITEMS[: len(members)], members, strict=True))
+        return Item(name_of(members), first.document, shared | texts | names)
