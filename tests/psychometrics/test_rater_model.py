@@ -328,7 +328,7 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
     assert row["low"] < -0.35
     assert row["high"] > 0.35
     assert not any("is below" in c for c in found.cautions)
-    monkeypatch.setattr(model, "EXACT", 0.3)
+    monkeypatch.setattr(results, "EXACT", 0.3)
     found = assay.rater_model(labels, quick=True, starts=2)
     assert any("ψ of gpt is below 0.3" in c for c in found.cautions)
 
