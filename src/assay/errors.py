@@ -21,7 +21,19 @@ from types import ModuleType
 
 
 class AssayError(Exception):
-    """Anything assay refuses, with a message a person can act on."""
+    """Anything assay refuses, with a message a person can act on.
+
+    Attributes
+    ----------
+    option : str or None
+        The option that it is about, as Python spells it, where it is about one.
+    value : object
+        What was given for it.
+    """
+
+    def __init__(self, *said: object, option: str | None = None, value: object = None) -> None:
+        super().__init__(*said)
+        self.option, self.value = option, value
 
 
 class DataError(AssayError):

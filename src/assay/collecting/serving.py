@@ -32,7 +32,7 @@ PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 """With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
 set before links named their study."""
 
-_STATIC = Path(__file__).parents[1] / "static"
+_STATIC = Path(__file__).parent / "static"
 
 BIGGEST = 2**53
 """The largest whole number that a browser holds exactly."""

@@ -1,22 +1,28 @@
-"""The options of a question: typed, closed, checked once, by one helper.
+"""The options of a question, each stated once.
 
 A question's options are the fields of one frozen dataclass that inherits `Settings`. A field's type says which values
-it takes, `option` says its range and what people need to know of it; from both come the check at run time, the words of
-a refusal, the command line's options (`assay.cli`) and the signature (`assay.estimation.result.Run`).
+it takes, `option` says its default, its range and what people need to know of it. From both come the check at run time,
+the words of a refusal, what ``help()`` and editors show (`question` gives the function its parameters), the command
+line's options (`assay.cli`), the docs and the signature of a result (`assay.estimation.result.Run`). Type checkers get
+them through the parameters of the settings' constructor, so ``alt_test(labels, judge, epsilonn=.1)`` is an error there.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import hashlib
+import inspect
 import math
+import re
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal, Self, TypedDict, TypeVar
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypedDict, TypeVar
 
 import numpy as np
 
@@ -27,6 +33,11 @@ Adjustment = Literal["by", "bh", "holm", "none"]
 Taken = Literal["these", "sample"]
 """What annotators stand for: themselves, or all who might have been asked in their place."""
 T = TypeVar("T")
+P = ParamSpec("P")
+S = TypeVar("S", bound="Settings")
+A = TypeVar("A")
+B = TypeVar("B")
+R = TypeVar("R")
 
 LEAST_RESAMPLES = 20
 """Fewer bootstrap resamples say nothing of a tail."""
@@ -71,6 +82,10 @@ class Limits:
         Whether a signature names it even at its default.
     hidden : bool
         Whether the command line does not offer it.
+    details : str
+        What ``help()`` and the docs say after the one line.
+    transient : bool
+        Whether it decides nothing, such as a progress bar: no signature and no ``to_dict`` holds it.
     """
 
     help: str = ""
@@ -81,6 +96,8 @@ class Limits:
     key: str | None = None
     always: bool = False
     hidden: bool = False
+    details: str = ""
+    transient: bool = False
 
 
 def option(
@@ -94,17 +111,13 @@ def option(
     key: str | None = None,
     always: bool = False,
     hidden: bool = False,
+    details: str = "",
+    transient: bool = False,
 ) -> T:
     """A field of `Settings`: its default, its help, the range of a number (``above`` and ``below`` refuse the ends)."""
+    first, last = above if low is None else low, below if high is None else high
     limits = Limits(
-        help,
-        above if low is None else low,
-        below if high is None else high,
-        above is not None,
-        below is not None,
-        key,
-        always,
-        hidden,
+        help, first, last, above is not None, below is not None, key, always, hidden or transient, details, transient
     )
     return dataclasses.field(default=default, metadata={"option": limits})
 
@@ -112,6 +125,9 @@ def option(
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides a question's numbers besides the labels; a subclass has one field an option."""
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Words of before, refused with the word of today."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
@@ -123,8 +139,10 @@ class Settings:
         known = [f.name for f in dataclasses.fields(cls)]
         where = "the options" if question is None else f"the options of {question}"
         for name in options:
+            if name in cls.renamed:
+                raise DesignError(f"{name}=... is now {cls.renamed[name]}", option=name)
             if name not in known:
-                raise DesignError(unknown("option", name, known, where))
+                raise DesignError(unknown("option", name, known, where), option=name)
         made = cls(**options)
         if simple:
             # Nothing can change simple values later, so a thousand tests check theirs once.
@@ -136,6 +154,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name, hint, limits, default in _fields(type(self)):
             value = getattr(self, name)
+            if isinstance(value, list):
+                object.__setattr__(self, name, value := tuple(value))
             if not (value is default or (type(value) is type(default) and value == default)):
                 check(name, value, hint, limits)
 
@@ -149,14 +169,15 @@ class Settings:
         for f in dataclasses.fields(self):
             limits: Limits = f.metadata.get("option", Limits())
             value = getattr(self, f.name)
-            if limits.key == "" or value is None or not (limits.always or _differs(self, f)):
+            if limits.key == "" or limits.transient or value is None or not (limits.always or _differs(self, f)):
                 continue
             said[limits.key or f.name] = short(value)
         return said
 
     def to_dict(self) -> dict[str, Any]:
         """Every option, defaults too, safe for JSON."""
-        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        lasting = (f for f in dataclasses.fields(self) if not f.metadata.get("option", Limits()).transient)
+        return {f.name: plain(getattr(self, f.name)) for f in lasting}
 
 
 @dataclass(frozen=True)
@@ -167,6 +188,119 @@ class IntervalSettings(Settings):
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
+
+
+# -- one statement: the function's parameters, its help and its types -------------------------------
+
+
+def question(settings: Callable[P, S]) -> Callable[[Callable[[A, S], R]], Callable[Concatenate[A, P], R]]:
+    """Give a function of labels and settings the options of the settings as its parameters.
+
+    Fields that are not keyword-only may be given by position, after what the function takes of its own.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class ShareSettings(Settings):
+    ...     "Options of `share`."
+    ...     above: float = option(0.0, "Numbers above this count.")
+    >>> @question(ShareSettings)
+    ... def share(numbers, settings):
+    ...     "What share of the numbers is large?"
+    ...     return sum(x > settings.above for x in numbers) / len(numbers)
+    >>> share([1, 2, 3, 4], above=2)
+    0.5
+    >>> import inspect
+    >>> str(inspect.signature(share))
+    '(numbers, *, above: float = 0.0)'
+    """
+    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))
+
+
+def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R]], Callable[Concatenate[A, B, P], R]]:
+    """As `question`, for a function that takes two things of its own: labels, and a judge or other labels."""
+    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))
+
+
+def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:
+    """The function with its options as keywords."""
+    signature = inspect.signature(function)
+    own = [*signature.parameters.values()][:-1]
+    named = {one.name for one in own}
+    by_place = [f.name for f in dataclasses.fields(settings) if not f.kw_only]
+    most = len(own) + len(by_place)
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        if len(given) > most:
+            raise TypeError(f"{function.__name__}() takes at most {most} arguments by position; got {len(given)}")
+        placed = dict(zip(by_place, given[len(own) :], strict=False))
+        mine = {name: options.pop(name) for name in named & options.keys()}
+        if twice := placed.keys() & options.keys():
+            raise TypeError(f"{function.__name__}() got several values for {', '.join(sorted(twice))}")
+        made = settings.of({**placed, **options}, function.__name__)
+        return function(*given[: len(own)], **mine, settings=made)
+
+    hints = hints_of(settings)
+    kind = inspect.Parameter
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        own
+        + [
+            kind(
+                f.name,
+                kind.KEYWORD_ONLY if f.kw_only else kind.POSITIONAL_OR_KEYWORD,
+                default=f.default,
+                annotation=hints[f.name][0],
+            )
+            for f in sorted(dataclasses.fields(settings), key=lambda f: f.kw_only)
+        ],
+        return_annotation=signature.return_annotation,
+    )
+    call.__doc__ = _with_options(inspect.getdoc(function) or "", settings)
+    del call.__wrapped__  # type: ignore[attr-defined]
+    return call
+
+
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
+
+
+def _with_options(doc: str, settings: type[Settings]) -> str:
+    """A docstring with every option at the end of its parameters."""
+    lines = []
+    for name, hint, limits, default in _fields(settings):
+        shown = "" if default is None or limits.transient else f", default {default!r}"
+        about = " ".join(part for part in (limits.help, limits.details) if part)
+        lines += [f"{name} : {type_words(hint)}{shown}", *textwrap.wrap(about, 112, initial_indent="    ", subsequent_indent="    ")]
+    options = "\n".join(lines)
+    sections = list(_SECTION.finditer(doc))
+    place = next((i for i, m in enumerate(sections) if m[1] == "Parameters"), None)
+    if place is not None:
+        end = sections[place + 1].start() if place + 1 < len(sections) else len(doc)
+        return f"{doc[:end].rstrip()}\n{options}\n\n{doc[end:]}".rstrip()
+    start = sections[0].start() if sections else len(doc)
+    return f"{doc[:start].rstrip()}\n\nParameters\n----------\n{options}\n\n{doc[start:]}".rstrip()
+
+
+def type_words(hint: Any) -> str:
+    """A type as a reader of the help wants it: ``{"a", "b"}``, ``float``, ``list of str``."""
+    words, kinds = [], []
+    for member in _members(hint):
+        origin = typing.get_origin(member)
+        if member is type(None):
+            continue
+        if origin is Literal:
+            words += [f'"{w}"' if isinstance(w, str) else str(w) for w in typing.get_args(member)]
+        elif origin in (tuple, list, Sequence):
+            kinds.append(f"list of {type_words(typing.get_args(member)[0])}")
+        elif member is Any or member is object:
+            kinds.append("object")
+        elif member is Callable or origin is Callable or "Callable" in str(member):
+            kinds.append("callable")
+        else:
+            kinds.append(str(getattr(origin or member, "__name__", member)).lower())
+    said = [*([f"{{{', '.join(words)}}}"] if words else []), *kinds]
+    optional = ", optional" if type(None) in _members(hint) else ""
+    return " or ".join(dict.fromkeys(said)) + optional
 
 
 # -- checking ---------------------------------------------------------------------------------------
@@ -184,12 +318,12 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
         words = words_of(hint)
         strange = [v for v in (value if isinstance(value, list | tuple) else (value,)) if v not in words]
         if words and strange:
-            raise DesignError(_not_a_word(name, strange[0], words))
-        raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}")
+            raise DesignError(_not_a_word(name, strange[0], words), option=name, value=strange[0])
+        raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}", option=name, value=value)
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
         if _is_number(number) and not _inside(float(number), limits):
-            raise DesignError(f"{name} must {_range(hint, limits, number)}; got {value}")
+            raise DesignError(f"{name} must {_range(hint, limits, number)}; got {value}", option=name, value=value)
 
 
 def one_of(name: str, value: T, words: Iterable[T]) -> T:
@@ -202,7 +336,7 @@ def one_of(name: str, value: T, words: Iterable[T]) -> T:
     """
     known = tuple(words)
     if value not in known:
-        raise DesignError(_not_a_word(name, value, known))
+        raise DesignError(_not_a_word(name, value, known), option=name, value=value)
     return value
 
 
