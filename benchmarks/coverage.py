@@ -129,7 +129,7 @@ def intervals(studies: Studies, i: int, design: Design, truth: Mapping[str, np.n
     lead = joint.contrast(np.eye(len(joint))[order[0]] - np.eye(len(joint))[order[1]], "difference")
     yield "lead", lead.low[0], lead.high[0], best - second
     people = Sums(studies.alpha, add_rows(studies.people[i], unit, n_units), (design.n_items,), "items")
-    agreement = people.estimate(IntervalSettings("jackknife"), "fisher")[0]
+    agreement = people.estimate(IntervalSettings(method="jackknife"), "fisher")[0]
     yield "human agreement", agreement.low, agreement.high, alpha
 
 

@@ -160,12 +160,12 @@ def covers(world: World, n: int, clusters: int = 0) -> float:
             kind = np.where(rng.random(n) < 0.5, rng.choice(len(rows), clusters, p=world.share)[of], kind)
             sums = np.zeros((clusters, rows[0].size))
             np.add.at(sums, of, rows[kind].reshape(n, -1))
-            found = estimate_sums(statistic, sums, IntervalSettings("jackknife"))
+            found = estimate_sums(statistic, sums, IntervalSettings(method="jackknife"))
         else:
             left, sums = Posterior.of(rows[kind], n), rows[kind].reshape(n, -1)
             found = estimate_open(
                 statistic, sums, lambda k, left=left: left.truths(k, rng) @ left.rows.reshape(len(left.rows), -1),
-                IntervalSettings("jackknife", n_resamples=500),
+                IntervalSettings(method="jackknife", n_resamples=500),
             )  # fmt: skip
         hits += found.low[0] - 1e-9 <= truth <= found.high[0] + 1e-9
     return hits / COVERED

@@ -313,7 +313,7 @@ def test_clusters_are_summed_before_they_are_resampled(n, n_clusters, seed):
     names = np.unique(cluster)
     by_hand = np.array([sum(data[i] for i in range(n) if cluster[i] == c) for c in names])
     got = estimate(ratio(), data, clusters=cluster, n_resamples=50)
-    wanted = estimate_sums(ratio(), by_hand, IntervalSettings("percentile", 50), n_items=n)
+    wanted = estimate_sums(ratio(), by_hand, IntervalSettings(method="percentile", n_resamples=50), n_items=n)
     np.testing.assert_allclose(got.replicates, wanted.replicates, rtol=1e-12)
     assert got.value[0] == pytest.approx(data[:, 0].sum() / data[:, 1].sum())
     assert (got.n_items, got.n_units) == (n, len(names))
@@ -440,7 +440,7 @@ def test_each_value_has_its_own_scale(method):
     data = np.abs(some(15, 12, 3)) / 9
     scales = ("fisher", "log", "none")
     sums = MEAN.moments(data)
-    how = IntervalSettings(method, 200)
+    how = IntervalSettings(method=method, n_resamples=200)
     together = estimate_sums(MEAN, sums, how, transform=scales)
     for i, scale in enumerate(scales):
         alone = estimate_sums(MEAN, sums, how, transform=scale)

@@ -326,7 +326,7 @@ def test_the_interval_of_the_needed_epsilon_covers(m, n):
         rows = left.rows.reshape(len(left.rows), -1)
         found = estimate_open(
             statistic, by_item.reshape(n, -1), lambda k, left=left, rng=rng, rows=rows: left.truths(k, rng) @ rows,
-            IntervalSettings("jackknife", n_resamples=500),
+            IntervalSettings(method="jackknife", n_resamples=500),
         )  # fmt: skip
         hits += found.low[0] <= 0.1 <= found.high[0]
     # .95 with a standard error of .008; with 15 items it is a little cautious.

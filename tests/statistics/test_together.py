@@ -63,7 +63,7 @@ def test_side_by_side_is_one_after_the_other(labels):
 
 @pytest.mark.parametrize("method", ["jackknife", "percentile", "bca"])
 def test_each_is_resampled_over_its_own_items(labels, method):
-    how, ratings = IntervalSettings(method, 100), ratings_of(labels)
+    how, ratings = IntervalSettings(method=method, n_resamples=100), ratings_of(labels)
     sums = ratings.sums(Together(STATISTICS, first_only=True))
     assert len(set(sums.n_items)) > 2
     scales = ["fisher", "log", "none", "fisher", "none", "fisher", "log", "fisher", "none", "none", "fisher"]

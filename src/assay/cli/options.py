@@ -11,7 +11,7 @@ import shlex
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from cyclopts import Parameter
@@ -92,7 +92,7 @@ def takes(
     offered: dict[str, tuple[Any, Limits]] = {}
     parts = []
     for one in settings:
-        defaults = {f.name: f.default for f in fields(one)}
+        defaults = {f.name: None if f.default is MISSING else f.default for f in fields(one)}
         for name, (hint, limits) in hints_of(one).items():
             typed = _typed(hint)
             if name in offered or name in without or limits.hidden or typed is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 import polars as pl
@@ -68,21 +68,22 @@ class CoefficientOptions(Intervals, TypedDict, total=False):
 class CoefficientSettings(IntervalSettings):
     """Options of every coefficient of agreement; see `assay.exact_agreement`."""
 
-    annotators: tuple[str, ...] | Taken | None = option(
+    annotators: Sequence[str] | Taken | None = option(
         None, "Annotators whose labels count, in order; or what all of them are taken for."
     )
+    _: KW_ONLY
     repeats: Repeats = option("error", "What repeated answers stand for.")
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Whose labels count; None stands for all."""
-        return None if isinstance(self.annotators, str) else self.annotators
+        return None if self.annotators is None or isinstance(self.annotators, str) else tuple(self.annotators)
 
     @property
     def taken(self) -> Taken | None:
         """What annotators were asked to be taken for."""
-        return self.annotators if isinstance(self.annotators, str) else None
+        return cast("Taken", self.annotators) if isinstance(self.annotators, str) else None
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class WithinSettings(CoefficientSettings):
     k: float = option(1.0, "Distance up to which labels count as equal.", low=0, always=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WeightedSettings(CoefficientSettings):
     """Options of `assay.cohen_kappa` and `assay.gwet_ac`."""
 

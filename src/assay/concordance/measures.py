@@ -29,7 +29,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
-from assay.estimation.options import Taken
+from assay.estimation.options import Taken, question
 from assay.estimation.statistic import Floats
 from assay.statistics.categories import Alpha, ChanceCorrected, Level, Weights
 from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
@@ -100,13 +100,8 @@ def within_agreement(
     return coefficient(within(settings.k), labels, settings)
 
 
-def cohen_kappa(
-    labels: Annotations | Chunks,
-    annotators: Sequence[str] | Taken | None = None,
-    *,
-    weights: Weights = "none",
-    **options: Unpack[CoefficientOptions],
-) -> Coefficient:
+@question(WeightedSettings)
+def cohen_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
     """How far do two annotators agree beyond chance, each with a distribution of their own?
 
     Cohen (1960, eq. 1); with weights Cohen (1968, eq. 8). ``weights="quadratic"`` is the QWK of essay scoring.
@@ -115,15 +110,8 @@ def cohen_kappa(
     their pairs (Light 1971), with each pair in the table; a pair that always gives one and the same label
     has no κ and is left out of the mean.
 
-    Parameters
-    ----------
-    weights : {"none", "linear", "quadratic", "ordinal"}
-        How much credit nearby labels earn; all but ``none`` need labels with an order. ``quadratic`` takes
-        labels that are no categories, too.
-
-    Other parameters and errors: see `exact_agreement`.
+    Errors: see `exact_agreement`.
     """
-    settings = WeightedSettings.of(asked(options, annotators, weights=weights), "cohen_kappa")
     return coefficient(kappa(settings.weights), labels, settings)
 
 

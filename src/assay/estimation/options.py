@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypedDi
 
 import numpy as np
 
-from assay.errors import DesignError, unknown
+from assay.errors import DesignError, listing, unknown
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
@@ -124,7 +124,11 @@ def option(
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides a question's numbers besides the labels; a subclass has one field an option."""
+    """Everything that decides a question's numbers besides the labels; a subclass has one field an option.
+
+    Subclasses are ``@dataclass(frozen=True, kw_only=True)``; what may be given by position is a field of a subclass
+    that is ``@dataclass(frozen=True)``. What has no default is ``name: Annotated[str, Limits("One line of help.")]``.
+    """
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """Words of before, refused with the word of today."""
@@ -167,7 +171,7 @@ class Settings:
         """What a signature says of the options: those that are not at their default, and those it always names."""
         said = {}
         for f in dataclasses.fields(self):
-            limits: Limits = f.metadata.get("option", Limits())
+            limits = hints_of(type(self))[f.name][1]
             value = getattr(self, f.name)
             if limits.key == "" or limits.transient or value is None or not (limits.always or _differs(self, f)):
                 continue
@@ -176,11 +180,11 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Every option, defaults too, safe for JSON."""
-        lasting = (f for f in dataclasses.fields(self) if not f.metadata.get("option", Limits()).transient)
-        return {f.name: plain(getattr(self, f.name)) for f in lasting}
+        known = hints_of(type(self))
+        return {name: plain(getattr(self, name)) for name, (_, limits) in known.items() if not limits.transient}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IntervalSettings(Settings):
     """How intervals are made; see `Intervals`."""
 
@@ -214,12 +218,12 @@ def question(settings: Callable[P, S]) -> Callable[[Callable[[A, S], R]], Callab
     >>> str(inspect.signature(share))
     '(numbers, *, above: float = 0.0)'
     """
-    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))
+    return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
 def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R]], Callable[Concatenate[A, B, P], R]]:
     """As `question`, for a function that takes two things of its own: labels, and a judge or other labels."""
-    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))
+    return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
 def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:
@@ -228,6 +232,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     own = [*signature.parameters.values()][:-1]
     named = {one.name for one in own}
     by_place = [f.name for f in dataclasses.fields(settings) if not f.kw_only]
+    required = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
     most = len(own) + len(by_place)
 
     @functools.wraps(function)
@@ -238,6 +243,8 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         mine = {name: options.pop(name) for name in named & options.keys()}
         if twice := placed.keys() & options.keys():
             raise TypeError(f"{function.__name__}() got several values for {', '.join(sorted(twice))}")
+        if missing := [name for name in required if name not in placed and name not in options]:
+            raise TypeError(f"{function.__name__}() is missing {listing(missing)}")
         made = settings.of({**placed, **options}, function.__name__)
         return function(*given[: len(own)], **mine, settings=made)
 
@@ -249,16 +256,23 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
             kind(
                 f.name,
                 kind.KEYWORD_ONLY if f.kw_only else kind.POSITIONAL_OR_KEYWORD,
-                default=f.default,
+                default=kind.empty if f.default is dataclasses.MISSING else f.default,
                 annotation=hints[f.name][0],
             )
-            for f in sorted(dataclasses.fields(settings), key=lambda f: f.kw_only)
+            for f in sorted(_own_first(settings), key=lambda f: f.kw_only is True)
         ],
         return_annotation=signature.return_annotation,
     )
     call.__doc__ = _with_options(inspect.getdoc(function) or "", settings)
-    del call.__wrapped__  # type: ignore[attr-defined]
+    del call.__wrapped__
     return call
+
+
+def _own_first(settings: type[Settings]) -> list[dataclasses.Field[Any]]:
+    """Every option, a question's own before those that it shares with others."""
+    known = {f.name: f for f in dataclasses.fields(settings)}
+    names = dict.fromkeys(name for cls in settings.__mro__ for name in vars(cls).get("__annotations__", {}))
+    return [known[name] for name in names if name in known]
 
 
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
@@ -267,10 +281,15 @@ _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
 def _with_options(doc: str, settings: type[Settings]) -> str:
     """A docstring with every option at the end of its parameters."""
     lines = []
-    for name, hint, limits, default in _fields(settings):
-        shown = "" if default is None or limits.transient else f", default {default!r}"
+    known = hints_of(settings)
+    for f in _own_first(settings):
+        name, default, (hint, limits) = f.name, f.default, known[f.name]
+        shown = "" if default in (None, dataclasses.MISSING) or limits.transient else f", default {default!r}"
         about = " ".join(part for part in (limits.help, limits.details) if part)
-        lines += [f"{name} : {type_words(hint)}{shown}", *textwrap.wrap(about, 112, initial_indent="    ", subsequent_indent="    ")]
+        lines += [
+            f"{name} : {type_words(hint)}{shown}",
+            *textwrap.wrap(about, 112, initial_indent="    ", subsequent_indent="    "),
+        ]
     options = "\n".join(lines)
     sections = list(_SECTION.finditer(doc))
     place = next((i for i, m in enumerate(sections) if m[1] == "Parameters"), None)
@@ -361,9 +380,15 @@ _KNOWN: dict[type, tuple[tuple[str, Any, Limits, Any], ...]] = {}
 def _fields(cls: type[Settings]) -> tuple[tuple[str, Any, Limits, Any], ...]:
     """Name, type, limits and default of every option."""
     if cls not in _KNOWN:
-        hints = typing.get_type_hints(cls)
-        named = dataclasses.fields(cls)
-        _KNOWN[cls] = tuple((f.name, hints[f.name], f.metadata.get("option", Limits()), f.default) for f in named)
+        hints = typing.get_type_hints(cls, include_extras=True)
+        found = []
+        for f in dataclasses.fields(cls):
+            hint, limits = hints[f.name], f.metadata.get("option", Limits())
+            if typing.get_origin(hint) is typing.Annotated:
+                limits = next((m for m in hint.__metadata__ if isinstance(m, Limits)), limits)
+                hint = hint.__origin__
+            found.append((f.name, hint, limits, f.default))
+        _KNOWN[cls] = tuple(found)
     return _KNOWN[cls]
 
 

@@ -264,7 +264,7 @@ def estimate(
     DesignError
         Where there are no items, or for an option that is not known.
     """
-    how = IntervalSettings(method, n_resamples, confidence, seed)
+    how = IntervalSettings(method=method, n_resamples=n_resamples, confidence=confidence, seed=seed)
     moments = np.asarray(statistic.moments(data), dtype=float)
     units = Units.of(len(moments), clusters, most=max_units)
     sums = add_rows(moments, units.of_item, units.n)

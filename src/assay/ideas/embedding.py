@@ -13,7 +13,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.options import IntervalSettings
+from assay.estimation.options import IntervalSettings, Method
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
@@ -156,7 +156,8 @@ def triplet_embedding(
     places = _fit(choices, chosen, seed)
     value = predicted(places, first, second, pool)
     drawn = _resampled(choices, chosen, places, settings, lambda x: predicted(x, first, second, pool))
-    how = IntervalSettings("percentile" if len(drawn) else "none", max(n_resamples, 20), confidence, seed)
+    made: Method = "percentile" if len(drawn) else "none"
+    how = IntervalSettings(method=made, n_resamples=max(n_resamples, 20), confidence=confidence, seed=seed)
     found = of_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
     table = choices.named_pairs(first, second).with_columns(
         estimate=pl.Series(value), low=pl.Series(found.low), high=pl.Series(found.high),

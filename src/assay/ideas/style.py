@@ -140,7 +140,7 @@ def style_effect(
         found[name] = values
     if not found:
         raise DesignError("there is no measure; name some, such as measures=['words']")
-    how = IntervalSettings("percentile", n_resamples, confidence, seed)
+    how = IntervalSettings(method="percentile", n_resamples=n_resamples, confidence=confidence, seed=seed)
     rows, words = [], ""
     for name, values in found.items():
         one = estimate_sums(_Change(), values, how, n_items=len(values), unit="pairs")

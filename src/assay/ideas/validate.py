@@ -664,7 +664,7 @@ class _Comparison:
         drawn = np.concatenate([self.values_of(some) for some in self.judged.redrawn(s.n_resamples, rng)])
         z, centre = (np.arctanh(np.clip(v, -1 + 1e-9, 1 - 1e-9)) for v in (drawn, value))
         moved = np.tanh(z - z.mean(axis=0) + centre)
-        how = IntervalSettings("percentile", s.n_resamples, s.confidence, s.seed)
+        how = IntervalSettings(method="percentile", n_resamples=s.n_resamples, confidence=s.confidence, seed=s.seed)
         return of_replicates(value, moved, how, n_items=len(self.experts), n_units=len(self.experts), unit="judgments")
 
     def result(self, labels: Annotations) -> SimilarityValidation:

@@ -598,7 +598,7 @@ def human_agreement(table: AltTestTable) -> Estimate:
         return missing(f"there are more than {MOST} different labels")
     else:
         statistic = Alpha("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
-    how = IntervalSettings("jackknife", confidence=table.settings.confidence)
+    how = IntervalSettings(method="jackknife", confidence=table.settings.confidence)
     try:
         return people.sums(Together((statistic,))).estimate(how, "fisher")[0]
     except DesignError as problem:
