@@ -1,17 +1,19 @@
-"""The structure that docs/architecture.md promises: which way imports run, no circles, no long functions."""
+"""The structure that docs/architecture.md promises: which way imports run, no circles, no corridors, short ways."""
 
 from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
-import numpy as np
 import pytest
 
 import assay
+from assay.cli import app as cli
 from sources import statements
 
 HOUSE = Path(assay.__file__).parent
@@ -38,8 +40,33 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ENTRANCE = {"__init__", "__main__", "_version"}
 """They stand outside: the first two may import anything, the version may be imported by anything."""
 
-LONGEST, USUAL = 60, 22
-"""Lines of a function's body: the most, and the most of nine functions in ten."""
+LONGEST = 60
+"""Lines of a function's body, at most: a longer one asks for help."""
+
+CORRIDOR = 150
+"""A file that one other file imports has at least so many lines, or its name is a term of the field."""
+
+TERMS = {
+    "cli.app",  # where the program starts
+    "collecting.server",
+    "study.starter",
+    "reporting.references",
+}
+"""Files that may be shorter and serve one other."""
+
+WAYS = {
+    "alt-test": (24, ["labels.csv", "--judge", "gpt-4o", "--epsilon", "0.1"]),
+    "agreement": (26, ["labels.csv"]),
+    "raters": (26, ["labels.csv", "--quick"]),
+    "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),
+    "ideas": (26, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
+    "g-study": (26, ["labels.csv", "--design", "i x a", "--object", "i", "--facets", "i=item,a=annotator"]),
+    "report": (60, ["labels.csv", "--expertise", "crowd"]),
+}
+"""Files that a command enters until its line is printed, at most."""
+
+LABELS = ["--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5"]
+"""How examples/labels.csv is read."""
 
 MODULES = {
     ".".join(("assay", *path.relative_to(HOUSE).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -152,12 +179,70 @@ def test_no_function_is_long():
     assert not offenders, told(offenders)
 
 
-def test_most_functions_are_short():
-    lengths = [lines for lines, _ in bodies()]
-    most = np.percentile(lengths, 90)
-    longer = [f"{lines} lines: {name}" for lines, name in bodies() if lines > USUAL]
-    shares = f"nine in ten of {len(lengths)} functions have up to {most:g} lines, not {USUAL}"
-    assert most <= USUAL, f"{shares}; longer ones: {told(longer)}"
+def test_no_file_is_a_corridor():
+    """A newcomer walks through a file that exists for one other file's sake and learns nothing there."""
+    importers: dict[str, set[str]] = {module: set() for module in MODULES}
+    for module, imported in imports().items():
+        for name, _ in imported:
+            importers[name].add(module)
+    offenders = []
+    for module, path in MODULES.items():
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        alone = len(importers[module]) == 1 and path.name != "__init__.py" and "migrations" not in module
+        if alone and lines < CORRIDOR and module.removeprefix("assay.") not in TERMS:
+            offenders.append(f"{module}, {lines} lines, only for {importers[module].pop()}")
+    assert not offenders, told(offenders)
+
+
+def test_no_class_name_appears_twice():
+    places: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in statements(path):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{module}:{node.lineno}")
+    offenders = [f"{name}: {', '.join(where)}" for name, where in sorted(places.items()) if len(where) > 1]
+    assert not offenders, told(offenders)
+
+
+@pytest.mark.parametrize("command", WAYS)
+def test_a_command_enters_few_files(command, tmp_path, capsys):
+    """What runs while modules are imported does not count, so that the command runs once before."""
+    if command == "raters":
+        pytest.importorskip("numpyro", reason='the rater model needs the extra "raters"')
+    examples = Path(__file__).parents[1] / "examples"
+    most, (name, *options) = WAYS[command]
+    given = [command, str(examples / name), *options, *(LABELS if name == "labels.csv" else [])]
+    given += ["--output", str(tmp_path / "page.html")] if command == "report" else []
+    run(given)
+    entered = files_entered(given)
+    assert len(entered) <= most, told(sorted(entered))
+    capsys.readouterr()
+
+
+def run(given: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(given)
+    assert not stopped.value.code, given
+
+
+def files_entered(given: list[str]) -> set[str]:
+    """Files below src/assay of which a function runs."""
+    home, entered, importing = f"{HOUSE}{os.sep}", set(), 0
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        nonlocal importing
+        code = frame.f_code
+        if event in ("call", "return") and code.co_name == "<module>":
+            importing += 1 if event == "call" else -1
+        elif event == "call" and not importing and code.co_filename.startswith(home):
+            entered.add(code.co_filename[len(home) :])
+
+    sys.setprofile(watch)
+    try:
+        run(given)
+    finally:
+        sys.setprofile(None)
+    return entered
 
 
 @pytest.mark.parametrize(
