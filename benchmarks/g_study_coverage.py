@@ -2,7 +2,7 @@
 
 python benchmarks/g_study_coverage.py [--tables 300] [--seed 1] [--method profile]
 
-Prints a table for docs/methods.md: of each design and quantity, the share of 95% intervals that hold the true value,
+Prints the table of docs/coverage.md: of each design and quantity, the share of 95% intervals that hold the true value,
 below and above it.
 """
 

@@ -1,6 +1,6 @@
 """Do studies of the size that assay names tell, four in five? Does the interval of the smallest epsilon cover?
 
-    python benchmarks/planning.py            # prints the tables of docs/planning.md; about eight minutes
+    python benchmarks/planning.py            # prints the tables of docs/coverage.md; about eight minutes
 
 People and judges of `assay.simulate`: the judge's noise is such that people are closer by the planted difference. Of
 40,000 items it is counted who is closer to whom; pilots and studies are drawn from these.

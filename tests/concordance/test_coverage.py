@@ -1,7 +1,7 @@
 """Do 95% intervals contain the true value about 95% of the time?
 
 Annotators are fixed, items are a sample: the truth is the coefficient of the same annotators on 300,000 items.
-``python tests/concordance/test_coverage.py`` prints the table of docs/agreement.md; with ``truths`` it writes
+``python tests/concordance/test_coverage.py`` prints what docs/coverage.md says; with ``truths`` it writes
 coverage_truths.json again.
 """
 

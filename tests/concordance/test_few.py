@@ -133,7 +133,7 @@ def test_ranks_near_1_reach_to_what_is_corrected_for_bias():
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "share"), [(2, 0.5), (2, 0.05), (5, 0.2), (5, 0.05)])
 def test_intervals_of_few_items_hold(m, share):
-    """A few cells of docs/agreement.md, from the script that makes it."""
+    """A few cells of docs/coverage.md, from the script that makes it."""
     import argparse
     import importlib.util
     from pathlib import Path

@@ -1,6 +1,6 @@
 """The truth recovered from simulated tables: variances without bias, intervals that cover what they say.
 
-The table of docs/benchmarks.md is made by benchmarks/g_study_coverage.py.
+The table of docs/coverage.md is made by benchmarks/g_study_coverage.py.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Run:
 
     @cached_property
     def signature(self) -> str:
-        """``alt-test|items:87|…|data:9f3c|assay:0.1.0``: filled from the options, never from a list kept by hand."""
+        """``alt-test|items:87|…|data:9f3c|assay:0.2.0``: filled from the options, never from a list kept by hand."""
         said = {key: short(fact) for key, fact in self.facts.items() if fact is not None}
         said |= self.settings.signed()
         parts = [self.question, *(f"{key}:{value}" for key, value in said.items())]
