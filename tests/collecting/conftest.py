@@ -21,10 +21,16 @@ from assay.study.store.connection import Store
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``."""
+    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``.
+
+    Tests with a browser, or with a server in a process of its own, take minutes: they run with ``-m served``.
+    """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.served)
+        elif item.path.name == "test_promises.py":
+            item.add_marker(pytest.mark.served)
 
 
 class Clock:
