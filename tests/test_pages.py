@@ -62,7 +62,7 @@ def test_every_command_is_on_its_page_and_in_a_how_to_or_the_readme() -> None:
     for rows in COMMANDS.values():
         for row in rows:
             assert f"\n## assay {row.name}\n" in page
-            assert row.example.startswith(f"assay {row.name}")
+            assert row.line.startswith(f"assay {row.name}")
             assert any(re.search(rf"\bassay {row.name}\b", text) for text in texts), row.name
 
 

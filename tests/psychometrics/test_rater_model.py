@@ -320,7 +320,7 @@ def test_raters_whose_labels_stand_alone_are_named():
 
 
 def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeypatch):
-    from assay.psychometrics.raters import results
+    from assay.psychometrics.raters import model
 
     labels = rated(80, (-0.4, 0.0, 0.4, 0.2), (0.6, 0.6, 0.6, 0.05), seed=3).labels
     found = assay.rater_model(labels, quick=True, starts=2)
@@ -328,7 +328,7 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
     assert row["low"] < -0.35
     assert row["high"] > 0.35
     assert not any("is below" in c for c in found.cautions)
-    monkeypatch.setattr(results, "EXACT", 0.3)
+    monkeypatch.setattr(model, "EXACT", 0.3)
     found = assay.rater_model(labels, quick=True, starts=2)
     assert any("ψ of gpt is below 0.3" in c for c in found.cautions)
 
