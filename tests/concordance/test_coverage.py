@@ -154,7 +154,7 @@ def test_f_intervals_cover_a_population_of_annotators(k):
     for _ in range(1_000):
         cells = rng.normal(size=(50, 1)) + rng.normal(0, 0.3, k) + rng.normal(0, 0.7, (50, k))
         found = _icc(sheet_of(cells), "A,1", ICCSettings())
-        these = _icc(sheet_of(cells), "A,1", ICCSettings(annotators="these"))
+        these = _icc(sheet_of(cells), "A,1", ICCSettings(raters="fixed"))
         inside["f"] += found.f_test.low <= truth <= found.f_test.high
         inside["items"] += these.low <= truth <= these.high
         inside["sample"] += found.low <= truth <= found.high

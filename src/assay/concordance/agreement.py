@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,6 @@ from assay.concordance import plots
 from assay.concordance.coefficient import (
     MOST_IN_PAIRS,
     AgreementSettings,
-    CoefficientOptions,
     Measure,
     Spread,
     Who,
@@ -23,7 +22,6 @@ from assay.concordance.coefficient import (
     estimate_of,
     offered,
     pairs_of,
-    taken_by,
     value_of,
     why_undefined,
 )
@@ -44,7 +42,7 @@ from assay.data.ratings import Ratings, digest_of_columns
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import MOST_UNDEFINED, Estimate, Estimates, adjust_p, missing
-from assay.estimation.options import Adjustment, Taken
+from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
@@ -215,55 +213,14 @@ class Agreement(Result):
         return plots.heat_map(rows.filter(pl.col("coefficient") == name), self.humans, self.judges, criterion, ax)
 
 
-def agreement(
-    labels: Annotations | Chunks,
-    *,
-    coefficients: Iterable[str] | None = None,
-    who: Iterable[Who] | None = None,
-    by: str | None = None,
-    draws: int = 1000,
-    family: str | None = None,
-    adjust: Adjustment = "holm",
-    annotators: Taken | None = None,
-    **options: Unpack[CoefficientOptions],
-) -> Agreement:
+@question(AgreementSettings)
+def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agreement:
     """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
 
     Parameters
     ----------
     labels : Annotations or Chunks
         One or more criteria, each analysed by itself.
-    coefficients : list of str, optional
-        Names from `all_measures`; when not given, every one that the scale allows.
-    who : list of str, optional
-        Kinds of comparison; all when not given. ``humans`` and ``judges``: all of them as a panel. ``pairs``: each
-        two annotators. ``consensus``: the people's consensus with each judge and with the judges' consensus:
-        the mean for coefficients of numbers; for those of categories the median of labels that have an order (a
-        median between two labels goes to the one nearer the middle of the scale), else the majority (an item on
-        which two categories are tied has no consensus, and the exclusions count it). ``rest``: each annotator with
-        the consensus of the others of its kind. ``human pairs``: each judge with all people, and people with each
-        other, over the pairs of labels of an item, each item counting once. ``random human``: each annotator with one
-        person drawn anew for each item, ``draws`` times (Hardy, "All that glitters", figure 1); the estimate is the
-        mean over draws, and the interval takes draws with items resampled.
-    by : str, optional
-        A column: of the items (benchmark, language) or the single answer, to analyse each of its values beside
-        all; or of the annotators (gender, expertise), to analyse the people with each of its values, with
-        all judges.
-    draws : int
-        For ``random human``; the paper's number is 1,000.
-    family : str, optional
-        A column of the annotators that says which family a judge is of (its maker, its method). For ``random human`` a
-        random judge of each family with two or more is drawn for each item, as the human is (Hardy, section 4.1). When
-        not given, all judges are one family. People are always one.
-    adjust : {"holm", "by", "bh", "none"}
-        How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
-    annotators : {"these", "sample"}, optional
-        Whether intervals are for these annotators or for others like them: of panels each member, of a consensus and
-        of human pairs each person is left out in turn, beside each item. Single annotators that are named, judges
-        beside people and random humans are themselves. When not given: these, and a sample for the ICCs of panels.
-    **options
-        ``repeats``, ``clusters``, ``method``, ``n_resamples``, ``confidence``, ``seed``: see
-        `assay.concordance.coefficient.CoefficientOptions`.
 
     Returns
     -------
@@ -279,15 +236,13 @@ def agreement(
 
     Notes
     -----
+    With random raters each member of a panel is left out in turn, and each person of a consensus and of human pairs.
+    Single annotators that are named, judges beside people and random humans are themselves.
+
     P-values test a coefficient of 0, no agreement beyond chance, with the standard error and the scale of its
     interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
     adjustments that allow any dependence (``holm``, ``by``) are safe.
     """
-    asked = {
-        "by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who),
-        "annotators": annotators, "family": family,
-    }  # fmt: skip
-    settings = AgreementSettings.of({**options, **asked}, "agreement")
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
     rows: list[dict[str, Any]] = []
@@ -295,7 +250,7 @@ def agreement(
     lost: Lost = {}
     for place, ratings in parts:
         block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
-        block.families = _families(whole, ratings, family)
+        block.families = _families(whole, ratings, settings.family)
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
@@ -306,18 +261,20 @@ def agreement(
             )
         reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
-    table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)
+    table = _adjusted(
+        pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust
+    )
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
     return Agreement(
         rows=table.select(*SCHEMA),
-        differences=_difference_frame(differences, adjust, 1 - settings.confidence),
+        differences=_difference_frame(differences, settings.adjust, 1 - settings.confidence),
         headline=headline,
         humans=whole.humans,
         judges=whole.judges,
         criteria=whole.criteria if isinstance(whole, Annotations) else (),
-        by=by,
+        by=settings.by,
         scale=scale,
         n_items=whole.n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
@@ -381,11 +338,6 @@ def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None
 
 def _scales(labels: Annotations | Chunks) -> list[Scale]:
     return list(labels.scales.values()) if isinstance(labels, Annotations) else [labels.scale]
-
-
-def _tuple(names: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    """Each name once: a row that is asked for twice would count twice in the adjustment of p-values."""
-    return None if names is None else (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 
 class _Ready(NamedTuple):
@@ -500,9 +452,11 @@ class _Block:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
-        if self._taken(judge, ready[0].measure) == "sample":
+        if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            found = found.of_sample(np.hstack([self._without_each(side, measures) for side in (judge, people)]))
+            found = found.with_random_raters(
+                np.hstack([self._without_each(side, measures) for side in (judge, people)])
+            )
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
         swapped = p_by_swapping(
@@ -560,24 +514,24 @@ class _Block:
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
-                yield from self._taking(comparison, [one], alone.part(np.array([0])))
+                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])))
         for members, joint in self._batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
-                found |= zip(mine, self._taking(comparison, [ready[i] for i in mine], part), strict=True)
+                found |= zip(mine, self._apply_raters(comparison, [ready[i] for i in mine], part), strict=True)
         yield from _in_order(ready, found)
 
-    def _taking(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
-        """Coefficients of the same labels with annotators as they are, or as a sample."""
-        taken = [self._taken(comparison, one.measure) for one in ready]
+    def _apply_raters(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+        """Coefficients of the same labels, with raters fixed or random."""
+        raters = [self._raters(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
         spread = Spread(ready[0].ratings)
-        for kind in dict.fromkeys(taken):
-            mine = [i for i, one in enumerate(taken) if one == kind]
+        for kind in dict.fromkeys(raters):
+            mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
-            if kind == "sample" and self.how.method != "none":
-                part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
+            if kind == "random" and self.how.method != "none":
+                part = part.with_random_raters(self._without_each(comparison, [one.measure for one in some]))
             finished |= zip(mine, _finished(some, part), strict=True)
             for k, one in enumerate(some):
                 few = one.measure.where_few(part, spread, one.statistic, k)
@@ -585,9 +539,9 @@ class _Block:
                     finished[mine[k]] = _finished([one], few)[0]
         return [finished[i] for i in range(len(ready))]
 
-    def _taken(self, comparison: Comparison, measure: Measure) -> Taken:
-        taken = taken_by(self.how, self.how.annotators, random=measure.random and comparison.is_panel)
-        return "these" if comparison.fewer is None else taken
+    def _raters(self, comparison: Comparison, measure: Measure) -> Raters:
+        raters = self.how.raters_for(random=measure.random_raters and comparison.is_panel)
+        return "fixed" if comparison.fewer is None else raters
 
     def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
         """The coefficients of the comparison without each person in turn: (persons, coefficients)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, Estimates, Score, Tailed, Transform, near_the_ends
-from assay.estimation.options import Adjustment, Intervals, IntervalSettings, Taken, option
+from assay.estimation.options import Adjustment, IntervalSettings, Raters, option
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -25,6 +25,7 @@ from assay.reporting.tables import interval, said
 from assay.statistics.categories import (
     Alpha,
     ChanceCorrected,
+    LabelDistance,
     Level,
     PanelStatistic,
     Patterns,
@@ -45,161 +46,218 @@ if TYPE_CHECKING:
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
 Estimator = Literal["anova", "components"]
-NestedEstimator = Literal["reml", "anova"]
 Model = Literal["random", "mixed"]
 
 
-class CoefficientOptions(Intervals, TypedDict, total=False):
-    """Options of every coefficient of agreement.
+@dataclass(frozen=True, kw_only=True)
+class PanelSettings(IntervalSettings):
+    """What every question about agreement can be asked: for whom an interval is, and which answers count."""
 
-    Attributes
-    ----------
-    repeats : {"error", "first", "last", "mean", "majority", "each"}
-        What several answers of one annotator to one item stand for; there is no default.
-    clusters : str
-        A column of the items whose items are resampled together.
-    """
-
-    repeats: Repeats
-    clusters: str | None
-
-
-@dataclass(frozen=True)
-class CoefficientSettings(IntervalSettings):
-    """Options of every coefficient of agreement; see `assay.exact_agreement`."""
-
-    annotators: Sequence[str] | Taken | None = option(
-        None, "Annotators whose labels count, in order; or what all of them are taken for."
+    raters: Raters | None = option(
+        None,
+        "Whether intervals are for these annotators (fixed) or for others like them (random).",
+        details="With random raters each annotator is left out in turn beside each item, which takes the jackknife and "
+        "three annotators; ICCs of random annotators and studies of grading scales do so when not given, all others "
+        "take raters as fixed.",
     )
-    _: KW_ONLY
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option(
+        "error", "What repeated answers stand for.", details="A table with repeats is refused until this is said."
+    )
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Whose labels count; None stands for all."""
-        return None if self.annotators is None or isinstance(self.annotators, str) else tuple(self.annotators)
+    def raters_for(self, *, random: bool) -> Raters:
+        """What an interval takes raters for: as asked, else fixed, or random where the question speaks of others.
 
-    @property
-    def taken(self) -> Taken | None:
-        """What annotators were asked to be taken for."""
-        return cast("Taken", self.annotators) if isinstance(self.annotators, str) else None
+        Raises
+        ------
+        DesignError
+            For a bootstrap with random raters.
+        """
+        if self.raters == "random" and self.method in ("percentile", "bca"):
+            raise DesignError(
+                f"a bootstrap ({self.method}) draws annotators with replacement, and one that is drawn twice agrees "
+                "with itself; take method='jackknife', or raters='fixed'"
+            )
+        return self.raters or ("random" if random and self.method == "jackknife" else "fixed")
+
+
+OLD_RATERS = {"these": "raters='fixed'", "sample": "raters='random'"}
+"""Words that ``annotators=`` once took for what ``raters=`` says."""
 
 
 @dataclass(frozen=True)
+class CoefficientSettings(PanelSettings):
+    """Options of every coefficient of agreement."""
+
+    annotators: Sequence[str] | None = option(None, "Whose labels count, in this order; all when not given.")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.annotators, str) and self.annotators in OLD_RATERS:
+            new = OLD_RATERS[self.annotators]
+            raise DesignError(f"annotators='{self.annotators}' is now {new}", option="annotators")
+        super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
 class WithinSettings(CoefficientSettings):
     """Options of `assay.within_agreement`."""
 
-    k: float = option(1.0, "Distance up to which labels count as equal.", low=0, always=True)
+    k: float = option(
+        1.0,
+        "Distance up to which labels count as equal.",
+        low=0,
+        always=True,
+        details="In categories for named categories, in the scale's units for numbers.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedSettings(CoefficientSettings):
     """Options of `assay.cohen_kappa` and `assay.gwet_ac`."""
 
-    weights: Weights = option("none", "How much credit nearby labels earn.")
+    weights: Weights = option(
+        "none", "How much credit nearby labels earn.", details="Anything but none needs labels with an order."
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlphaSettings(CoefficientSettings):
     """Options of `assay.krippendorff_alpha`."""
 
-    level: Level | None = option(None, "Which difference counts.", key="distance")
+    level: Level | LabelDistance | None = option(
+        None,
+        "Which difference counts.",
+        key="distance",
+        details="nominal: any; ordinal: ranks between; interval: squared difference; ratio: squared relative "
+        "difference; or a function of two labels, 0 for equal ones and the same both ways round. When not given, that "
+        "of the scale: nominal for categories, ordinal for Ordinal, interval for Interval.",
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CorrelationSettings(CoefficientSettings):
     """Options of `assay.correlation`."""
 
-    kind: CorrelationKind = option("spearman", "Which correlation.")
+    kind: CorrelationKind = option(
+        "spearman",
+        "Which correlation.",
+        details="Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which "
+        "corrects for ties; the last two need an order only.",
+    )
 
 
-@dataclass(frozen=True)
-class ICCSettings(CoefficientSettings):
-    """Options of `assay.icc`."""
-
-    form: str = option("ICC(A,1)", "Which intraclass correlation.")
-    model: Model = option("random", "Whether annotators are a sample of many.")
-    estimator: Estimator | None = option(None, "How variances are computed.")
-    k: float | None = option(None, "Labels that are averaged.", low=1)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ICCTableSettings(CoefficientSettings):
     """Options of `assay.icc_table`."""
 
-    estimator: Estimator | None = option(None, "How variances are computed.")
+    estimator: Estimator | None = option(
+        None,
+        "How variances are computed.",
+        details="anova needs every label; items with a missing one are left out and counted. components takes "
+        "incomplete tables whole (Henderson 1953, method 1). When not given: anova for complete tables.",
+    )
 
 
-@dataclass(frozen=True)
-class NestedSettings(IntervalSettings):
-    """Options of `assay.nested_icc`."""
+@dataclass(frozen=True, kw_only=True)
+class ICCSettings(ICCTableSettings):
+    """Options of `assay.icc`."""
 
-    within: str = option("", "Item column that units are nested in.", always=True)
-    unit: str | None = option(None, "Item column that says which unit an item is part of.")
-    n: float = option(6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True)
-    estimator: NestedEstimator = option("reml", "How variances are computed.")
-    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    form: str = option(
+        "ICC(A,1)",
+        "Which intraclass correlation.",
+        details="ICC(1), ICC(1,k), ICC(C,1), ICC(C,k), ICC(A,1), ICC(A,k), or the aliases ICC(1,1), ICC(2,1), "
+        "ICC(3,1), ICC(2,k), ICC(3,k), ICC(k).",
+    )
+    model: Model = option(
+        "random",
+        "Whether annotators are a sample of many, or the only ones of interest (mixed).",
+        details="One number, two meanings: raters are random when not said otherwise, or fixed.",
+    )
+    k: float | None = option(
+        None,
+        "Labels that are averaged, for the forms with k.",
+        low=1,
+        details="The number of annotators when not given; in an incomplete table the harmonic mean of the numbers of "
+        "labels of an item.",
+    )
 
 
-@dataclass(frozen=True)
-class AgreementSettings(IntervalSettings):
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings(PanelSettings):
     """Options of `assay.agreement`."""
 
-    coefficients: tuple[str, ...] | None = option(
+    coefficients: Sequence[str] | None = option(
         None, "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows."
     )
-    who: tuple[Who, ...] | None = option(None, "Kinds of comparison, separated by commas; all when not given.")
-    by: str | None = option(None, "A column whose values are analysed one by one.")
-    draws: int = option(1000, "Draws of one person an item, for 'random human'.", low=1)
-    family: str | None = option(None, "Annotator column that says which family a judge is of, for 'random human'.")
-    adjust: Adjustment = option("holm", "How p-values are adjusted for their number.", always=True)
-    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    who: Sequence[Who] | None = option(
+        None,
+        "Kinds of comparison, separated by commas; all when not given.",
+        details="humans and judges: all of them as a panel. pairs: each two annotators. consensus: the people's "
+        "consensus with each judge and with the judges' consensus: the mean for coefficients of numbers; for those of "
+        "categories the median of labels that have an order (a median between two labels goes to the one nearer the "
+        "middle of the scale), else the majority (an item on which two categories are tied has no consensus, and the "
+        "exclusions count it). rest: each annotator with the consensus of the others of its kind. human pairs: each "
+        "judge with all people, and people with each other, over the pairs of labels of an item, each item counting "
+        'once. random human: each annotator with one person drawn anew for each item (Hardy, "All that glitters", '
+        "figure 1); the estimate is the mean over draws, and the interval takes draws with items resampled.",
+    )
+    by: str | None = option(
+        None,
+        "A column whose values are analysed one by one.",
+        details="Of the items (benchmark, language) or the single answer, to analyse each of its values beside all; or "
+        "of the annotators (gender, expertise), to analyse the people with each of its values, with all judges.",
+    )
+    draws: int = option(
+        1000, "Draws of one person an item, for 'random human'.", low=1, details="The paper's number is 1,000."
+    )
+    family: str | None = option(
+        None,
+        "Annotator column that says which family a judge is of, for 'random human'.",
+        details="A random judge of each family with two or more is drawn for each item, as the human is (Hardy, "
+        "section 4.1). When not given, all judges are one family. People are always one.",
+    )
+    adjust: Adjustment = option(
+        "holm",
+        "How p-values are adjusted for their number.",
+        always=True,
+        details="The family is all rows of one coefficient in one kind of comparison.",
+    )
+
+    renamed: ClassVar[Mapping[str, str]] = {"annotators": "raters='fixed' or raters='random'"}
+
+    def __post_init__(self) -> None:
+        for name in ("coefficients", "who"):
+            # Each name once: a row that is asked for twice would count twice in the adjustment of p-values.
+            names = getattr(self, name)
+            if names is not None:
+                object.__setattr__(self, name, (names,) if isinstance(names, str) else tuple(dict.fromkeys(names)))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
-class GradingScaleSettings(IntervalSettings):
+class GradingScaleSettings(PanelSettings):
     """Options of `assay.grading_scale_study`."""
 
-    scale: str = option("scale", "Column that names the range of each answer: 0-5, 0-100.", key="scale-column")
+    scale_column: str = option(
+        "scale", "Column that names the range of each answer: 0-5, 0-100.", details="It is a condition of the table."
+    )
+    _: KW_ONLY
     ranges: Mapping[str, tuple[float, float]] | None = option(
-        None, "Lowest and highest number of each value of that column.", hidden=True
+        None, "Lowest and highest number of each value of that column, where its name does not say.", hidden=True
     )
     by: str | None = option(None, "Item column (benchmark) whose values are analysed beside the pooled figure.")
     group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
     baseline: Any = option(None, "The value of that column in the main analysis.")
-    threshold: float = option(0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1)
-    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    well_aligned: float = option(
+        0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1, details="The paper's is 0.1."
+    )
 
-
-def taken_by(how: IntervalSettings, asked: Taken | None, *, random: bool) -> Taken:
-    """What an interval takes annotators for: as asked, else these, and a sample for what is random by definition.
-
-    Raises
-    ------
-    DesignError
-        For a bootstrap with annotators as a sample.
-    """
-    if asked == "sample" and how.method in ("percentile", "bca"):
-        raise DesignError(
-            f"a bootstrap ({how.method}) draws annotators with replacement, and one that is drawn twice agrees with "
-            "itself; take method='jackknife', or annotators='these'"
-        )
-    if asked is None:
-        return "sample" if random and how.method == "jackknife" else "these"
-    return asked
-
-
-def asked(options: Mapping[str, Any], annotators: Sequence[str] | None, **more: Any) -> dict[str, Any]:
-    """Options of a coefficient as its settings hold them."""
-    names = annotators if annotators is None or isinstance(annotators, str) else tuple(annotators)
-    return {**options, **more, "annotators": names}
+    renamed: ClassVar[Mapping[str, str]] = {
+        "scale": "scale_column=...",
+        "threshold": "well_aligned=...",
+        "annotators": "raters='fixed' or raters='random'",
+    }
 
 
 # -- Intervals where few items decide --------------------------------------------------------------
@@ -274,7 +332,7 @@ def score_of(
     tails : bool
         Whether the coefficient is a root mean square, which the largest distances decide.
     """
-    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.taken != "sample"
+    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
     if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
         return None
     if tails:
@@ -313,20 +371,22 @@ def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
 
 
 def _too_rare(spread: Spread, rare: int) -> str:
-    ratings, categories = spread.ratings, spread.ratings.source.categories
     values, number = spread.counted
-    least = values[number.argmin()]
-    label: Label = float(least)
-    if categories is not None:
-        label = categories[int(least)]
-    elif ratings.scale.categories is not None and not ratings.scale.numeric:
-        label = ratings.scale.categories[int(least)]
-    name = f"{label:g}" if isinstance(label, float) else str(label)
+    name = label_of(spread.ratings, float(values[number.argmin()]))
+    name = f"{name:g}" if isinstance(name, float) else str(name)
     one = "item has" if rare == 1 else "items have"
     return (
         f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the label "
         f"'{name}' is too rare; have more items labelled that it fits"
     )
+
+
+def label_of(ratings: Ratings, value: float) -> Label:
+    """The label that a number stands for, as people wrote it."""
+    names = ratings.source.categories
+    if names is None and not ratings.scale.numeric and ratings.scale.kind != "preference":
+        names = ratings.scale.categories
+    return value if names is None else names[int(value)]
 
 
 # -- One coefficient of agreement ------------------------------------------------------------------
@@ -385,8 +445,8 @@ class Measure:
         Whether a consensus may be a mean, which need not be a label of the scale.
     share : bool
         Whether it is the mean of a share of each item, from 0 to 1.
-    random : bool
-        Whether annotators are a sample by its definition, as in the ICCs of random annotators.
+    random_raters : bool
+        Whether it is by its definition about others than these annotators, as the ICCs of random annotators are.
     rare_label : bool
         Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
     tails : bool
@@ -406,7 +466,7 @@ class Measure:
     directed: bool = False
     takes_means: bool = False
     share: bool = False
-    random: bool = False
+    random_raters: bool = False
     rare_label: bool = False
     tails: bool = False
 
@@ -561,9 +621,9 @@ def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings
     statistic = measure.statistic(ratings, first, second)
     found = estimate_of(ratings, statistic, settings, measure.transform)
     pairs = _named_pairs(measure, ratings, found, first, second)
-    taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
-    each = found.value[found.value.size > 1 :]
-    found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
+    if settings.raters_for(random=measure.random_raters) == "random":
+        each = found.value[found.value.size > 1 :]
+        found = leave_raters_out(found, ratings, partial(_without_each, measure, ratings, each, first, second))
     found = measure.where_few(found, Spread(ratings), statistic)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
@@ -578,15 +638,15 @@ def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
-    found = Ratings.of(labels, settings.names, repeats=settings.repeats, clusters=settings.clusters)
+    found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
     return found.at_least(2, "agreement")
 
 
-def taking(found: Estimates, taken: Taken, without: Callable[[], Floats], n_annotators: int) -> Estimates:
-    """The first value, with annotators as they are or as a sample; ``without`` gives the values without each."""
-    if taken == "these" or found.method == "none":
+def leave_raters_out(found: Estimates, ratings: Ratings, without: Callable[[], Floats]) -> Estimates:
+    """The first value with annotators as a sample; ``without`` gives the values without each of them."""
+    if found.method == "none":
         return found
-    return found.part(np.array([0])).of_sample(without()[:, None], n_annotators=n_annotators)
+    return found.part(np.array([0])).with_random_raters(without()[:, None], n_annotators=len(ratings.annotators))
 
 
 def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
@@ -701,11 +761,11 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    if found.score is not None and found.taken != "sample":
+    if found.score is not None and found.raters != "random":
         name = "score" if isinstance(found.score, str) else found.score.name
         return name if np.isfinite(found.low[0]) else "none"
     name = INTERVAL_NAMES[found.transform[0]]
-    return f"two-way-{name}" if found.taken == "sample" else name
+    return f"two-way-{name}" if found.raters == "random" else name
 
 
 def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
@@ -732,7 +792,7 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
         if (
             measure.share
             and found.method != "none"
-            and found.taken != "sample"
+            and found.raters != "random"
             and np.isfinite(value)
             and abs(value - round(value)) < 1e-12
         ):

@@ -11,20 +11,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from assay.concordance import plots
-from assay.concordance.coefficient import CoefficientOptions, GradingScaleSettings, taken_by
+from assay.concordance.coefficient import GradingScaleSettings
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
-from assay.estimation.options import Taken
+from assay.estimation.options import question
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, add_rows
@@ -77,7 +77,7 @@ class GradingScaleStudy(Result):
         ``repeats=`` made of them for the other tables.
     items : polars.DataFrame
         Each item on each scale: both means on 0-1 and in the scale's own units (``humans_label``, ``judges_label``),
-        their distance ``nmae``, ``aligned`` (at most `threshold`), and what the item table knows of it (App. G).
+        their distance ``nmae``, ``aligned`` (at most `well_aligned`), and what the item table knows of it (App. G).
     """
 
     best: str | None
@@ -94,7 +94,7 @@ class GradingScaleStudy(Result):
     humans: tuple[str, ...]
     judges: tuple[str, ...]
     by: str | None
-    threshold: float
+    well_aligned: float
     n_items: int
     n_labels: int
     run: Run
@@ -150,7 +150,9 @@ class GradingScaleStudy(Result):
         lines += self._of_repeats()
         poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
         every = self.items.filter(pl.col("scale") == self.best).height
-        lines.append(f"On {self.best}, {poor} of {every} items are further apart than {self.threshold:g} of the range.")
+        lines.append(
+            f"On {self.best}, {poor} of {every} items are further apart than {self.well_aligned:g} of the range."
+        )
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
     def _of_judges_alone(self) -> str:
@@ -209,7 +211,7 @@ class GradingScaleStudy(Result):
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
         shown = self.scales if scale is None else (self._known(scale),)
         rows = self.alignment.filter(pl.col("judge") == JUDGES_MEAN)
-        return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.threshold, ax)
+        return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.well_aligned, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
@@ -226,7 +228,7 @@ class GradingScaleStudy(Result):
             known = self.alignment["benchmark"].unique().to_list()
             raise DesignError(unknown("benchmark", benchmark, known, "the study"))
         values = dict(rows.select("measure", "estimate").iter_rows())
-        return plots.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.threshold, ax)
+        return plots.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.well_aligned, ax)
 
     def _needs_people(self) -> str:
         if self.best is None:
@@ -242,19 +244,8 @@ class GradingScaleStudy(Result):
 JUDGES_MEAN = "judges' mean"
 
 
-def grading_scale_study(
-    labels: Annotations | Chunks,
-    scale: str = "scale",
-    *,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    by: str | None = None,
-    group: str | None = None,
-    condition: str | None = None,
-    baseline: Any = None,
-    threshold: float = 0.1,
-    annotators: Taken | None = None,
-    **options: Unpack[CoefficientOptions],
-) -> GradingScaleStudy:
+@question(GradingScaleSettings)
+def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSettings) -> GradingScaleStudy:
     """On which of several numeric ranges should people and judges be asked?
 
     The design of Li et al., "Grading scale impact on LLM-as-a-judge": each annotator labels each item once on each
@@ -264,24 +255,6 @@ def grading_scale_study(
     ----------
     labels : Annotations
         One criterion, people and judges, with the scale of each answer in a column that is a condition.
-    scale : str
-        That column; its values name ranges (``0-5``, ``0-100``).
-    ranges : mapping, optional
-        Lowest and highest number of each value of ``scale``, where its name does not say.
-    by : str, optional
-        A column of the items (benchmark): every figure is computed for each value, beside the pooled one.
-    group : str, optional
-        A column of the annotators (gender, expertise): people with each value against the judges.
-    condition, baseline : optional
-        Another column that was varied for judges (temperature), and its value in the main analysis.
-    threshold : float
-        Distance on 0-1 up to which an item counts as well aligned; the paper's is 0.1.
-    annotators : {"these", "sample"}, optional
-        A sample when not given, as in the paper (section 3.1): intervals and the verdict are for others like these
-        people and judges, and each of them is left out in turn beside each item. A single person or judge is itself.
-        With "these", or a bootstrap, a scale that suits these people alone is shown to be better.
-    **options
-        See `exact_agreement`.
 
     Returns
     -------
@@ -294,12 +267,13 @@ def grading_scale_study(
         For a column that is not there, a range that cannot be read, labels outside their range.
     DesignError
         For fewer than two scales, no judges, repeats, a condition without a baseline.
+
+    Notes
+    -----
+    Raters are random when not said otherwise, as in the paper (section 3.1): intervals and the verdict are for others
+    like these people and judges, and each of them is left out in turn beside each item. A single person or judge is
+    itself. With fixed raters, or a bootstrap, a scale that suits these people alone is shown to be better.
     """
-    said = {
-        "scale": scale, "ranges": ranges, "by": by, "group": group, "condition": condition, "baseline": baseline,
-        "threshold": threshold, "annotators": annotators,
-    }  # fmt: skip
-    settings = GradingScaleSettings.of({**options, **said}, "grading_scale_study")
     study = _Study(in_memory(labels, "a study of grading scales"), settings)
     alignment, differences = study.alignment()
     pooled = alignment.filter(
@@ -313,14 +287,14 @@ def grading_scale_study(
         differences=differences,
         reliability=study.reliability(),
         consistency=study.consistency(),
-        groups=None if group is None else study.groups(group),
-        conditions=None if condition is None else study.conditions(),
+        groups=None if settings.group is None else study.groups(settings.group),
+        conditions=None if settings.condition is None else study.conditions(),
         repeats=study.repeats(),
-        items=study.item_table(threshold),
+        items=study.item_table(settings.well_aligned),
         humans=study.humans,
         judges=study.judges,
-        by=by,
-        threshold=threshold,
+        by=settings.by,
+        well_aligned=settings.well_aligned,
         n_items=len(study.items),
         n_labels=study.n_labels,
         run=study.run(),
@@ -349,7 +323,7 @@ class _Study:
     """Labels on 0-1 as one matrix a scale, and the tables made from them."""
 
     def __init__(self, labels: Annotations, settings: GradingScaleSettings) -> None:
-        scale, by, condition = settings.scale, settings.by, settings.condition
+        scale, by, condition = settings.scale_column, settings.by, settings.condition
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria; choose one with labels.where(criterion=...)"
@@ -386,7 +360,7 @@ class _Study:
         self.cells = {s: self._matrix(frame, s, self.baseline) for s in self.scales}
         self.unit_frame = frame
         self.interval = "no interval"
-        self.taken = taken_by(settings, settings.annotators, random=True)
+        self.raters = settings.raters_for(random=True)
         self.notes += self._about_items()
 
     def _about_items(self) -> list[str]:
@@ -575,11 +549,14 @@ class _Study:
         """How reliable repeated answers of an annotator are, on each scale: ICC(1), of labels that are exchangeable."""
         if not self.whole.has_repeats:
             return None
-        asked = self.whole.labels.filter(pl.col(self.how.scale).is_not_null())
+        asked = self.whole.labels.filter(pl.col(self.how.scale_column).is_not_null())
         if self.condition is not None:
             person = pl.col("annotator").is_in(self.humans)
             asked = asked.filter(person | (pl.col(self.condition) == self.baseline))
-        frame, rows = self._to_unit(asked.with_columns(pl.col(self.how.scale).cast(pl.String).alias("_scale"))), []
+        frame, rows = (
+            self._to_unit(asked.with_columns(pl.col(self.how.scale_column).cast(pl.String).alias("_scale"))),
+            [],
+        )
         several = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1)
         for benchmark, items in self.benchmarks():
             for scale in self.scales:
@@ -710,7 +687,7 @@ class _Study:
                 rows.append({**words, **less[0].row(), "n": min(n[i], n[base]), "p": float(less.p()[0])})
         return rows
 
-    def item_table(self, threshold: float) -> pl.DataFrame:
+    def item_table(self, well_aligned: float) -> pl.DataFrame:
         """Items with both means and their distance, worst first."""
         parts = []
         for scale in self.scales:
@@ -723,7 +700,7 @@ class _Study:
                 judges_label=low + (high - low) * pl.col("judges"),
             )
             parts.append(part.filter(pl.col("nmae").is_not_nan()))
-        frame = pl.concat(parts).with_columns(aligned=pl.col("nmae") <= threshold)
+        frame = pl.concat(parts).with_columns(aligned=pl.col("nmae") <= well_aligned)
         frame = frame.join(self.labels.items, on="item", how="left").sort("nmae", descending=True, maintain_order=True)
         return frame.select(
             "item",
@@ -778,8 +755,8 @@ class _Study:
         sums = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
         found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
         groups = [*without, *(np.array([self._values(parts, cells, items) for cells in group]) for group in fewer)]
-        sampled = self.taken == "sample" and self.how.method != "none" and bool(groups)
-        found = found.of_sample(*groups) if sampled else found
+        sampled = self.raters == "random" and self.how.method != "none" and bool(groups)
+        found = found.with_random_raters(*groups) if sampled else found
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, counts

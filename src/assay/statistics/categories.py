@@ -12,6 +12,8 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import numpy as np
 
 from assay.data.annotations import Answers
+from assay.data.scales import Label
+from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
 
 # -- What every statistic is, and the few sums that several are made of. Nothing in this folder ----
@@ -213,6 +215,8 @@ class Together:
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic", "ordinal"]
+LabelDistance = Callable[[Any, Any], float]
+"""A caller's own distance of two labels."""
 
 
 def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
@@ -295,40 +299,95 @@ class ChanceCorrected:
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
 
 
-@dataclass(frozen=True, eq=False)
-class Alpha:
-    """Krippendorff's α: 1 - observed / expected disagreement of the labels of items that have two or more.
-
-    ``interval`` needs no categories; the other levels take every value that a label may have.
-    """
-
-    level: Level
-    categories: Floats
-    centre: float = 0.0
+class AlphaDistance(Protocol):
+    """How far two labels are apart, as Krippendorff's α asks it."""
 
     @property
     def width(self) -> int:
         """How many moments there are."""
-        c = len(self.categories)
-        return 4 if self.level == "interval" else c * (c + 1) // 2 if self.level == "ordinal" else 1 + c
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item with two labels or more adds: (items, width)."""
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Observed and expected disagreement from summed moments: (...) each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alpha:
+    """Krippendorff's α: 1 - observed / expected disagreement of the labels of items that have two or more."""
+
+    distance: AlphaDistance
+
+    @classmethod
+    def of(cls, level: Level, categories: Floats, centre: float = 0.0) -> Alpha:
+        """α of a level of measurement; only ``interval`` does without every value that a label may have."""
+        if level == "interval":
+            return cls(IntervalDistance(centre))
+        if level == "ordinal":
+            return cls(OrdinalDistance(categories))
+        c, k = categories[:, None], categories[None, :]
+        if level == "nominal":
+            return cls(FixedDistance(categories, np.asarray(c != k, dtype=float)))
+        relative = np.divide(c - k, c + k, out=np.zeros((len(categories), len(categories))), where=c + k != 0)
+        return cls(FixedDistance(categories, relative**2))
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return self.distance.width
 
     def moments(self, data: Answers) -> Floats:
         """The item's disagreement and what the expected disagreement is made of."""
-        if self.level == "interval":
-            y = data.value - self.centre
-            number, total, squares = item_sums(data, y, y * y)
-            pairable = number > 1
-            within = 2 * (number * squares - total**2) / np.maximum(number - 1, 1)
-            return np.where(pairable[:, None], np.stack([within, number, total, squares], axis=1), 0.0)
-        counts = category_counts(data, self.categories)
-        number = counts.sum(axis=1)
-        counts = np.where(number[:, None] < 2, 0.0, counts)
-        if self.level == "ordinal":
-            low, high = self._below
-            coincidences = counts[:, low] * counts[:, high] / np.maximum(number - 1, 1)[:, None]
-            return np.concatenate([counts, coincidences], axis=1)
-        within = ((counts @ self._distance) * counts).sum(axis=1) / np.maximum(number - 1, 1)
+        return self.distance.moments(data)
+
+    def value(self, sums: Floats) -> Floats:
+        """Krippendorff 2011, his ``1 - D_o / D_e`` with the n of each squared away."""
+        observed, expected = self.distance.disagreement(sums)
+        return np.asarray(1 - ratio(observed, expected))[..., None]
+
+
+def _pairable_counts(data: Answers, categories: Floats) -> tuple[Floats, Floats]:
+    """How often each category was given to each item with two labels or more, and one fewer than its labels, or 1."""
+    counts = category_counts(data, categories)
+    number = counts.sum(axis=1)
+    return np.where(number[:, None] < 2, 0.0, counts), np.maximum(number - 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedDistance:
+    """Distances of each two categories, (C, C), which do not depend on the labels: nominal, ratio, a caller's own."""
+
+    categories: Floats
+    between: Floats
+
+    @property
+    def width(self) -> int:
+        """The item's disagreement, and its categories."""
+        return 1 + len(self.categories)
+
+    def moments(self, data: Answers) -> Floats:
+        """The item's disagreement, and how often each category was given."""
+        counts, others = _pairable_counts(data, self.categories)
+        within = ((counts @ self.between) * counts).sum(axis=1) / others
         return np.concatenate([within[:, None], counts], axis=1)
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        counts = sums[..., 1:]
+        return sums[..., 0], ratio(((counts @ self.between) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalDistance:
+    """The squared difference of ranks, which depend on how often each category was given to all items."""
+
+    categories: Floats
+
+    @property
+    def width(self) -> int:
+        """Categories, and each two of them."""
+        return len(self.categories) * (len(self.categories) + 1) // 2
 
     @cached_property
     def _below(self) -> tuple[Ints, Ints]:
@@ -336,31 +395,66 @@ class Alpha:
         low, high = np.triu_indices(len(self.categories), 1)
         return low, high
 
-    @cached_property
-    def _distance(self) -> Floats:
-        c, k = self.categories[:, None], self.categories[None, :]
-        if self.level == "nominal":
-            return np.asarray(c != k, dtype=float)
-        return np.asarray(np.divide(c - k, c + k, out=np.zeros((len(c), len(c))), where=c + k != 0) ** 2)
+    def moments(self, data: Answers) -> Floats:
+        """How often each category was given, and each two of them together."""
+        counts, others = _pairable_counts(data, self.categories)
+        low, high = self._below
+        return np.concatenate([counts, counts[:, low] * counts[:, high] / others[:, None]], axis=1)
 
-    def value(self, sums: Floats) -> Floats:
-        """Krippendorff 2011, his ``1 - D_o / D_e`` with the n of each squared away."""
-        if self.level == "interval":
-            observed, number, total, squares = np.moveaxis(sums, -1, 0)
-            expected = ratio(2 * (number * squares - total**2), number - 1)
-        elif self.level == "ordinal":
-            c = len(self.categories)
-            counts, coincidences = sums[..., :c], sums[..., c:]
-            number = counts.sum(axis=-1)
-            rank = np.cumsum(counts, axis=-1) - counts / 2
-            low, high = self._below
-            distance = (rank[..., high] - rank[..., low]) ** 2
-            observed = 2 * (coincidences * distance).sum(axis=-1)
-            expected = ratio(2 * (counts[..., low] * counts[..., high] * distance).sum(axis=-1), number - 1)
-        else:
-            observed, counts = sums[..., 0], sums[..., 1:]
-            expected = ratio(((counts @ self._distance) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
-        return np.asarray(1 - ratio(observed, expected))[..., None]
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        c = len(self.categories)
+        counts, coincidences = sums[..., :c], sums[..., c:]
+        rank = np.cumsum(counts, axis=-1) - counts / 2
+        low, high = self._below
+        squared = (rank[..., high] - rank[..., low]) ** 2
+        expected = 2 * (counts[..., low] * counts[..., high] * squared).sum(axis=-1)
+        return 2 * (coincidences * squared).sum(axis=-1), ratio(expected, counts.sum(axis=-1) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalDistance:
+    """The squared difference of numbers, which needs no categories."""
+
+    centre: float
+
+    width = 4
+
+    def moments(self, data: Answers) -> Floats:
+        """The item's disagreement, labels, their sum and the sum of their squares."""
+        y = data.value - self.centre
+        number, total, squares = item_sums(data, y, y * y)
+        within = 2 * (number * squares - total**2) / np.maximum(number - 1, 1)
+        return np.where(number[:, None] > 1, np.stack([within, number, total, squares], axis=1), 0.0)
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        observed, number, total, squares = np.moveaxis(sums, -1, 0)
+        return observed, ratio(2 * (number * squares - total**2), number - 1)
+
+
+def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:
+    """A caller's distance of each two labels: (labels, labels).
+
+    Raises
+    ------
+    DesignError
+        Where it is no distance: not a finite number, below 0, not 0 between equal labels, or not the same both ways.
+    """
+    found = np.array([[float(distance(a, b)) for b in labels] for a in labels]).reshape(len(labels), len(labels))
+    name = getattr(distance, "__name__", "level")
+    wrong = [
+        (~np.isfinite(found) | (found < 0), "must be 0 or a larger number"),
+        (np.eye(len(labels), dtype=bool) & (found != 0), "must be 0 between equal labels"),
+        (~np.isclose(found, found.T), "must be the same both ways round"),
+    ]
+    for where, rule in wrong:
+        if where.any():
+            i, j = np.argwhere(where)[0]
+            raise DesignError(
+                f"a distance {rule}; {name}({labels[i]!r}, {labels[j]!r}) is {found[i, j]:g}", option="level"
+            )
+    return found
 
 
 # -- Items whose labels agree to a given degree ----------------------------------------------------
