@@ -370,6 +370,7 @@ class _Block:
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
         self.how, self.lost = settings, lost
+        self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
         self.with_people: list[tuple[Comparison, list[_Ready]]] | None = None
@@ -480,8 +481,9 @@ class _Block:
 
     def _ready(self, comparison: Comparison) -> Iterator[_Ready]:
         """The coefficients that this comparison can have, with their labels and statistics."""
+        tables = {means: comparison.ratings(means) for means in {m.takes_means for m in self.measures}}
         for measure in self.measures:
-            ratings = comparison.ratings(measure)
+            ratings = tables[measure.takes_means]
             try:
                 if comparison.masks is None:
                     measure.check(ratings)
@@ -540,8 +542,8 @@ class _Block:
         return [finished[i] for i in range(len(ready))]
 
     def _raters(self, comparison: Comparison, measure: Measure) -> Raters:
-        raters = self.how.raters_for(random=measure.random_raters and comparison.is_panel)
-        return "fixed" if comparison.fewer is None else raters
+        panel = comparison.who in ("humans", "judges")
+        return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
     def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
         """The coefficients of the comparison without each person in turn: (persons, coefficients)."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
-from assay.concordance.coefficient import Measure, Who
+from assay.concordance.coefficient import Who
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Scale
@@ -42,9 +42,9 @@ class Comparison:
         The kind of comparison.
     first, second : str
         Who is compared with whom; of a panel, its name and nobody.
-    ratings : function of Measure
-        The labels; a consensus depends on what the coefficient can take, so it is asked for each. All ratings
-        of a table have the same items, so that comparisons can be paired.
+    ratings : function of bool
+        The labels, for coefficients that take means (True) and for those that do not, on which a consensus depends. All
+        ratings of a table have the same items, so that comparisons can be paired.
     masks : (annotators,) bool, twice, optional
         For ``human pairs`` and ``random human``: whose labels are first and second.
     tied : mapping of text to int
@@ -58,15 +58,10 @@ class Comparison:
     who: Who
     first: str
     second: str | None
-    ratings: Callable[[Measure], Ratings]
+    ratings: Callable[[bool], Ratings]
     masks: tuple[Bools, Bools] | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
     fewer: Callable[[], list[Comparison]] | None = None
-
-    @property
-    def is_panel(self) -> bool:
-        """Whether annotators of one kind are compared among themselves."""
-        return self.who in ("humans", "judges")
 
 
 def comparisons(
@@ -104,7 +99,7 @@ def _pairs(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Comparison]:
                 yield Comparison("pairs", a, b, _always(ratings.only((a, b))))
 
 
-def _always(ratings: Ratings) -> Callable[[Measure], Ratings]:
+def _always(ratings: Ratings) -> Callable[[bool], Ratings]:
     return lambda _: ratings
 
 
@@ -208,17 +203,11 @@ class Groups:
 
         return Comparison(who, named, second, self.two(first, other), tied=tied, fewer=fewer)
 
-    def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
+    def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
         """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""
-        made: dict[bool, Ratings] = {}
-
-        def of(measure: Measure) -> Ratings:
-            mean = self.means is not None and measure.takes_means
-            if mean not in made:
-                made[mean] = self.consensus(first, second, mean=mean)
-            return made[mean]
-
-        return of
+        numeric = self.means is not None
+        consensus = cache(lambda mean: self.consensus(first, second, mean=mean))
+        return lambda takes_means: consensus(numeric and takes_means)
 
     def consensus(self, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
         """Two groups of annotators as two annotators, each the mean, the median or the majority of its group.
@@ -227,7 +216,7 @@ class Groups:
         is divided between categories has none, and no label (see `tied`).
         """
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-        combine = _means if mean else self._middle
+        combine = row_means if mean else self._middle
         make = partial(_as_two, places=tuple(map(self._places, (first, second))), combine=combine, names=names)
         return self.ratings.derived(make, names, self.means if mean else None)
 
@@ -268,7 +257,8 @@ def _without_majority(read: Callable[[], Answers], group: list[int]) -> int:
     return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())
 
 
-def _means(cells: Floats) -> Floats:
+def row_means(cells: Floats) -> Floats:
+    """The mean of what is there in each row; NaN where nothing is."""
     there = ~np.isnan(cells)
     number = there.sum(axis=1)
     total = np.where(there, cells, 0.0).sum(axis=1)
@@ -349,8 +339,11 @@ MOST_ITEMS = 3_000
 MOST_NUMBERS = 2**25
 """Numbers that the sums of all items, with each person's label in the judge's place, may have."""
 
+MOST_SUMS = 2**22
+"""Sums of swaps that are valued together: 32 MB."""
+
 SWAPS_PER_BLOCK = 256
-"""Swaps that share one random stream."""
+"""Swaps that share one random stream; another number would change digits."""
 
 LEAST_DIFFERENT = 1e-10
 
@@ -379,15 +372,24 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     observed = _difference(joint, total)
     changes = Changes.of(moments)
     above, below = np.ones((2, len(observed)))
-    for block, start in enumerate(range(0, swaps, SWAPS_PER_BLOCK)):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
-        drawn = (rng.random((min(SWAPS_PER_BLOCK, swaps - start), units.n)) * places).astype(np.int64)
-        found = _difference(joint, total + changes.sums(drawn))
+    # As many blocks of swaps at a time as the moments of one swap allow.
+    some = max(1, MOST_SUMS // (SWAPS_PER_BLOCK * len(total)))
+    for first in range(0, swaps, some * SWAPS_PER_BLOCK):
+        starts = range(first, min(first + some * SWAPS_PER_BLOCK, swaps), SWAPS_PER_BLOCK)
+        sums = [changes.sums(_drawn_places(places, start, swaps, seed)) for start in starts]
+        found = _difference(joint, total + np.concatenate(sums))
         # What is undefined after a swap speaks for neither side.
         above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
         below += (~(found > observed + LEAST_DIFFERENT)).sum(axis=0)
     p = 2 * np.minimum(above, below) / (swaps + 1)
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
+
+
+def _drawn_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
+    """The place whose label stands in the judge's, for a block of swaps: (swaps, units)."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // SWAPS_PER_BLOCK,)))
+    drawn = rng.random((min(SWAPS_PER_BLOCK, swaps - start), len(places))) * places
+    return np.asarray(drawn.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

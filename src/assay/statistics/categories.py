@@ -119,32 +119,6 @@ def label_runs(answers: Answers) -> tuple[Ints, Ints]:
     return np.cumsum(number) - number, number
 
 
-def mean_first(each: Floats) -> Floats:
-    """The mean of the values that are defined, then the values themselves; one value stands alone."""
-    if each.shape[-1] == 1:
-        return each
-    known = ~np.isnan(each)
-    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
-    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
-
-
-__all__ = [
-    "ROUNDING",
-    "Based",
-    "Floats",
-    "Ints",
-    "PanelStatistic",
-    "Slice",
-    "based",
-    "grid",
-    "item_sums",
-    "label_runs",
-    "mean_first",
-    "once",
-    "ratio",
-]
-
-
 # -- Several statistics of the same labels, side by side -------------------------------------------
 
 

@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple, Protocol, cast
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Bools, Floats
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.categories import (
     ROUNDING,
     Based,
-    Ints,
     PanelStatistic,
     Slice,
     Weights,
@@ -22,7 +21,6 @@ from assay.statistics.categories import (
     based,
     grid,
     label_runs,
-    mean_first,
     once,
     ratio,
 )
@@ -167,6 +165,15 @@ class Distance:
         """The mean."""
         mean = ratio(sums[..., 0], sums[..., 1])
         return np.asarray(np.sqrt(mean) if self.kind == "rmse" else mean)
+
+
+def mean_first(each: Floats) -> Floats:
+    """The mean of the values that are defined, then the values themselves; one value stands alone."""
+    if each.shape[-1] == 1:
+        return each
+    known = ~np.isnan(each)
+    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

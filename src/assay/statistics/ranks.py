@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Floats
-from assay.statistics.categories import Ints, label_runs, mean_first, ratio
+from assay.estimation.statistic import Floats, Ints
+from assay.statistics.categories import label_runs, ratio
+from assay.statistics.pairs import mean_first
 
 
 @dataclass(frozen=True, eq=False)
