@@ -243,7 +243,7 @@ def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():
     n, f, p = 6, 2, 4
     observed, expected = 2 * (1 + 0.5 + 1) / 12, 2 * (n * f + n * p + 0.5 * f * p) / (12 * 11)
     assert found.estimate == pytest.approx(1 - observed / expected)
-    assert "a distance of one's own" in found.title
+    assert "custom distance" in found.title
     assert "distance:" in found.signature
     for wrong, words in ((lambda a, b: 1.0, "0 between equal"), (lambda a, b: a < b, "both ways"),
                          (lambda a, b: -float(a != b), "0 or a larger")):  # fmt: skip

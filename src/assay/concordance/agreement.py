@@ -18,22 +18,22 @@ from assay.concordance.coefficient import (
     Measure,
     Spread,
     Who,
-    bounded,
+    describe_values,
     estimate_of,
-    offered,
+    offers_of,
     pairs_of,
+    undefined_reason,
     value_of,
-    why_undefined,
 )
 from assay.concordance.comparisons import (
     A_HUMAN,
     A_RANDOM_HUMAN,
     WHO,
-    Comparison,
     Families,
+    Pairing,
     RandomHumanDraws,
     comparisons,
-    p_by_swapping,
+    swapping_p,
 )
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Annotations
@@ -150,9 +150,11 @@ class Agreement(Result):
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
             lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
         if shown.height > MOST_LINES:
-            lines.append(f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_of(shown)}.")
+            lines.append(
+                f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_places(shown)}."
+            )
         lines += self.comparisons()
-        return "\n".join([*lines, self.how(), *self.run.closing()])
+        return "\n".join([*lines, self.interval_words(), *self.run.closing()])
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
@@ -167,10 +169,12 @@ class Agreement(Result):
             }
             lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
         if rows.height > MOST_COMPARISONS:
-            lines.append(f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_of(rows, 12)}.")
+            lines.append(
+                f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_places(rows, 12)}."
+            )
         return lines
 
-    def how(self) -> str:
+    def interval_words(self) -> str:
         """How intervals and p-values were made."""
         family = "over the rows of a coefficient and kind of comparison"
         adjust = self.settings.to_dict()["adjust"]
@@ -261,15 +265,13 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
             )
         reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
-    table = _adjusted(
-        pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust
-    )
+    table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
     return Agreement(
         rows=table.select(*SCHEMA),
-        differences=_difference_frame(differences, settings.adjust, 1 - settings.confidence),
+        differences=_differences_table(differences, settings.adjust, 1 - settings.confidence),
         headline=headline,
         humans=whole.humans,
         judges=whole.judges,
@@ -368,20 +370,20 @@ class _Block:
     ) -> None:
         self.ratings, self.place = ratings, place
         self.humans, self.judges = ratings.humans, ratings.judges
-        self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
+        self.measures = [m for m in measures if m.needs in offers_of(ratings.scale)]
         self.how, self.lost = settings, lost
         self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
-        self.with_people: list[tuple[Comparison, list[_Ready]]] | None = None
+        self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
-    def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
+    def rows(self, kinds: Sequence[Who]) -> Iterator[dict[str, Any]]:
         """A row for each comparison and coefficient."""
         most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "random human": MOST_ONE_BY_ONE}
         for kind, limit in most.items():
             if kind in kinds and len(self.ratings.annotators) > limit:
-                self._lose(f"'{kind}' with more than {limit} annotators", 1)
+                self._exclude(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
         among: dict[str, Floats | None] = {}
         self.with_people = []
@@ -390,14 +392,14 @@ class _Block:
         for comparison in sorted(
             every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)
         ):
-            ready = list(self._ready(comparison))
+            ready = list(self._prepare(comparison))
             if comparison.who == "human pairs":
                 self.with_people.append((comparison, ready))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
-                self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
+                self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
-            for found in self._drawn(comparison, ready) if drawn else self._estimated(comparison, ready):
+            for found in self._draw(comparison, ready) if drawn else self._estimate(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
@@ -417,7 +419,7 @@ class _Block:
                     "than_humans": self._than_humans(comparison, found, known),
                 }
 
-    def _than_humans(self, comparison: Comparison, found: _Found, among: Floats | None) -> str | None:
+    def _than_humans(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
         """Whether a judge, or one of a family, agrees better with a random human than another human does."""
         if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
             return None
@@ -448,7 +450,7 @@ class _Block:
                 yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
     def _differences(
-        self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
+        self, judge: Pairing, people: Pairing, ready: Sequence[_Ready], joint: Together
     ) -> Iterator[dict[str, Any]]:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
@@ -456,11 +458,11 @@ class _Block:
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
             found = found.with_random_raters(
-                np.hstack([self._without_each(side, measures) for side in (judge, people)])
+                np.hstack([self._values_without_each(side, measures) for side in (judge, people)])
             )
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
-        swapped = p_by_swapping(
+        swapped = swapping_p(
             self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
         )  # fmt: skip
         p = found.p(0.0) if swapped is None else swapped
@@ -479,7 +481,7 @@ class _Block:
                 "reason": found.reasons[i],
             }
 
-    def _ready(self, comparison: Comparison) -> Iterator[_Ready]:
+    def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
         """The coefficients that this comparison can have, with their labels and statistics."""
         tables = {means: comparison.ratings(means) for means in {m.takes_means for m in self.measures}}
         for measure in self.measures:
@@ -490,17 +492,17 @@ class _Block:
                     ends = pairs_of(ratings, measure)[:2] if measure.pair is not None else ()
                     yield _Ready(measure, ratings, measure.statistic(ratings, *ends))
                     continue
-                inner = self._of_two(measure)
+                inner = self._pair_statistic(measure)
             except DesignError as refusal:
                 if not (measure.directed and comparison.second is None):
-                    self._lose(str(refusal).split(";")[0], 1)
+                    self._exclude(str(refusal).split(";")[0], 1)
                 continue
             if isinstance(inner, PairRanks | AlphaRanks):
-                self._lose(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
+                self._exclude(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
                 continue
             yield _Ready(measure, ratings, WithinItems(inner, *comparison.masks))
 
-    def _of_two(self, measure: Measure) -> PanelStatistic | Ranks:
+    def _pair_statistic(self, measure: Measure) -> PanelStatistic | Ranks:
         """The statistic of two annotators who both answer: `label_pairs` makes their labels."""
         if measure.name not in self._inner:
             self._inner[measure.name] = measure.statistic(self._two, np.array([0]), np.array([1]))
@@ -510,7 +512,7 @@ class _Block:
     def _two(self) -> Ratings:
         return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
-    def _estimated(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _estimate(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
         for one in ready:
@@ -522,9 +524,9 @@ class _Block:
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
                 found |= zip(mine, self._apply_raters(comparison, [ready[i] for i in mine], part), strict=True)
-        yield from _in_order(ready, found)
+        yield from _sort_found(ready, found)
 
-    def _apply_raters(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+    def _apply_raters(self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
         """Coefficients of the same labels, with raters fixed or random."""
         raters = [self._raters(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
@@ -533,19 +535,19 @@ class _Block:
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "random" and self.how.method != "none":
-                part = part.with_random_raters(self._without_each(comparison, [one.measure for one in some]))
-            finished |= zip(mine, _finished(some, part), strict=True)
+                part = part.with_random_raters(self._values_without_each(comparison, [one.measure for one in some]))
+            finished |= zip(mine, _wrap_found(some, part), strict=True)
             for k, one in enumerate(some):
-                few = one.measure.where_few(part, spread, one.statistic, k)
+                few = one.measure.small_sample_interval(part, spread, one.statistic, k)
                 if few is not part:
-                    finished[mine[k]] = _finished([one], few)[0]
+                    finished[mine[k]] = _wrap_found([one], few)[0]
         return [finished[i] for i in range(len(ready))]
 
-    def _raters(self, comparison: Comparison, measure: Measure) -> Raters:
+    def _raters(self, comparison: Pairing, measure: Measure) -> Raters:
         panel = comparison.who in ("humans", "judges")
         return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
-    def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
+    def _values_without_each(self, comparison: Pairing, measures: Sequence[Measure]) -> Floats:
         """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
         assert comparison.fewer is not None
         quiet = copy(self)
@@ -553,9 +555,9 @@ class _Block:
         rows = [quiet.values(fewer) for fewer in comparison.fewer()]
         return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
 
-    def values(self, comparison: Comparison) -> dict[str, float]:
+    def values(self, comparison: Pairing) -> dict[str, float]:
         """The coefficients of a comparison, without intervals."""
-        ready = list(self._ready(comparison))
+        ready = list(self._prepare(comparison))
         found: dict[str, float] = {}
         for one in ready:
             if isinstance(one.statistic, PairRanks | AlphaRanks):
@@ -565,11 +567,11 @@ class _Block:
             found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
         return found
 
-    def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _draw(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
         assert comparison.masks is not None
         if self.ratings.in_chunks:
-            self._lose("'random human' needs the whole table in memory", 1)
+            self._exclude("'random human' needs the whole table in memory", 1)
             return
         pairs = label_pairs(self.ratings.answers, *comparison.masks)
         n = len(pairs.item)
@@ -577,7 +579,9 @@ class _Block:
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
         if self.how.draws * len(pairs.kind) * sum(joint.widths) > MOST_DRAWN:
-            self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
+            self._exclude(
+                "'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1
+            )
             return
         seed, level = self.how.seed, self.how.confidence
         drawing = RandomHumanDraws(pairs, joint.moments(pairs.labels))
@@ -585,7 +589,7 @@ class _Block:
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
-            yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
+            yield _Found(one.measure, _summarize_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
 
     def _batches(self, ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
         """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
@@ -603,7 +607,7 @@ class _Block:
                 some = [i for i, on in zip(members, scale, strict=True) if on == transform]
                 yield some, _side_by_side([ready[i] for i in some])
 
-    def _lose(self, why: str, count: int, what: str = "comparison") -> None:
+    def _exclude(self, why: str, count: int, what: str = "comparison") -> None:
         if count:
             self.lost[what, why] = self.lost.get((what, why), 0) + count
 
@@ -613,18 +617,18 @@ def _side_by_side(ready: Sequence[_Ready]) -> Together:
     return Together(tuple(s for s in statistics if not isinstance(s, PairRanks | AlphaRanks)), first_only=True)
 
 
-def _finished(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+def _wrap_found(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
     """Coefficients of the same labels as rows have them."""
     finished = []
-    for one, (interval, words, p) in zip(ready, bounded([one.measure for one in ready], found), strict=True):
+    for one, (interval, words, p) in zip(ready, describe_values([one.measure for one in ready], found), strict=True):
         known = one.measure.zero and np.isfinite(interval.standard_error) and not np.isnan(p)
         if np.isnan(interval.estimate):
-            interval = missing(why_undefined(one.ratings))
+            interval = missing(undefined_reason(one.ratings))
         finished.append(_Found(one.measure, interval, found.n_items, p if known else None, words))
     return finished
 
 
-def _in_order(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
+def _sort_found(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
     """Together what has the same labels and scale, then what rests on as many items; else as the coefficients came."""
     place: dict[Hashable, int] = {}
     keys: dict[int, tuple[int, int, int]] = {}
@@ -634,7 +638,7 @@ def _in_order(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]
     return [found[i] for i in sorted(found, key=lambda i: keys[i])]
 
 
-def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
+def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     """The mean over draws, with the percentiles of draws under resampled items."""
     fixed, moving = fixed[~np.isnan(fixed)], moving[~np.isnan(moving)]
     if not len(fixed) or not len(moving):
@@ -645,7 +649,7 @@ def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     return Estimate(float(fixed.mean()), float(low), float(high), float(moving.std(ddof=1)))
 
 
-def _measures(names: tuple[str, ...] | None) -> list[Measure]:
+def _measures(names: Sequence[str] | None) -> list[Measure]:
     known = all_measures()
     if names is None:
         return list(known.values())
@@ -672,7 +676,7 @@ def _groups(labels: Annotations, by: str | None) -> Iterator[tuple[Any, Annotati
     yield from labels.split(by)
 
 
-def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
+def _adjust(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
     """P-values adjusted over the rows of each coefficient and kind of comparison."""
     p = rows["p"].to_numpy().astype(float)
     family = rows.select(c for c in ("coefficient", "who") if c in rows.columns).rows()
@@ -680,7 +684,7 @@ def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
     return rows.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
 
 
-def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
+def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
     """Differences with their verdict, which takes the number of them into account."""
     names = (
         "criterion",
@@ -698,7 +702,7 @@ def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: flo
         "reason",
     )
     schema = {name: SCHEMA.get(name, pl.Float64 if name == "better" else pl.String) for name in names}
-    frame = _adjusted(pl.DataFrame(rows, schema=schema), adjust)
+    frame = _adjust(pl.DataFrame(rows, schema=schema), adjust)
     shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
     nearer = pl.col("estimate") * pl.col("better") > 0
     closer = pl.when(~shown).then(pl.lit("not shown")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
@@ -718,7 +722,7 @@ def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
     return next((name for name in wish if name in names), sorted(names)[0])
 
 
-def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
+def _places(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
     """The criteria and groups that are not shown at all."""
     names = [", ".join(v for v in pair if v) for pair in rows.select("criterion", "group").iter_rows()]
     missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]

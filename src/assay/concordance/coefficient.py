@@ -153,7 +153,7 @@ class ICCTableSettings(CoefficientSettings):
     estimator: Estimator | None = option(
         None,
         "How variances are computed.",
-        details="anova needs every label; items with a missing one are left out and counted. components takes "
+        details="anova needs every label; items with a missing one are left out and value_counts. components takes "
         "incomplete tables whole (Henderson 1953, method 1). When not given: anova for complete tables.",
     )
 
@@ -298,27 +298,27 @@ class Spread:
         return source if isinstance(source, Answers) else None
 
     @cached_property
-    def counted(self) -> tuple[Floats, Ints]:
+    def value_counts(self) -> tuple[Floats, Ints]:
         """The different labels, lowest first, and how often each was given."""
         return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
 
     @property
     def values(self) -> Floats:
         """The different labels."""
-        return self.counted[0]
+        return self.value_counts[0]
 
     @cached_property
     def few(self) -> tuple[int, int]:
         """Items with another label than the commonest, and items with two different labels."""
         assert self.answers is not None
         item, value = self.answers.item, self.answers.value
-        values, number = self.counted
+        values, number = self.value_counts
         first = value[np.searchsorted(item, item)]
         rare, split = (len(np.unique(item[value != other])) for other in (values[number.argmax()], first))
         return rare, split
 
 
-def score_of(
+def small_sample_rule(
     found: Estimates, i: int, spread: Spread, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool
 ) -> Score | Tailed | str | None:
     """What the interval of a value comes from where few items decide, or why it has none; None where many do.
@@ -336,7 +336,7 @@ def score_of(
     if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
         return None
     if tails:
-        return _tailed(found, i, spread)
+        return _heavy_tails(found, i, spread)
     if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
         return None
     ratings = spread.ratings
@@ -344,7 +344,7 @@ def score_of(
         return None
     rare, split = spread.few
     if rare_label and rare < LEAST:
-        return _too_rare(spread, rare)
+        return _rare_label_reason(spread, rare)
     clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
     if min(rare, split) >= FEW and not clustered:
         return None
@@ -355,7 +355,7 @@ def score_of(
     return Score(value, error, stepwise=not rare_label)
 
 
-def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
+def _heavy_tails(found: Estimates, i: int, spread: Spread) -> Tailed | None:
     """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
     assert spread.answers is not None
     if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
@@ -370,8 +370,8 @@ def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
     return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
 
 
-def _too_rare(spread: Spread, rare: int) -> str:
-    values, number = spread.counted
+def _rare_label_reason(spread: Spread, rare: int) -> str:
+    values, number = spread.value_counts
     name = label_of(spread.ratings, float(values[number.argmin()]))
     name = f"{name:g}" if isinstance(name, float) else str(name)
     one = "item has" if rare == 1 else "items have"
@@ -472,10 +472,10 @@ class Measure:
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
-        if self.needs not in offered(ratings.scale):
+        if self.needs not in offers_of(ratings.scale):
             words = {
                 "labels": "labels that can be equal, not free text",
-                "categories": "categories that can be counted",
+                "categories": "categories that can be value_counts",
                 "order": "labels with an order",
                 "ordered categories": "categories with an order",
                 "numbers": "labels that are numbers",
@@ -500,21 +500,21 @@ class Measure:
             return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
 
-    def where_few(
+    def small_sample_interval(
         self, found: Estimates, spread: Spread, statistic: PanelStatistic | Ranks, i: int | None = None
     ) -> Estimates:
         """The first value, or value ``i`` by itself, with the interval that it has where few items decide.
 
         What is ``found`` comes back where many do.
         """
-        score = score_of(found, i or 0, spread, statistic, rare_label=self.rare_label, tails=self.tails)
+        score = small_sample_rule(found, i or 0, spread, statistic, rare_label=self.rare_label, tails=self.tails)
         if score is None:
             return found
         return (found if i is None else found.part(np.array([i]))).scored(score)
 
 
 @lru_cache(maxsize=64)
-def offered(scale: Scale) -> frozenset[Needs]:
+def offers_of(scale: Scale) -> frozenset[Needs]:
     """What labels on a scale are."""
     offers: dict[Needs, bool] = {
         "labels": scale.kind != "text",
@@ -606,10 +606,10 @@ class Coefficient(Result):
 
 def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
     """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
-    return of_ratings(measure, ratings_of(labels, settings), settings)
+    return estimate_ratings(measure, ratings_of(labels, settings), settings)
 
 
-def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
+def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
     """The coefficient of ratings, with its interval."""
     measure.check(ratings)
     first = second = None
@@ -624,7 +624,7 @@ def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings
     if settings.raters_for(random=measure.random_raters) == "random":
         each = found.value[found.value.size > 1 :]
         found = leave_raters_out(found, ratings, partial(_without_each, measure, ratings, each, first, second))
-    found = measure.where_few(found, Spread(ratings), statistic)
+    found = measure.small_sample_interval(found, Spread(ratings), statistic)
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
@@ -632,8 +632,8 @@ def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings
 
 def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints | None, second: Ints | None) -> Floats:
     if first is None or second is None:
-        return without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
-    return pairs_without_each(pairs, first, second, len(ratings.annotators))
+        return values_without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
+    return pair_means_without_each(pairs, first, second, len(ratings.annotators))
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
@@ -649,7 +649,7 @@ def leave_raters_out(found: Estimates, ratings: Ratings, without: Callable[[], F
     return found.part(np.array([0])).with_random_raters(without()[:, None], n_annotators=len(ratings.annotators))
 
 
-def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
+def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
     """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
     each = []
     for names in ratings.left_out():
@@ -661,7 +661,7 @@ def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floa
     return np.array(each)
 
 
-def pairs_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
+def pair_means_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
     """The mean over pairs of annotators without those of each annotator in turn: (annotators,)."""
     others = [pairs[(first != j) & (second != j)] for j in range(n_annotators)]
     return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
@@ -670,7 +670,7 @@ def pairs_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: i
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     """The first value of a statistic of all labels, without an interval."""
     if isinstance(statistic, PairRanks | AlphaRanks):
-        return float(statistic.of_items(np.arange(ratings.n_items))[0])
+        return float(statistic.value_of_items(np.arange(ratings.n_items))[0])
     return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
@@ -693,13 +693,13 @@ def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Tra
         units = Units.of(ratings.n_items, ratings.clusters)
         weights = np.zeros((units.n, ratings.n_items))
         weights[units.of_item, np.arange(ratings.n_items)] = 1.0
-        return Sums(statistic, weights, (statistic.n_used,), units.name).estimate(how, transform)
+        return Sums(statistic, weights, (statistic.items_used,), units.name).estimate(how, transform)
     units = Units.of(ratings.n_items, ratings.clusters, most=BATCHES)
-    batches = np.stack([statistic.of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
-    value = statistic.of_items(np.arange(ratings.n_items))
+    batches = np.stack([statistic.value_of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
+    value = statistic.value_of_items(np.arange(ratings.n_items))
     weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
     moving: Estimated = Shifted(value - batches.mean(axis=0))
-    return Sums(moving, weights, (statistic.n_used,), "batches").estimate(how, transform)
+    return Sums(moving, weights, (statistic.items_used,), "batches").estimate(how, transform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -723,7 +723,7 @@ def wrap(
     settings: CoefficientSettings,
 ) -> Coefficient:
     """An estimate as a result."""
-    main, interval, _ = bounded((measure,), found)[0]
+    main, interval, _ = describe_values((measure,), found)[0]
     notes = ratings.notes
     judges = [name for name in ratings.judges if name in ratings.annotators]
     if judges and len(ratings.annotators) > 2:
@@ -747,7 +747,7 @@ def wrap(
         low=main.low,
         high=main.high,
         standard_error=main.standard_error,
-        reason=why_undefined(ratings) if np.isnan(main.estimate) else main.reason,
+        reason=undefined_reason(ratings) if np.isnan(main.estimate) else main.reason,
         n_items=found.n_items,
         n_labels=ratings.n_labels,
         annotators=ratings.annotators,
@@ -768,7 +768,7 @@ def interval_name(found: Estimates) -> str:
     return f"two-way-{name}" if found.raters == "random" else name
 
 
-def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
+def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
     """The first values of `found`, how each interval was made, and the two-sided p of a value of 0 on its scale.
 
     Also for a share of 1 or 0, in which nothing varies. A share of 1 in all n units: were the true mean m, each unit
@@ -786,7 +786,7 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
         ends = (lows, highs) if measure.share else (found.low, found.high)
         value, low, high, error = (float(v[i]) for v in (found.value, *ends, found.standard_error))
         if measure.highest is not None and high > measure.highest:
-            low, high = on_the_logit_scale(value / measure.highest, error / measure.highest, found)
+            low, high = logit_interval(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
         one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
         if (
@@ -802,7 +802,7 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
     return each
 
 
-def on_the_logit_scale(share: float, error: float, found: Estimates) -> tuple[float, float]:
+def logit_interval(share: float, error: float, found: Estimates) -> tuple[float, float]:
     """The interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
     from scipy.special import expit, logit, stdtrit
 
@@ -837,7 +837,7 @@ def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
     return first[enough], second[enough], int((~enough).sum())
 
 
-def why_undefined(ratings: Ratings) -> str:
+def undefined_reason(ratings: Ratings) -> str:
     """Words for a coefficient that has no value."""
     if ratings.varied:
         return "undefined on these data: too few labels to compare, or no variation among them"
@@ -856,7 +856,7 @@ def _named_pairs(
         if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
-            one = measure.where_few(one, Spread(two), statistic)
+            one = measure.small_sample_interval(one, Spread(two), statistic)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
 

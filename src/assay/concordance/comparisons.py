@@ -33,7 +33,7 @@ WHO: tuple[Who, ...] = typing.get_args(Who)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Pairing:
     """Two or more annotators, or what stands for several, side by side.
 
     Attributes
@@ -61,62 +61,62 @@ class Comparison:
     ratings: Callable[[bool], Ratings]
     masks: tuple[Bools, Bools] | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
-    fewer: Callable[[], list[Comparison]] | None = None
+    fewer: Callable[[], list[Pairing]] | None = None
 
 
 def comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...],
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Sequence[Who],
     families: Families = (),
-) -> list[Comparison]:  # fmt: skip
+) -> list[Pairing]:  # fmt: skip
     """All comparisons of the kinds asked for that the table has annotators for."""
     makers = {
-        "humans": lambda: _panel(ratings, "humans", humans),
-        "judges": lambda: _panel(ratings, "judges", judges),
-        "pairs": lambda: _pairs(ratings, (*humans, *judges)),
-        "consensus": lambda: _with_consensus(ratings, humans, judges),
-        "rest": lambda: _with_rest(ratings, humans, judges),
-        "human pairs": lambda: _with_humans(ratings, humans, judges, "human pairs"),
-        "random human": lambda: _with_a_random_human(ratings, humans, judges, families),
+        "humans": lambda: _panel_comparisons(ratings, "humans", humans),
+        "judges": lambda: _panel_comparisons(ratings, "judges", judges),
+        "pairs": lambda: _pair_comparisons(ratings, (*humans, *judges)),
+        "consensus": lambda: _consensus_comparisons(ratings, humans, judges),
+        "rest": lambda: _rest_comparisons(ratings, humans, judges),
+        "human pairs": lambda: _human_comparisons(ratings, humans, judges, "human pairs"),
+        "random human": lambda: _random_human_comparisons(ratings, humans, judges, families),
     }
     return [comparison for kind in who for comparison in makers[kind]()]
 
 
-def _panel(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Comparison]:
+def _panel_comparisons(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Pairing]:
     if len(names) > 1:
         panel = ratings.only(names)
 
-        def fewer() -> list[Comparison]:
-            return [Comparison(who, who, None, _always(panel.without(left))) for left in panel.left_out()]
+        def fewer() -> list[Pairing]:
+            return [Pairing(who, who, None, _same_ratings(panel.without(left))) for left in panel.left_out()]
 
-        yield Comparison(who, who, None, _always(panel), fewer=fewer)
+        yield Pairing(who, who, None, _same_ratings(panel), fewer=fewer)
 
 
-def _pairs(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Comparison]:
+def _pair_comparisons(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Pairing]:
     joint, position = ratings.joint, {name: i for i, name in enumerate(ratings.annotators)}
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
             if joint[position[a], position[b]] >= 2:
-                yield Comparison("pairs", a, b, _always(ratings.only((a, b))))
+                yield Pairing("pairs", a, b, _same_ratings(ratings.only((a, b))))
 
 
-def _always(ratings: Ratings) -> Callable[[bool], Ratings]:
+def _same_ratings(ratings: Ratings) -> Callable[[bool], Ratings]:
     return lambda _: ratings
 
 
-def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
+def _consensus_comparisons(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Pairing]:
     if len(humans) < 2:
         return
     groups = Groups.of(ratings)
-    tied = {"humans' consensus": groups.tied(humans)}
+    tied = {"humans' consensus": groups.count_ties(humans)}
     for judge in judges:
-        yield groups.compared("consensus", "humans' consensus", judge, humans, (judge,), tied)
+        yield groups.compare("consensus", "humans' consensus", judge, humans, (judge,), tied)
         tied = {}
     if len(judges) > 1:
-        tied = {"judges' consensus": groups.tied(judges)}
-        yield groups.compared("consensus", "humans' consensus", "judges' consensus", humans, judges, tied)
+        tied = {"judges' consensus": groups.count_ties(judges)}
+        yield groups.compare("consensus", "humans' consensus", "judges' consensus", humans, judges, tied)
 
 
-def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
+def _rest_comparisons(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Pairing]:
     kinds = [(kind, names) for kind, names in (("humans", humans), ("judges", judges)) if len(names) > 2]
     groups = Groups.of(ratings) if kinds else None
     for kind, names in kinds:
@@ -124,50 +124,52 @@ def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...
         for name in names:
             rest = tuple(n for n in names if n != name)
             others = f"other {kind}' consensus"
-            tied = {f"{others} (added up over {len(names)} annotators)": groups.tied(rest)}
-            yield groups.compared("rest", others, name, rest, (name,), tied)
+            tied = {f"{others} (added up over {len(names)} annotators)": groups.count_ties(rest)}
+            yield groups.compare("rest", others, name, rest, (name,), tied)
 
 
-def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
+def _human_comparisons(
+    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who
+) -> Iterator[Pairing]:
     """The second is the one in question, so that a signed difference says how much higher it labels."""
     if not humans:
         return
     people = np.isin(ratings.annotators, humans)
 
-    def fewer(first: str, second: str, one: Bools | None) -> list[Comparison]:
+    def fewer(first: str, second: str, one: Bools | None) -> list[Pairing]:
         found = []
         for left in ratings.only(humans).left_out():
             rest = people & ~np.isin(ratings.annotators, left)
             masks = (rest, rest if one is None else one)
-            found.append(Comparison(who, first, second, _always(ratings), masks))
+            found.append(Pairing(who, first, second, _same_ratings(ratings), masks))
         return found
 
     if len(humans) > 1 and who == "human pairs":
         names = ("another human", A_HUMAN)
-        yield Comparison(who, *names, _always(ratings), (people, people), fewer=partial(fewer, *names, None))
+        yield Pairing(who, *names, _same_ratings(ratings), (people, people), fewer=partial(fewer, *names, None))
     for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
         one = np.array(ratings.annotators) == name
         drawn = "random " if who == "random human" else ""
         names = (f"another {drawn}human" if name in humans else f"a {drawn}human", name)
         sampled = partial(fewer, *names, one) if who == "human pairs" else None
-        yield Comparison(who, *names, _always(ratings), (people, one), fewer=sampled)
+        yield Pairing(who, *names, _same_ratings(ratings), (people, one), fewer=sampled)
 
 
-def _with_a_random_human(
+def _random_human_comparisons(
     ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], families: Families
-) -> Iterator[Comparison]:
-    yield from _with_humans(ratings, humans, judges, "random human")
-    yield from _random_of(ratings, humans, families)
+) -> Iterator[Pairing]:
+    yield from _human_comparisons(ratings, humans, judges, "random human")
+    yield from _family_comparisons(ratings, humans, families)
 
 
-def _random_of(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Comparison]:
+def _family_comparisons(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Pairing]:
     """A random annotator of each family, drawn for each item as the human is."""
     people = np.isin(ratings.annotators, humans)
     for name, members in families:
         here = np.isin(ratings.annotators, members)
         if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
             other = "another random human" if people[here].all() else A_RANDOM_HUMAN
-            yield Comparison("random human", other, name, _always(ratings), (people, here))
+            yield Pairing("random human", other, name, _same_ratings(ratings), (people, here))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,20 +192,20 @@ class Groups:
         scale = ratings.scale
         return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
 
-    def compared(
+    def compare(
         self, who: Who, named: str, second: str, first: tuple[str, ...], other: tuple[str, ...],
         tied: Mapping[str, int],
-    ) -> Comparison:  # fmt: skip
+    ) -> Pairing:  # fmt: skip
         """Two groups, and the same without each annotator of the first."""
 
-        def fewer() -> list[Comparison]:
+        def fewer() -> list[Pairing]:
             lefts = self.ratings.only(first).left_out()
             rests = [tuple(n for n in first if n not in left) for left in lefts]
-            return [Comparison(who, named, second, self.two(rest, other)) for rest in rests if rest]
+            return [Pairing(who, named, second, self.two_groups(rest, other)) for rest in rests if rest]
 
-        return Comparison(who, named, second, self.two(first, other), tied=tied, fewer=fewer)
+        return Pairing(who, named, second, self.two_groups(first, other), tied=tied, fewer=fewer)
 
-    def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
+    def two_groups(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
         """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""
         numeric = self.means is not None
         consensus = cache(lambda mean: self.consensus(first, second, mean=mean))
@@ -213,19 +215,19 @@ class Groups:
         """Two groups of annotators as two annotators, each the mean, the median or the majority of its group.
 
         A group of one stands for itself. Labels with an order have a median, others a majority; an item whose group
-        is divided between categories has none, and no label (see `tied`).
+        is divided between categories has none, and no label (see `count_ties`).
         """
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
         combine = row_means if mean else self._middle
         make = partial(_as_two, places=tuple(map(self._places, (first, second))), combine=combine, names=names)
         return self.ratings.derived(make, names, self.means if mean else None)
 
-    def tied(self, group: tuple[str, ...]) -> int:
+    def count_ties(self, group: tuple[str, ...]) -> int:
         """Items that the group has labelled without a majority; none where labels have an order."""
         if self.ratings.scale.ordered:
             return 0
         slices = self.ratings.slices(len(self.ratings.annotators))
-        return sum(gather(partial(_without_majority, read, self._places(group)) for read, _, _ in slices))
+        return sum(gather(partial(_count_divided, read, self._places(group)) for read, _, _ in slices))
 
     def _places(self, group: tuple[str, ...]) -> list[int]:
         position = {name: i for i, name in enumerate(self.ratings.annotators)}
@@ -251,7 +253,7 @@ def _as_two(
     return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
 
 
-def _without_majority(read: Callable[[], Answers], group: list[int]) -> int:
+def _count_divided(read: Callable[[], Answers], group: list[int]) -> int:
     """Items with labels of the group that are divided."""
     cells = grid(read())[:, group]
     return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())
@@ -348,7 +350,7 @@ SWAPS_PER_BLOCK = 256
 LEAST_DIFFERENT = 1e-10
 
 
-def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
+def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
     """Two-sided p-values of differences that an exchangeable judge would have: (k,); None where swapping is too much.
 
     Parameters
@@ -366,7 +368,7 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     if (most + 1) * ratings.n_items * sum(joint.widths) > MOST_NUMBERS:
         return None
     units = Units.of(ratings.n_items, ratings.clusters, most=None)
-    moments = [add_rows(joint.moments(_swapped(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
+    moments = [add_rows(joint.moments(_swap_labels(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
     places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(labels, slot) + 1
     total = moments[0].sum(axis=0)
     observed = _difference(joint, total)
@@ -469,7 +471,7 @@ def _people_beside(labels: Slice, slot: Ints) -> Ints:
     return np.bincount(labels.item[slot > 0], minlength=labels.n_items)
 
 
-def _swapped(labels: Slice, slot: Ints, place: int) -> Slice:
+def _swap_labels(labels: Slice, slot: Ints, place: int) -> Slice:
     """The labels with that of a place in the judge's, and the judge's there, of each item that has both."""
     where = np.full((2, labels.n_items), -1)
     for row, c in enumerate((0, place)):

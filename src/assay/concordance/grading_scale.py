@@ -133,10 +133,12 @@ class GradingScaleStudy(Result):
     def summary(self) -> str:
         """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
         if self.best is None:
-            return self._of_judges_alone()
+            return self._summarize_judges_alone()
         whole = self.alignment.filter((pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN))
         icc = {r["scale"]: r for r in whole.filter(pl.col("measure") == "icc").iter_rows(named=True)}
-        lines = [f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._against()}."]
+        lines = [
+            f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._comparison_words()}."
+        ]
         if not self.alignment["low"].count():
             lines = [
                 f"ICC(A,1) of people and judges is highest on {self.best}, {_words(icc[self.best])}; "
@@ -144,8 +146,8 @@ class GradingScaleStudy(Result):
             ]
         others = [f"{s} {_words(icc[s])}" for s in self.scales if s != self.best]
         lines.append(f"The other scales: {'; '.join(others)}.")
-        lines.append(self._whether_pooling_flatters())
-        lines += self._of_repeats()
+        lines.append(self._pooling_sentence())
+        lines += self._repeats_sentences()
         poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
         every = self.items.filter(pl.col("scale") == self.best).height
         lines.append(
@@ -153,16 +155,16 @@ class GradingScaleStudy(Result):
         )
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
-    def _of_judges_alone(self) -> str:
+    def _summarize_judges_alone(self) -> str:
         """How consistent the judges are with themselves across scales; which scale to ask on takes people."""
         joint = ", ".join(self.scales) if len(self.scales) > 2 else " vs ".join(self.scales)
         rows = self.consistency.filter((pl.col("benchmark") == POOLED) & (pl.col("scales") == joint))
         lines = [f"{r['judge']} with itself on {joint}: ICC(A,1) {_words(r)}." for r in rows.iter_rows(named=True)]
-        lines += self._of_repeats()
+        lines += self._repeats_sentences()
         lines.append("On which scale to ask cannot be said without people: there is nobody to agree with.")
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
-    def _of_repeats(self) -> list[str]:
+    def _repeats_sentences(self) -> list[str]:
         """How far repeated answers agree with each other, on the best scale or, of judges alone, on each."""
         if self.repeats is None:
             return []
@@ -173,7 +175,7 @@ class GradingScaleStudy(Result):
             lines += [f"Repeated answers on {scale} with each other, ICC(1): {each}."] if each else []
         return lines
 
-    def _whether_pooling_flatters(self) -> str:
+    def _pooling_sentence(self) -> str:
         if self.by is None:
             return "This is a pooled figure; name a column with by=... to see whether it flatters."
         by_value = self.alignment.filter(pl.col("benchmark") != POOLED)["benchmark"].n_unique()
@@ -188,7 +190,7 @@ class GradingScaleStudy(Result):
             f"({worst})."
         )
 
-    def _against(self) -> str:
+    def _comparison_words(self) -> str:
         rows = self.differences.filter(
             (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("scale") == self.best)
         )
@@ -326,14 +328,14 @@ class ScaleTables:
             raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales needs two or more")
         self.ranges = {name: _range(name, settings.ranges) for name in found}
         self.scales = tuple(sorted(found, key=lambda name: self.ranges[name][1] - self.ranges[name][0]))
-        self.frame = self._to_unit(frame)
+        self.frame = self._unit_labels(frame)
         self.n_labels = self.frame.height
         self.varied = () if condition is None else labels.where(kind="judge").values_of(condition)
         self.baseline = self._baseline(settings.baseline)
         self.cells = {s: self._matrix(s, self.baseline) for s in self.scales}
         self.interval = "no interval"
         self.raters = settings.raters_for(random=True)
-        self.notes += self._about_items()
+        self.notes += self._item_notes()
 
     def _check(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         """Refuse a table that lacks what was asked for."""
@@ -353,13 +355,13 @@ class ScaleTables:
         if not labels.humans and alone:
             raise DesignError(f"the tables {listing(alone)} set people against judges, and the table has only judges")
 
-    def _about_items(self) -> list[str]:
+    def _item_notes(self) -> list[str]:
         """What is to be said of labels that are missing, of extra items and of parts without an interval."""
         found = []
         if any(np.isnan(c).any() for c in self.cells.values()):
             found.append("some annotators did not answer some items; a consensus is the mean of those who did")
         answered = {
-            kind: np.any([~np.isnan(self._of(s, names)).all(axis=1) for s in self.scales], axis=0)
+            kind: np.any([~np.isnan(self._labels_of(s, names)).all(axis=1) for s in self.scales], axis=0)
             for kind, names in (("judges", self.judges), ("people", self.humans))
         }
         both = answered["judges"] & answered["people"]
@@ -382,7 +384,7 @@ class ScaleTables:
 
     # -- the labels -----------------------------------------------------------------------------------
 
-    def _to_unit(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _unit_labels(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Labels with a scale, on 0-1."""
         if not frame["label"].dtype.is_numeric():
             raise DesignError("grading scales are numeric; these labels are not numbers")
@@ -420,7 +422,7 @@ class ScaleTables:
 
     def _matrix(self, scale: str, value: Any) -> Floats:
         """(items, annotators) on one scale, people whatever the condition, judges under one value of it."""
-        part = self._under(self.frame.filter(pl.col("_scale") == scale), value)
+        part = self._answers_under(self.frame.filter(pl.col("_scale") == scale), value)
         if part.select("item", "annotator").is_duplicated().any():
             raise DesignError(
                 f"annotators answered items more than once on scale {scale}; name what was varied with condition=..., "
@@ -429,7 +431,7 @@ class ScaleTables:
         column = part["annotator"].replace_strict(pl.Series(self.names), pl.Series(range(len(self.names))))
         return self._cells(part, column.to_numpy(), len(self.names))
 
-    def _under(self, frame: pl.DataFrame, value: Any) -> pl.DataFrame:
+    def _answers_under(self, frame: pl.DataFrame, value: Any) -> pl.DataFrame:
         """Answers of people, and of judges under one value of the condition."""
         if self.how.condition is None:
             return frame
@@ -442,13 +444,13 @@ class ScaleTables:
         cells[row.to_numpy(), column] = part["unit"].to_numpy()
         return cells
 
-    def _of(self, scale: str, names: Sequence[str]) -> Floats:
+    def _labels_of(self, scale: str, names: Sequence[str]) -> Floats:
         """The labels of some annotators on a scale: (items, annotators)."""
         return self.cells[scale][:, [self.names.index(name) for name in names]]
 
     def _pair(self, scale: str, people: Sequence[str], judges: Sequence[str]) -> Floats:
         """The means of people and of judges as two columns."""
-        return np.stack([row_means(self._of(scale, people)), row_means(self._of(scale, judges))], axis=1)
+        return np.stack([row_means(self._labels_of(scale, people)), row_means(self._labels_of(scale, judges))], axis=1)
 
     def benchmarks(self) -> Iterator[tuple[str, Ints]]:
         """All items, then those of each value of ``by``."""
@@ -487,7 +489,7 @@ class ScaleTables:
         """The ICC of each panel, for means of as many labels as it has annotators."""
 
         def numbers(left: str | None) -> list[Number]:
-            cells = [self._of(scale, _rest(names, left)) for names in panels]
+            cells = [self._labels_of(scale, _rest(names, left)) for names in panels]
             return [(c, panel_icc(c[items], form, len(names))) for c, names in zip(cells, panels, strict=True)]
 
         return numbers
@@ -520,7 +522,7 @@ class ScaleTables:
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
         pairs = list(itertools.permutations(range(len(self.scales)), 2))
-        difference = _combined(found, [{a: 1.0, b: -1.0} for a, b in pairs])
+        difference = _combine(found, [{a: 1.0, b: -1.0} for a, b in pairs])
         p = difference.p(0.0)
         # A difference and its mirror image are one hypothesis.
         single = [pair for pair in pairs if pair[0] < pair[1]]
@@ -537,19 +539,19 @@ class ScaleTables:
         """The people and the judges as panels, and people less judges on the items that both answered."""
         rows = []
         panels = {k: names for k, names in (("humans", self.humans), ("judges", self.judges)) if len(names) > 1}
-        every = list(itertools.product(self.scales, self.benchmarks(), ("A,k", "A,1"))) if panels else []
-        for scale, (benchmark, items), form in every:
+        forms: tuple[Form, ...] = ("A,k", "A,1") if panels else ()
+        for scale, (benchmark, items), form in itertools.product(self.scales, self.benchmarks(), forms):
             groups = list(panels.values())
             found, n = self._estimate(self._panels(groups, scale, items, form), items, "fisher", groups)
             place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
             for (panel, names), one, count in zip(panels.items(), found, n, strict=True):
                 rows.append({**place, "panel": panel, "k": len(names), **one.row(), "n": count})
             if len(panels) == 2:
-                answered = [~np.isnan(self._of(scale, names)[items]).all(axis=1) for names in groups]
+                answered = [~np.isnan(self._labels_of(scale, names)[items]).all(axis=1) for names in groups]
                 both = items[np.all(answered, axis=0)]
                 if len(both) < len(items):
                     found, n = self._estimate(self._panels(groups, scale, both, form), both, "fisher", groups)
-                less = _combined(found, [{0: 1.0, 1: -1.0}])[0]
+                less = _combine(found, [{0: 1.0, 1: -1.0}])[0]
                 rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
         return _frame(rows, "scale", "benchmark", "form", "panel", k=pl.Int64)
 
@@ -559,7 +561,7 @@ class ScaleTables:
             return None
         scale_of = pl.col(self.how.scale_column).cast(pl.String)
         asked = self.whole.labels.with_columns(scale_of.alias("_scale")).drop_nulls("_scale")
-        frame = self._to_unit(self._under(asked, self.baseline))
+        frame = self._unit_labels(self._answers_under(asked, self.baseline))
         several, rows = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1), []
         for (benchmark, items), scale in itertools.product(self.benchmarks(), self.scales):
             named: dict[str, Number] = {}
@@ -581,13 +583,15 @@ class ScaleTables:
         sets = [self.scales, *itertools.combinations(self.scales, 2)] if len(self.scales) > 2 else [self.scales]
         for (benchmark, items), scales in itertools.product(self.benchmarks(), sets):
             statistic = IntraclassCorrelation(TwoWay(0.5, len(scales)), ("A,1",), len(scales))
-            each = [(np.concatenate([self._of(s, (j,)) for s in scales], axis=1), statistic) for j in self.judges]
+            each = [
+                (np.concatenate([self._labels_of(s, (j,)) for s in scales], axis=1), statistic) for j in self.judges
+            ]
             found, n = self._estimate(lambda _, each=each: each, items, "fisher")  # type: ignore[misc]
             place = {"benchmark": benchmark, "scales": ", ".join(scales) if len(scales) > 2 else " vs ".join(scales)}
             for judge, one, count in zip(self.judges, found, n, strict=True):
                 rows.append({**place, "judge": judge, **one.row(), "n": count})
             if len(self.judges) > 1:
-                mean = _combined(found, [dict.fromkeys(range(len(self.judges)), 1 / len(self.judges))])[0]
+                mean = _combine(found, [dict.fromkeys(range(len(self.judges)), 1 / len(self.judges))])[0]
                 rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
         return _frame(rows, "benchmark", "scales", "judge")
 
@@ -614,11 +618,11 @@ class ScaleTables:
 
                 left_out = [name for names in several.values() for name in names]
                 found, n = self._estimate(numbers, items, transform, (left_out, self.judges))
-                rows += _of_groups({**place, "measure": measure}, groups, found, n)
+                rows += _group_rows({**place, "measure": measure}, groups, found, n)
             if several:
                 panels = list(several.values())
                 found, n = self._estimate(self._panels(panels, scale, items, "A,k"), items, "fisher", panels)
-                rows += _of_groups({**place, "measure": "icc within group"}, several, found, n)
+                rows += _group_rows({**place, "measure": "icc within group"}, several, found, n)
         return _frame(rows, "group", "benchmark", "scale", "measure", annotators=pl.Int64, p=pl.Float64)
 
     def conditions(self) -> pl.DataFrame:
@@ -635,18 +639,17 @@ class ScaleTables:
                 def numbers(
                     left: str | None, scale: str = scale, answers: Any = answers, statistic: Any = statistic
                 ) -> list[Number]:
-                    people = row_means(self._of(scale, _rest(self.humans, left)))
+                    people = row_means(self._labels_of(scale, _rest(self.humans, left)))
                     return [(np.stack([people, cells], axis=1), statistic) for cells in answers.values()]
 
                 found, n = self._estimate(numbers, every, transform, (self.humans,))
                 place, values = {"judge": judge, "scale": scale, "measure": measure}, list(answers)
                 for value, one, count in zip(values, found, n, strict=True):
                     rows.append({**place, name: value, **one.row(), "n": count, "p": None})
-                base = values.index(self.baseline) if self.baseline in values else None
                 place["measure"] = f"{measure}, less {self.baseline}"
-                for i, value in enumerate(values) if base is not None else ():
-                    if i != base:
-                        ends = _difference(found, n, i, base)
+                for i, value in enumerate(values):
+                    if self.baseline in values and value != self.baseline:
+                        ends = _difference(found, n, i, values.index(self.baseline))
                         rows.append({**place, name: value, **ends})
         frame = _frame(rows, "judge", "scale", "measure", **{name: self.labels.labels.schema[name]}, p=pl.Float64)
         return frame.select("judge", "scale", name, "measure", *COLUMNS, "p")
@@ -704,12 +707,12 @@ def panel_icc(cells: Floats, form: Form, k: float) -> IntraclassCorrelation:
 
 def _moments(cells: Floats, statistic: PanelStatistic) -> Floats:
     item, column = np.nonzero(~np.isnan(cells))
-    names, items = (_numbered(size) for size in reversed(cells.shape))
+    names, items = (_place_names(size) for size in reversed(cells.shape))
     return statistic.moments(Answers(item, column, cells[item, column], items, names))
 
 
 @lru_cache(maxsize=64)
-def _numbered(size: int) -> tuple[str, ...]:
+def _place_names(size: int) -> tuple[str, ...]:
     return tuple(map(str, range(size)))
 
 
@@ -722,7 +725,7 @@ def _rest(names: Sequence[str], left: str | None) -> list[str]:
     return [name for name in names if name != left]
 
 
-def _of_groups(
+def _group_rows(
     place: Mapping[str, Any], groups: Mapping[str, list[str]], found: Estimates, n: Sequence[int]
 ) -> list[dict[str, Any]]:
     """A row for each group, and one for each two, the first less the second."""
@@ -740,11 +743,11 @@ def _of_groups(
 
 def _difference(found: Estimates, n: Sequence[int], a: int, b: int) -> dict[str, Any]:
     """The columns of one value less another."""
-    less = _combined(found, [{a: 1.0, b: -1.0}])[0]
+    less = _combine(found, [{a: 1.0, b: -1.0}])[0]
     return {**less.row(), "n": min(n[a], n[b]), "p": less.p()}
 
 
-def _combined(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estimates:
+def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estimates:
     """Weighted sums of values under the same resamples; without intervals where the values have none."""
     rows = np.zeros((len(weights), len(found)))
     for row, one in zip(rows, weights, strict=True):

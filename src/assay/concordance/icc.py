@@ -21,7 +21,7 @@ from assay.concordance.coefficient import (
     leave_raters_out,
     ratings_of,
     value_of,
-    without_each,
+    values_without_each,
     wrap,
 )
 from assay.data.annotations import Annotations
@@ -128,7 +128,7 @@ class ICC(Coefficient):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The ICC with both of its intervals, on an axis that is always the same."""
-        return _drawn([self], [self.form], ax)
+        return _draw_forest([self], [self.form], ax)
 
     def summary(self) -> str:
         """Value, both intervals, the variance behind it."""
@@ -184,7 +184,7 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
     return _icc(ratings, form, settings)
 
 
-def _drawn(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
+def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
     """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
     ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
     values = [r.estimate for r in rows]
@@ -243,7 +243,7 @@ class ICCTable(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Every form with both of its intervals, on an axis that is always the same."""
-        return _drawn(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
+        return _draw_forest(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
 
     def summary(self) -> str:
         """A line for each."""
@@ -344,7 +344,7 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     found = sums.estimate(settings, "fisher")
     if settings.raters_for(random=one_way or settings.model == "random") == "random":
         one_less = partial(_value_of, form=form, estimator=settings.estimator, k=averaged)
-        found = leave_raters_out(found, ratings, lambda: without_each(ratings, one_less))
+        found = leave_raters_out(found, ratings, lambda: values_without_each(ratings, one_less))
     n_items = sums.n_items[0]
     exclusions = []
     if n_items < ratings.n_items:
@@ -353,8 +353,8 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     items, annotators, error = (float(v) for v in components)
     base = wrap(intraclass(form), ratings, found, (), exclusions, settings)
     name, alias = FORMS[form]
-    design = _Design.of(ratings, n_items, form, estimator)
-    f_test = _f_test(form, components, design, averaged, found.confidence)
+    counts = _TableCounts.of(ratings, n_items, form, estimator)
+    f_test = _f_test(form, components, counts, averaged, found.confidence)
     return ICC(
         **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
         form=name,
@@ -376,7 +376,7 @@ def _value_of(ratings: Ratings, form: Form, estimator: Estimator | None, k: floa
 
 
 @dataclass(frozen=True)
-class _Design:
+class _TableCounts:
     """How many items, annotators and labels there are: what F distributions need.
 
     Where labels are missing, an item has as many labels as the harmonic mean over items, and an annotator likewise
@@ -391,7 +391,7 @@ class _Design:
     balanced: bool
 
     @classmethod
-    def of(cls, ratings: Ratings, n_items: int, form: Form, estimator: Estimator) -> _Design:
+    def of(cls, ratings: Ratings, n_items: int, form: Form, estimator: Estimator) -> _TableCounts:
         m, number = len(ratings.annotators), ratings.labels_of_item
         number = number[number > 0]
         if form in ("1", "k"):
@@ -405,41 +405,43 @@ class _Design:
         return cls(len(number), int((answered > 0).sum()), int(number.sum()), per_item, each, False)
 
 
-def _f_test(form: Form, components: Floats, design: _Design, k: float, confidence: float) -> FTest | None:
+def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, confidence: float) -> FTest | None:
     """The interval of McGraw & Wong (1996, table 7), for single labels and carried over to means of k."""
     from scipy.special import fdtrc, fdtri
 
     of_items, of_annotators, error = (float(v) for v in components)
-    n, m, each = design.items, design.per_item, design.per_annotator
+    n, m, each = counts.items, counts.per_item, counts.per_annotator
     item, annotator = m * of_items + error, each * of_annotators + error
     one_way = form in ("1", "k")
     df1 = n - 1
-    df2 = design.labels - n if one_way else design.labels - n - design.annotators + 1
+    df2 = counts.labels - n if one_way else counts.labels - n - counts.annotators + 1
     if not error > 0 or df1 < 1 or df2 < 1 or not item > 0:
         return None
     f = item / error
     upper = (1 + confidence) / 2
     if form.startswith("A"):
-        low, high = _of_absolute(item, annotator, error, design, upper)
+        low, high = _absolute_interval(item, annotator, error, counts, upper)
     else:
         f_low, f_high = f / fdtri(df1, df2, upper), f * fdtri(df2, df1, upper)
         low, high = float((f_low - 1) / (f_low + m - 1)), float((f_high - 1) / (f_high + m - 1))
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
-    exact = design.balanced and not form.startswith("A")
-    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, design.balanced)
+    exact = counts.balanced and not form.startswith("A")
+    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced)
 
 
-def _of_absolute(item: float, annotator: float, error: float, design: _Design, upper: float) -> tuple[float, float]:
+def _absolute_interval(
+    item: float, annotator: float, error: float, counts: _TableCounts, upper: float
+) -> tuple[float, float]:
     """The ends for absolute agreement of single labels, from mean squares."""
     from scipy.special import fdtri
 
-    n, m = design.per_annotator, design.per_item
-    of_annotators, left = design.annotators - 1, design.labels - design.items - design.annotators + 1
+    n, m = counts.per_annotator, counts.per_item
+    of_annotators, left = counts.annotators - 1, counts.labels - counts.items - counts.annotators + 1
     r = (item - error) / (item + (m - 1) * error + m * (annotator - error) / n)
     a, b = m * r / (n * (1 - r)), 1 + m * r * (n - 1) / (n * (1 - r))
     v = (a * annotator + b * error) ** 2 / ((a * annotator) ** 2 / of_annotators + (b * error) ** 2 / left)
-    down, up = fdtri(design.items - 1, v, upper), fdtri(v, design.items - 1, upper)
+    down, up = fdtri(counts.items - 1, v, upper), fdtri(v, counts.items - 1, upper)
     rest = m * annotator + (m * n - m - n) * error
     low, high = n * (item - down * error) / (down * rest + n * item), n * (up * item - error) / (rest + n * up * item)
     return float(low), float(high)

@@ -16,6 +16,7 @@ from assay.concordance.coefficient import (
     CorrelationKind,
     CorrelationSettings,
     Measure,
+    Needs,
     PanelSettings,
     WeightedSettings,
     WithinSettings,
@@ -190,7 +191,7 @@ def correlation(labels: Annotations | Chunks, settings: CorrelationSettings) -> 
     resample (or jackknifed item) weighs the ranks anew up to 3,000 items; above, the interval comes
     from 100 random batches of items. The result says which.
     """
-    return coefficient(correlating(settings.kind), labels, settings)
+    return coefficient(correlation_measure(settings.kind), labels, settings)
 
 
 @question(CoefficientSettings)
@@ -326,15 +327,12 @@ def gwet(weights: Weights) -> Measure:
 
 def alpha(level: Level | LabelDistance) -> Measure:
     """Krippendorff's α."""
-    if callable(level):
-        name, needs, words = "custom", "labels", "a distance of one's own"
-    else:
-        name = words = level
-        needs = {"nominal": "labels", "ordinal": "order", "interval": "numbers", "ratio": "numbers"}[level]
+    needs: dict[str, Needs] = {"ordinal": "order", "interval": "numbers", "ratio": "numbers"}
+    name = level if isinstance(level, str) else "custom"
     return Measure(
         f"krippendorff-alpha-{name}",
-        f"Krippendorff's α, {words}",
-        needs,
+        f"Krippendorff's α, {name}{' distance' if name == 'custom' else ''}",
+        needs.get(name, "labels"),
         panel=lambda s: _alpha(s, level),
         rare_label=True,
         takes_means=level in ("interval", "ratio"),
@@ -370,7 +368,7 @@ def _few(categories: Floats) -> Floats:
     return categories
 
 
-def correlating(kind: CorrelationKind) -> Measure:
+def correlation_measure(kind: CorrelationKind) -> Measure:
     """A correlation."""
     if kind == "pearson":
         return Measure(
@@ -423,7 +421,7 @@ def all_measures() -> dict[str, Measure]:
         gwet("none"),
         gwet("quadratic"),
         *(alpha(level) for level in ("nominal", "ordinal", "interval", "ratio")),
-        *(correlating(kind) for kind in ("pearson", "spearman", "kendall")),
+        *(correlation_measure(kind) for kind in ("pearson", "spearman", "kendall")),
         *(intraclass(form) for form in FORMS),
         *(distance(kind) for kind in ("mae", "nmae", "rmse", "bias")),
     ]

@@ -178,10 +178,10 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
         statistic, add_rows(moments, units.of_item, units.n), settings, n_items=len(moments), unit="groups",
         transform="fisher",
     )  # fmt: skip
-    return _nested(settings, ratings, nested, statistic, found, len(answers), about)
+    return _wrap_nested(settings, ratings, nested, statistic, found, len(answers), about)
 
 
-def _nested(
+def _wrap_nested(
     settings: NestedSettings, ratings: Ratings, nested: Answers, statistic: _Nested, found: Estimates, n_labels: int,
     about: pl.DataFrame,
 ) -> NestedICC:  # fmt: skip

@@ -53,14 +53,14 @@ class Based(Protocol):
         """The statistic from the numbers: (..., b) -> (..., q)."""
 
 
-def based(statistic: PanelStatistic) -> Based | None:
+def as_based(statistic: PanelStatistic) -> Based | None:
     """The statistic, where it is made of numbers of which others may be made, too."""
     return None if getattr(statistic, "basis", None) is None else cast(Based, statistic)
 
 
 @dataclass(frozen=True, eq=False)
 class Slice(Answers):
-    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go.
+    """Labels of which several statistics are taken: what they share is made reuse, and goes when the labels go.
 
     Statistics ask how many items there are; their names may be missing.
     """
@@ -79,7 +79,7 @@ class Slice(Answers):
         )  # fmt: skip
 
 
-def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
+def reuse(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
     """What ``make`` says of these labels; it is not asked again where the labels can keep it."""
     if not isinstance(answers, Slice):
         return make()
@@ -98,7 +98,7 @@ def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
 
 def grid(answers: Answers) -> Floats:
     """Labels as (items, annotators), NaN where nobody answered; not to be written to."""
-    return once(answers, "grid", lambda: _grid(answers))
+    return reuse(answers, "grid", lambda: _grid(answers))
 
 
 def _grid(answers: Answers) -> Floats:
@@ -160,7 +160,7 @@ class Together:
         edges = np.cumsum((0, *self.widths))
         made: dict[Hashable, Floats] = {}
         values = []
-        for s, shared, a, b in zip(self.statistics, self._based, edges[:-1], edges[1:], strict=True):
+        for s, shared, a, b in zip(self.statistics, self._bases, edges[:-1], edges[1:], strict=True):
             if shared is None:
                 values.append(s.value(sums[..., a:b]))
                 continue
@@ -171,9 +171,9 @@ class Together:
         return [v[..., :1] for v in values] if self.first_only else values
 
     @cached_property
-    def _based(self) -> list[tuple[Hashable, Based] | None]:
+    def _bases(self) -> list[tuple[Hashable, Based] | None]:
         """The statistics that may share numbers with others, after what these are numbers of."""
-        each = map(based, self.statistics) if self.same_labels else (None for _ in self.statistics)
+        each = map(as_based, self.statistics) if self.same_labels else (None for _ in self.statistics)
         return [None if one is None else (one.basis, one) for one in each]
 
     def value(self, sums: Floats) -> Floats:
@@ -217,7 +217,7 @@ def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
 
 def category_counts(answers: Answers, categories: Floats) -> Floats:
     """How often each category was given to each item: (items, C); not to be written to."""
-    return once(answers, ("counts", categories.tobytes()), lambda: _category_counts(answers, categories))
+    return reuse(answers, ("counts", categories.tobytes()), lambda: _category_counts(answers, categories))
 
 
 def _category_counts(answers: Answers, categories: Floats) -> Floats:
@@ -483,7 +483,7 @@ class Patterns:
         size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
         if q < 2 or size * width * len(CORRELATIONS) > MOST_CELLS:
             return None
-        ways = itertools.combinations_with_replacement if anyone else _ordered
+        ways = itertools.combinations_with_replacement if anyone else _arrangements
         made = [
             (row, share * (_orders(given) if anyone else 1), given)
             for row, share, k in zip(rows, number / number.sum(), each, strict=True)
@@ -511,7 +511,7 @@ class Patterns:
         return np.asarray(np.exp(log) * self.share)
 
 
-def _ordered(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
+def _arrangements(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(values, repeat=k)
 
 
