@@ -21,7 +21,7 @@ from assay.concordance.coefficient import (
     describe_values,
     estimate_of,
     offers_of,
-    pairs_of,
+    small_sample_intervals,
     undefined_reason,
     value_of,
 )
@@ -71,23 +71,12 @@ SWAPPED = "labels swapped within items"
 T_TEST = "t"
 """How it is tested whether a judge is closer."""
 
-SCHEMA = {
-    "criterion": pl.String,
-    "group": pl.String,
-    "who": pl.String,
-    "first": pl.String,
-    "second": pl.String,
-    "coefficient": pl.String,
-    "title": pl.String,
-    "estimate": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("criterion", "group", "who", "first", "second", "coefficient", "title"), pl.String),
+    **dict.fromkeys(("estimate", "low", "high"), pl.Float64),
     "n": pl.Int64,
-    "p": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "interval": pl.String,
-    "reason": pl.String,
-    "than_humans": pl.String,
+    **dict.fromkeys(("p", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("interval", "reason", "than_humans"), pl.String),
 }
 
 
@@ -407,15 +396,8 @@ class _Block:
                     "who": comparison.who,
                     "first": comparison.first,
                     "second": comparison.second,
-                    "coefficient": found.measure.name,
-                    "title": found.measure.title,
-                    "estimate": found.one.estimate,
-                    "low": found.one.low,
-                    "high": found.one.high,
-                    "n": found.n,
-                    "p": found.p,
+                    **_columns(found.measure, found.one, found.n, found.p),
                     "interval": found.interval,
-                    "reason": found.one.reason,
                     "than_humans": self._than_humans(comparison, found, known),
                 }
 
@@ -467,18 +449,12 @@ class _Block:
         )  # fmt: skip
         p = found.p(0.0) if swapped is None else swapped
         for i, one in enumerate(ready):
+            n = min(sums.n_items[i], sums.n_items[k + i])
             yield {
                 "judge": judge.second,
-                "coefficient": one.measure.name,
-                "title": one.measure.title,
-                "estimate": float(found.value[i]),
-                "low": float(found.low[i]),
-                "high": float(found.high[i]),
-                "n": min(sums.n_items[i], sums.n_items[k + i]),
-                "p": None if np.isnan(p[i]) else float(p[i]),
+                **_columns(one.measure, found[i], n, None if np.isnan(p[i]) else float(p[i])),
                 "test": T_TEST if swapped is None else SWAPPED,
                 "better": -1.0 if one.measure.lower_is_better else 1.0,
-                "reason": found.reasons[i],
             }
 
     def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
@@ -488,9 +464,7 @@ class _Block:
             ratings = tables[measure.takes_means]
             try:
                 if comparison.masks is None:
-                    measure.check(ratings)
-                    ends = pairs_of(ratings, measure)[:2] if measure.pair is not None else ()
-                    yield _Ready(measure, ratings, measure.statistic(ratings, *ends))
+                    yield _Ready(measure, ratings, measure.prepare(ratings)[0])
                     continue
                 inner = self._pair_statistic(measure)
             except DesignError as refusal:
@@ -537,10 +511,8 @@ class _Block:
             if kind == "random" and self.how.method != "none":
                 part = part.with_random_raters(self._values_without_each(comparison, [one.measure for one in some]))
             finished |= zip(mine, _wrap_found(some, part), strict=True)
-            for k, one in enumerate(some):
-                few = one.measure.small_sample_interval(part, spread, one.statistic, k)
-                if few is not part:
-                    finished[mine[k]] = _wrap_found([one], few)[0]
+            for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
+                finished[mine[k]] = _wrap_found([some[k]], few)[0]
         return [finished[i] for i in range(len(ready))]
 
     def _raters(self, comparison: Pairing, measure: Measure) -> Raters:
@@ -610,6 +582,12 @@ class _Block:
     def _exclude(self, why: str, count: int, what: str = "comparison") -> None:
         if count:
             self.lost[what, why] = self.lost.get((what, why), 0) + count
+
+
+def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:
+    """What the table says of any number."""
+    ends = {"estimate": one.estimate, "low": one.low, "high": one.high}
+    return {"coefficient": measure.name, "title": measure.title, **ends, "n": n, "p": p, "reason": one.reason}
 
 
 def _side_by_side(ready: Sequence[_Ready]) -> Together:
@@ -686,22 +664,10 @@ def _adjust(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
 
 def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
     """Differences with their verdict, which takes the number of them into account."""
-    names = (
-        "criterion",
-        "group",
-        "judge",
-        "coefficient",
-        "title",
-        "estimate",
-        "low",
-        "high",
-        "n",
-        "p",
-        "test",
-        "better",
-        "reason",
-    )
-    schema = {name: SCHEMA.get(name, pl.Float64 if name == "better" else pl.String) for name in names}
+    kept = ("coefficient", "title", "estimate", "low", "high", "n", "p")
+    words = dict.fromkeys(("criterion", "group", "judge"), pl.String)
+    schema = {**words, **{name: SCHEMA[name] for name in kept}, "test": pl.String, "better": pl.Float64}
+    schema["reason"] = pl.String
     frame = _adjust(pl.DataFrame(rows, schema=schema), adjust)
     shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
     nearer = pl.col("estimate") * pl.col("better") > 0

@@ -260,29 +260,31 @@ class GradingScaleSettings(PanelSettings):
     }
 
 
-# -- Intervals where few items decide --------------------------------------------------------------
+# -- intervals where few items decide ---------------------------------------------------------------
 # The jackknife asks the items at hand how much a coefficient varies. Where a handful of items decides, they cannot
-# know:
-# one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score interval
-# (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the standard
-# error that it would have if it were the true one.
+# know: one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score
+# interval (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the
+# standard error that it would have if it were the true one. `benchmarks/agreement_intervals.py` shows what it moves.
 
 FEW = 20
-"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide."""
+"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide.
+More would widen intervals that the jackknife gives well; see the table in docs/coverage.md."""
 
 FEW_CLUSTERS = 15
+"""Fewer clusters are few, however many items they have."""
 
 LEAST = 5
-"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval."""
+"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval: none
+that was tried held there in both directions."""
 
 MOST_ITEMS = 10_000
-"""Among more items than this, few do not decide, or hardly."""
+"""Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""
 
 MOST_COUNTED = 32
-"""Up to so many different labels their distances have no tails."""
+"""Up to this many different labels their distances have no tails: as `MOST_VALUES`."""
 
 MOST_RARE_VALUES = 7
-"""Different labels up to which every pattern of them is tried."""
+"""Different labels up to which every pattern of them is tried: three annotators have 343 patterns of seven."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,11 +304,6 @@ class Spread:
         """The different labels, lowest first, and how often each was given."""
         return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
 
-    @property
-    def values(self) -> Floats:
-        """The different labels."""
-        return self.value_counts[0]
-
     @cached_property
     def few(self) -> tuple[int, int]:
         """Items with another label than the commonest, and items with two different labels."""
@@ -317,68 +314,51 @@ class Spread:
         rare, split = (len(np.unique(item[value != other])) for other in (values[number.argmax()], first))
         return rare, split
 
+    def rule(
+        self, measure: Measure, found: Estimates, i: int, statistic: PanelStatistic | Ranks
+    ) -> Score | Tailed | str | None:
+        """What the interval of a value comes from where few items decide, or why it has none; None where many do."""
+        asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
+        if not asks or not np.isfinite(found.value[i]) or self.answers is None:
+            return None
+        if measure.tails:
+            return self._heavy_tails(found, i, self.answers)
+        if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
+            return None
+        if not 1 < len(self.value_counts[0]) <= MOST_RARE_VALUES or self.ratings.n_items > MOST_ITEMS:
+            return None
+        rare, split = self.few
+        if measure.rare_label and rare < LEAST:
+            return self._rare_label_reason(rare)
+        clustered = self.ratings.clusters is not None and found.n_units < FEW_CLUSTERS
+        if min(rare, split) >= FEW and not clustered:
+            return None
+        patterns = Patterns.of(self.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
+        if patterns is None:
+            return None
+        return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
 
-def small_sample_rule(
-    found: Estimates, i: int, spread: Spread, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool
-) -> Score | Tailed | str | None:
-    """What the interval of a value comes from where few items decide, or why it has none; None where many do.
+    def _heavy_tails(self, found: Estimates, i: int, answers: Answers) -> Tailed | None:
+        """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
+        if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
+            return None
+        if len(self.value_counts[0]) <= min(MOST_COUNTED, len(answers.value) / 2):
+            return None
+        n, scale = found.n_units, self.ratings.scale
+        highest = span(scale) if scale.numeric and scale.bounds is not None else np.inf
+        # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
+        squares = n * found.value[i] ** 2 - (n - 1) * found.leave_one_out[:, i] ** 2
+        return Tailed(squares, max(len(np.unique(answers.annotator)) - 1, 1), highest)
 
-    Parameters
-    ----------
-    i : int
-        Where it stands among the values.
-    rare_label : bool
-        Whether the coefficient has no interval where hardly any item has another label than the commonest.
-    tails : bool
-        Whether the coefficient is a root mean square, which the largest distances decide.
-    """
-    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
-    if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
-        return None
-    if tails:
-        return _heavy_tails(found, i, spread)
-    if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
-        return None
-    ratings = spread.ratings
-    if not 1 < len(spread.values) <= MOST_RARE_VALUES or ratings.n_items > MOST_ITEMS:
-        return None
-    rare, split = spread.few
-    if rare_label and rare < LEAST:
-        return _rare_label_reason(spread, rare)
-    clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
-    if min(rare, split) >= FEW and not clustered:
-        return None
-    patterns = Patterns.of(spread.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
-    if patterns is None:
-        return None
-    value, error = curve(statistic, patterns, ratings.n_items)
-    return Score(value, error, stepwise=not rare_label)
-
-
-def _heavy_tails(found: Estimates, i: int, spread: Spread) -> Tailed | None:
-    """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
-    assert spread.answers is not None
-    if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
-        return None
-    if len(spread.values) <= min(MOST_COUNTED, len(spread.answers.value) / 2):
-        return None
-    without, n, scale = found.leave_one_out[:, i], found.n_units, spread.ratings.scale
-    bounds = scale.bounds if scale.numeric else None
-    highest = np.inf if bounds is None else bounds[1] - bounds[0]
-    # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
-    squares = n * found.value[i] ** 2 - (n - 1) * without**2
-    return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
-
-
-def _rare_label_reason(spread: Spread, rare: int) -> str:
-    values, number = spread.value_counts
-    name = label_of(spread.ratings, float(values[number.argmin()]))
-    name = f"{name:g}" if isinstance(name, float) else str(name)
-    one = "item has" if rare == 1 else "items have"
-    return (
-        f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the label "
-        f"'{name}' is too rare; have more items labelled that it fits"
-    )
+    def _rare_label_reason(self, rare: int) -> str:
+        values, number = self.value_counts
+        label = label_of(self.ratings, float(values[number.argmin()]))
+        name = f"{label:g}" if isinstance(label, float) else str(label)
+        one = "item has" if rare == 1 else "items have"
+        return (
+            f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the "
+            f"label '{name}' is too rare; have more items labelled that it fits"
+        )
 
 
 def label_of(ratings: Ratings, value: float) -> Label:
@@ -389,20 +369,26 @@ def label_of(ratings: Ratings, value: float) -> Label:
     return value if names is None else names[int(value)]
 
 
-# -- One coefficient of agreement ------------------------------------------------------------------
+# -- what a coefficient is --------------------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
 
 MOST_IN_PAIRS = 30
-"""Annotators up to which a coefficient of two is averaged over all their pairs."""
+"""Annotators up to which a coefficient of two is averaged over all their pairs, 435 of them."""
 
 MOST_VALUES = 32
-"""A rank statistic takes its table of values up to this many different labels, and weights of items above."""
+"""A rank statistic takes its table of values up to this many different labels (1,024 sums an item), and weights of
+items above."""
 
 MOST_WEIGHED = 3_000
-"""Up to this many items a statistic of weights is resampled; above, its interval comes from batches."""
+"""Up to this many items a statistic of weights is resampled, which takes the square of their number; above, its
+interval comes from batches."""
 
 BATCHES = 100
+"""Of at least 30 items each; t with 99 degrees of freedom is 1% wider than a normal interval."""
+
+MOST_SCORED = 45
+"""Pairs of annotators, those of ten, up to which each is looked at for rare labels, at the cost of a curve a pair."""
 
 INTERVAL_NAMES: dict[Transform, str] = {
     "none": "jackknife",
@@ -412,70 +398,44 @@ INTERVAL_NAMES: dict[Transform, str] = {
     "share": "wilson",
 }
 
-MOST_SCORED = 45
-"""Pairs of annotators up to which each is looked at for labels that are rare."""
-
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A coefficient before it meets data.
-
-    Attributes
-    ----------
-    name, title : str
-        For signatures, and for people.
-    needs : str
-        What the scale must offer: any labels, finite ``categories``, ``order``, both, ``numbers``, a ``range``.
-    panel, pair : function of Ratings
-        The statistic of all labels of an item, or of two; one of them. A pair statistic of None stands
-        for ranks of labels that have too many values for a table.
-    ranks : str, optional
-        Which rank statistic that is.
-    transform : str
-        Where intervals are symmetric.
-    zero : bool
-        Whether 0 says "no better than chance", so that it makes sense to test it.
-    highest : float, optional
-        The largest value that there is.
-    lower_is_better : bool
-        For errors.
-    directed : bool
-        Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing.
-    takes_means : bool
-        Whether a consensus may be a mean, which need not be a label of the scale.
-    share : bool
-        Whether it is the mean of a share of each item, from 0 to 1.
-    random_raters : bool
-        Whether it is by its definition about others than these annotators, as the ICCs of random annotators are.
-    rare_label : bool
-        Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
-    tails : bool
-        Whether the largest distances decide it, as they do where distances are squared.
-    """
+    """A coefficient before it meets data: what it is of all labels of an item (panel), or of two (pair)."""
 
     name: str
     title: str
     needs: Needs
+    """What the scale must offer."""
     panel: Callable[[Ratings], PanelStatistic | Ranks] | None = None
     pair: Callable[[Ratings], PairStatistic | None] | None = None
+    """None stands for ranks of labels that have too many values for a table."""
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
+    """Where intervals are symmetric."""
     zero: bool = True
+    """Whether 0 says "no better than chance", so that it makes sense to test it."""
     highest: float | None = None
     lower_is_better: bool = False
     directed: bool = False
+    """Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing."""
     takes_means: bool = False
+    """Whether a consensus may be a mean, which need not be a label of the scale."""
     share: bool = False
+    """Whether it is the mean of a share of each item, from 0 to 1."""
     random_raters: bool = False
+    """Whether it is by its definition about others than these annotators, as the ICCs of random annotators are."""
     rare_label: bool = False
+    """Whether a rare label alone decides it, so that it has no interval where hardly any item has one."""
     tails: bool = False
+    """Whether the largest distances decide it, as they do where distances are squared."""
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
         if self.needs not in offers_of(ratings.scale):
             words = {
                 "labels": "labels that can be equal, not free text",
-                "categories": "categories that can be value_counts",
+                "categories": "categories that can be counted",
                 "order": "labels with an order",
                 "ordered categories": "categories with an order",
                 "numbers": "labels that are numbers",
@@ -492,25 +452,25 @@ class Measure:
         """What is to be estimated; for a coefficient of two annotators over these pairs of them."""
         if self.panel is not None:
             return self.panel(ratings)
-        assert self.pair is not None
-        assert first is not None
-        assert second is not None
+        assert self.pair is not None and first is not None and second is not None  # noqa: PT018
         pair = self.pair(ratings)
         if pair is None:
             return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
 
-    def small_sample_interval(
-        self, found: Estimates, spread: Spread, statistic: PanelStatistic | Ranks, i: int | None = None
-    ) -> Estimates:
-        """The first value, or value ``i`` by itself, with the interval that it has where few items decide.
+    def prepare(self, ratings: Ratings) -> tuple[PanelStatistic | Ranks, tuple[Ints, Ints] | None, int]:
+        """The statistic of all annotators, which pairs of them it is the mean over, and how many pairs it leaves out.
 
-        What is ``found`` comes back where many do.
+        Raises
+        ------
+        DesignError
+            Where the scale does not offer what the coefficient needs, or no two annotators can be compared.
         """
-        score = small_sample_rule(found, i or 0, spread, statistic, rare_label=self.rare_label, tails=self.tails)
-        if score is None:
-            return found
-        return (found if i is None else found.part(np.array([i]))).scored(score)
+        self.check(ratings)
+        if self.pair is None:
+            return self.statistic(ratings), None, 0
+        first, second, apart = pairs_of(ratings, self)
+        return self.statistic(ratings, first, second), (first, second), apart
 
 
 @lru_cache(maxsize=64)
@@ -611,29 +571,35 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
 
 def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
     """The coefficient of ratings, with its interval."""
-    measure.check(ratings)
-    first = second = None
-    exclusions: list[Exclusion] = []
-    if measure.pair is not None:
-        first, second, apart = pairs_of(ratings, measure)
-        if apart:
-            exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
-    statistic = measure.statistic(ratings, first, second)
+    statistic, ends, apart = measure.prepare(ratings)
     found = estimate_of(ratings, statistic, settings, measure.transform)
-    pairs = _named_pairs(measure, ratings, found, first, second)
+    pairs = () if ends is None else _named_pairs(measure, ratings, found, *ends)
     if settings.raters_for(random=measure.random_raters) == "random":
         each = found.value[found.value.size > 1 :]
-        found = leave_raters_out(found, ratings, partial(_without_each, measure, ratings, each, first, second))
-    found = measure.small_sample_interval(found, Spread(ratings), statistic)
+        found = leave_raters_out(found, ratings, partial(_values_without_each, measure, ratings, each, ends))
+    found = small_sample_intervals([(measure, statistic)], found, Spread(ratings)).get(0, found)
+    exclusions = [Exclusion("pair of annotators", apart, "fewer than two items in common")] if apart else []
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
 
 
-def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints | None, second: Ints | None) -> Floats:
-    if first is None or second is None:
+def _values_without_each(measure: Measure, ratings: Ratings, each: Floats, ends: tuple[Ints, Ints] | None) -> Floats:
+    """The coefficient without each annotator; of a mean over pairs, the mean of the pairs of the others."""
+    if ends is None:
         return values_without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
-    return pair_means_without_each(pairs, first, second, len(ratings.annotators))
+    others = [each[(ends[0] != j) & (ends[1] != j)] for j in range(len(ratings.annotators))]
+    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+
+
+def small_sample_intervals(
+    each: Sequence[tuple[Measure, PanelStatistic | Ranks]], found: Estimates, spread: Spread
+) -> dict[int, Estimates]:
+    """The values by themselves that have another interval because few items decide, by place; the first of several
+    where one coefficient has several."""
+    rules = ((i, spread.rule(measure, found, i, statistic)) for i, (measure, statistic) in enumerate(each))
+    several = len(each) > 1
+    return {i: (found.part(np.array([i])) if several else found).scored(rule) for i, rule in rules if rule is not None}
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
@@ -659,12 +625,6 @@ def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) 
         except DesignError:
             each.append(np.nan)
     return np.array(each)
-
-
-def pair_means_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
-    """The mean over pairs of annotators without those of each annotator in turn: (annotators,)."""
-    others = [pairs[(first != j) & (second != j)] for j in range(n_annotators)]
-    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
 
 
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
@@ -845,18 +805,19 @@ def undefined_reason(ratings: Ratings) -> str:
 
 
 def _named_pairs(
-    measure: Measure, ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
+    measure: Measure, ratings: Ratings, found: Estimates, first: Ints, second: Ints
 ) -> tuple[tuple[str, str, Estimate], ...]:
     """Each pair of annotators, as it would be by itself."""
-    if first is None or second is None or len(found) == 1:
+    if len(found) == 1:
         return ()
     names, each = ratings.annotators, []
+    look = len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
+        if look:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
-            one = measure.small_sample_interval(one, Spread(two), statistic)
+            one = small_sample_intervals([(measure, statistic)], one, Spread(two)).get(0, one)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
 

@@ -89,7 +89,7 @@ def within_agreement(labels: Annotations | Chunks, settings: WithinSettings) -> 
     As `exact_agreement`, with labels counting as equal up to a distance of ``k``. Needs labels with an order. Errors
     and source: see `exact_agreement`.
     """
-    return coefficient(within(settings.k), labels, settings)
+    return coefficient(near(settings.k), labels, settings)
 
 
 @question(WeightedSettings)
@@ -247,41 +247,30 @@ def bias(labels: Annotations | Chunks, annotators: Sequence[str], settings: Pane
 
 def exact() -> Measure:
     """Exact agreement."""
-    return Measure(
-        "exact-agreement",
-        "Exact agreement",
-        "labels",
-        panel=lambda s: ChanceCorrected(_few(s.values), 0.0, "none"),
-        transform="share",
-        zero=False,
-        share=True,
-    )
+    return _share("exact-agreement", "Exact agreement", "labels", 0.0)
 
 
-def within(k: float) -> Measure:
+def near(k: float) -> Measure:
     """Agreement within k."""
-    return Measure(
-        f"agreement-within-{k:g}",
-        f"Agreement within {k:g}",
-        "order",
-        panel=lambda s: ChanceCorrected(_few(s.values), k, "none"),
-        transform="share",
-        zero=False,
-        share=True,
-    )
+    return _share(f"agreement-within-{k:g}", f"Agreement within {k:g}", "order", k)
+
+
+def _share(name: str, title: str, needs: Needs, k: float) -> Measure:
+    def panel(ratings: Ratings) -> ChanceCorrected:
+        return ChanceCorrected(_few(ratings.values), k, "none")
+
+    return Measure(name, title, needs, panel=panel, transform="share", zero=False, share=True)
 
 
 def kappa(weights: Weights) -> Measure:
     """Cohen's κ with weights."""
     if weights == "quadratic":
-        return Measure(
-            "qwk",
-            "Cohen's κ, quadratic weights",
-            "order",
-            pair=lambda s: Moments2(s.centre, "quadratic"),
-            takes_means=True,
-            rare_label=True,
-        )
+
+        def moments(ratings: Ratings) -> Moments2:
+            return Moments2(ratings.centre, "quadratic")
+
+        title = "Cohen's κ, quadratic weights"
+        return Measure("qwk", title, "order", pair=moments, takes_means=True, rare_label=True)
     plain = weights == "none"
     return Measure(
         "cohen-kappa" if plain else f"cohen-kappa-{weights}",
@@ -294,24 +283,20 @@ def kappa(weights: Weights) -> Measure:
 
 def scott() -> Measure:
     """Scott's π."""
-    return Measure(
-        "scott-pi",
-        "Scott's π",
-        "categories",
-        pair=lambda s: Kappa(_few(s.categories), "none", shared=True),
-        rare_label=True,
-    )
+
+    def pair(ratings: Ratings) -> Kappa:
+        return Kappa(_few(ratings.categories), "none", shared=True)
+
+    return Measure("scott-pi", "Scott's π", "categories", pair=pair, rare_label=True)
 
 
 def fleiss() -> Measure:
     """Fleiss's κ."""
-    return Measure(
-        "fleiss-kappa",
-        "Fleiss's κ",
-        "categories",
-        panel=lambda s: ChanceCorrected(_few(s.categories), "none", "fleiss"),
-        rare_label=True,
-    )
+
+    def panel(ratings: Ratings) -> ChanceCorrected:
+        return ChanceCorrected(_few(ratings.categories), "none", "fleiss")
+
+    return Measure("fleiss-kappa", "Fleiss's κ", "categories", panel=panel, rare_label=True)
 
 
 def gwet(weights: Weights) -> Measure:
@@ -412,7 +397,7 @@ def all_measures() -> dict[str, Measure]:
     """Every coefficient that can be a row of `agreement`, by name."""
     measures = [
         exact(),
-        within(1),
+        near(1),
         kappa("none"),
         kappa("linear"),
         kappa("quadratic"),
