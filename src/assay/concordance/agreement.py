@@ -61,7 +61,7 @@ MOST_ONE_BY_ONE = 100
 MOST_LINES, MOST_COMPARISONS = 24, 12
 """Rows, and comparisons of judges, that a summary says; it says how many more there are, and of what."""
 
-Lost = dict[tuple[str, str], int]
+Excluded = dict[tuple[str, str], int]
 """What does not count and why (an item, a comparison), and how many of it."""
 
 MOST_DRAWN = 2**33
@@ -240,9 +240,9 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     whole, parts = _parts(labels, settings)
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    lost: Lost = {}
+    excluded: Excluded = {}
     for place, ratings in parts:
-        block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
+        block = _Block(ratings, measures, settings, excluded, ", ".join(v for v in place.values() if v))
         block.families = _families(whole, ratings, settings.family)
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
@@ -252,7 +252,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
                 "agreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
                 "which categories they are, or compare texts by a similarity with the alternative annotator test"
             )
-        reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
+        reasons = listing([f"{why} ({n})" for (_, why), n in excluded.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
@@ -269,7 +269,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         scale=scale,
         n_items=whole.n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, lost, parts[0][1]),
+        run=_run(labels, settings, interval, excluded, parts[0][1]),
     )
 
 
@@ -293,7 +293,7 @@ def _parts(
 
 
 def _run(
-    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, lost: Lost, first: Ratings
+    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, first: Ratings
 ) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
@@ -306,7 +306,7 @@ def _run(
         data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
         "agreement", settings, data, facts, interval,
-        tuple(Exclusion(what, count, why) for (what, why), count in lost.items()),
+        tuple(Exclusion(what, count, why) for (what, why), count in excluded.items()),
         notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
     )  # fmt: skip
 
@@ -355,12 +355,12 @@ class _Block:
     """One criterion of one group: every comparison under the same resamples."""
 
     def __init__(
-        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, lost: Lost, place: str
+        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, excluded: Excluded, place: str
     ) -> None:
         self.ratings, self.place = ratings, place
         self.humans, self.judges = ratings.humans, ratings.judges
         self.measures = [m for m in measures if m.needs in offers_of(ratings.scale)]
-        self.how, self.lost = settings, lost
+        self.how, self.excluded = settings, excluded
         self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
@@ -523,7 +523,7 @@ class _Block:
         """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
         assert comparison.fewer is not None
         quiet = copy(self)
-        quiet.measures, quiet.lost = list(measures), {}
+        quiet.measures, quiet.excluded = list(measures), {}
         rows = [quiet.values(fewer) for fewer in comparison.fewer()]
         return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
 
@@ -581,7 +581,7 @@ class _Block:
 
     def _exclude(self, why: str, count: int, what: str = "comparison") -> None:
         if count:
-            self.lost[what, why] = self.lost.get((what, why), 0) + count
+            self.excluded[what, why] = self.excluded.get((what, why), 0) + count
 
 
 def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:

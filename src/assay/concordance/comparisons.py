@@ -18,8 +18,6 @@ from assay.estimation.statistic import Bools, Floats, Ints, add_rows
 from assay.statistics.categories import Slice, Together, grid
 from assay.statistics.pairs import LabelPairs
 
-# -- Who is compared with whom ---------------------------------------------------------------------
-
 A_HUMAN = "a human"
 """What the table says for any of the people."""
 
@@ -329,17 +327,16 @@ class RandomHumanDraws:
         return np.concatenate(found)
 
 
-# -- Is a judge closer to people than they are to each other? Swap its label with a person's, i ----
+# -- is a judge closer to people than they are to each other? ---------------------------------------
 # Were the judge one of the people, any label of an item could as well have been its own. So the difference between its
 # agreement with people and theirs with each other is set against what it would be with another label of each item in
-# the
-# judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
+# the judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
 
 MOST_ITEMS = 3_000
 """Among more items than this the difference is close to normal, and its t-test takes the place of swapping."""
 
 MOST_NUMBERS = 2**25
-"""Numbers that the sums of all items, with each person's label in the judge's place, may have."""
+"""Numbers that the sums of all items, with each person's label in the judge's place, may have: 256 MB."""
 
 MOST_SUMS = 2**22
 """Sums of swaps that are valued together: 32 MB."""
@@ -348,6 +345,7 @@ SWAPS_PER_BLOCK = 256
 """Swaps that share one random stream; another number would change digits."""
 
 LEAST_DIFFERENT = 1e-10
+"""Differences closer than this are equal up to rounding."""
 
 
 def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:

@@ -37,8 +37,8 @@ from assay.statistics.variance import Components, Form, IntraclassCorrelation, O
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POOLED = "all"
-"""What the rows over all benchmarks say in the column of the benchmark."""
+POOLED, JUDGES_MEAN = "all", "judges' mean"
+"""What rows over all benchmarks say in the column of the benchmark, and rows of all judges in that of the judge."""
 
 COLUMNS = ("estimate", "low", "high", "n")
 
@@ -100,17 +100,13 @@ class GradingScaleStudy(Result):
     @property
     def table(self) -> pl.DataFrame:
         """Pooled and by benchmark, one row a scale: the panels, their agreement and the error (tables 2 to 4a)."""
-        panels = self.reliability.filter(pl.col("form") == "ICC(A,k)").select(
-            "scale", "benchmark", pl.col("panel").alias("what"), *COLUMNS
-        )
+        panels = self.reliability.filter(form="ICC(A,k)").rename({"panel": "what"})
         if self.best is None:
             itself = pl.format("{} with itself", pl.col("judge"))
-            rows = self.consistency.select(pl.col("scales").alias("scale"), "benchmark", itself.alias("what"), *COLUMNS)
-            return pl.concat([panels, rows])
-        both = self.alignment.filter(pl.col("judge") == JUDGES_MEAN).select(
-            "scale", "benchmark", pl.col("measure").alias("what"), *COLUMNS
-        )
-        return pl.concat([panels, both])
+            others = self.consistency.with_columns(scale="scales", what=itself)
+        else:
+            others = self.alignment.filter(judge=JUDGES_MEAN).rename({"measure": "what"})
+        return pl.concat([part.select("scale", "benchmark", "what", *COLUMNS) for part in (panels, others)])
 
     def illusion(self) -> pl.DataFrame:
         """Where the pooled figure flatters: benchmarks whose agreement on the best scale lies below the pooled one.
@@ -118,47 +114,40 @@ class GradingScaleStudy(Result):
         Pooling adds the differences between benchmarks to the variance of items, which an ICC counts as
         agreement. ``shown``: the interval of the benchmark ends below the pooled figure.
         """
-        rows = self.alignment.filter(
-            (pl.col("scale") == self.best) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
-        )
-        pooled = rows.filter(pl.col("benchmark") == POOLED)["estimate"][0]
+        rows = self.alignment.filter(scale=self.best, judge=JUDGES_MEAN, measure="icc")
+        pooled = rows.filter(benchmark=POOLED)["estimate"][0]
         below = rows.filter((pl.col("benchmark") != POOLED) & (pl.col("estimate") < pooled)).sort("estimate")
-        return below.select(
-            "benchmark",
-            *COLUMNS,
-            flatters_by=pooled - pl.col("estimate"),
-            shown=(pl.col("high") < pooled).fill_null(False),
-        )
+        shown = (pl.col("high") < pooled).fill_null(False)
+        return below.select("benchmark", *COLUMNS, flatters_by=pooled - pl.col("estimate"), shown=shown)
 
     def summary(self) -> str:
         """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
         if self.best is None:
             return self._summarize_judges_alone()
-        whole = self.alignment.filter((pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN))
-        icc = {r["scale"]: r for r in whole.filter(pl.col("measure") == "icc").iter_rows(named=True)}
-        lines = [
-            f"Ask on {self.best}: ICC(A,1) of people and judges {_words(icc[self.best])}{self._comparison_words()}."
-        ]
+        rows = self.alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc").iter_rows(named=True)
+        icc = {row["scale"]: _words(row) for row in rows}
+        best = f"Ask on {self.best}: ICC(A,1) of people and judges {icc[self.best]}{self._comparison_words()}."
         if not self.alignment["low"].count():
-            lines = [
-                f"ICC(A,1) of people and judges is highest on {self.best}, {_words(icc[self.best])}; "
+            best = (
+                f"ICC(A,1) of people and judges is highest on {self.best}, {icc[self.best]}; "
                 "without intervals no scale is shown to be better than another."
-            ]
-        others = [f"{s} {_words(icc[s])}" for s in self.scales if s != self.best]
-        lines.append(f"The other scales: {'; '.join(others)}.")
-        lines.append(self._pooling_sentence())
-        lines += self._repeats_sentences()
-        poor = self.items.filter((pl.col("scale") == self.best) & ~pl.col("aligned")).height
-        every = self.items.filter(pl.col("scale") == self.best).height
-        lines.append(
-            f"On {self.best}, {poor} of {every} items are further apart than {self.well_aligned:g} of the range."
-        )
+            )
+        others = "; ".join(f"{s} {icc[s]}" for s in self.scales if s != self.best)
+        items = self.items.filter(scale=self.best)
+        poor = f"{items.filter(aligned=False).height} of {items.height} items"
+        lines = [
+            best,
+            f"The other scales: {others}.",
+            self._pooling_sentence(),
+            *self._repeats_sentences(),
+            f"On {self.best}, {poor} are further apart than {self.well_aligned:g} of the range.",
+        ]
         return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
 
     def _summarize_judges_alone(self) -> str:
         """How consistent the judges are with themselves across scales; which scale to ask on takes people."""
         joint = ", ".join(self.scales) if len(self.scales) > 2 else " vs ".join(self.scales)
-        rows = self.consistency.filter((pl.col("benchmark") == POOLED) & (pl.col("scales") == joint))
+        rows = self.consistency.filter(benchmark=POOLED, scales=joint)
         lines = [f"{r['judge']} with itself on {joint}: ICC(A,1) {_words(r)}." for r in rows.iter_rows(named=True)]
         lines += self._repeats_sentences()
         lines.append("On which scale to ask cannot be said without people: there is nobody to agree with.")
@@ -170,7 +159,7 @@ class GradingScaleStudy(Result):
             return []
         lines = []
         for scale in self.scales if self.best is None else (self.best,):
-            rows = self.repeats.filter((pl.col("benchmark") == POOLED) & (pl.col("scale") == scale))
+            rows = self.repeats.filter(benchmark=POOLED, scale=scale)
             each = "; ".join(f"{r['annotator']} {_words(r)}" for r in rows.iter_rows(named=True))
             lines += [f"Repeated answers on {scale} with each other, ICC(1): {each}."] if each else []
         return lines
@@ -178,51 +167,42 @@ class GradingScaleStudy(Result):
     def _pooling_sentence(self) -> str:
         if self.by is None:
             return "This is a pooled figure; name a column with by=... to see whether it flatters."
-        by_value = self.alignment.filter(pl.col("benchmark") != POOLED)["benchmark"].n_unique()
-        below = self.illusion().filter("shown")
-        if not self.alignment.filter(pl.col("benchmark") != POOLED)["low"].count():
+        by_value, below = self.alignment.filter(pl.col("benchmark") != POOLED), self.illusion().filter("shown")
+        if not by_value["low"].count():
             return f"Whether pooling flatters cannot be said: no value of '{self.by}' has an interval."
         if not below.height:
             return f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
         worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in below.iter_rows(named=True))
         return (
-            f"Reliability illusion: {below.height} of {by_value} values of '{self.by}' lie below the pooled figure "
-            f"({worst})."
+            f"Reliability illusion: {below.height} of {by_value['benchmark'].n_unique()} values of '{self.by}' "
+            f"lie below the pooled figure ({worst})."
         )
 
     def _comparison_words(self) -> str:
-        rows = self.differences.filter(
-            (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("scale") == self.best)
-        )
-        parts = []
-        for r in rows.iter_rows(named=True):
-            verb = "better than" if r["shown"] else "not shown to be better than"
-            parts.append(f"{verb} {r['other']} (by {_words(r)})")
-        return ", " + ", ".join(parts) if parts else ""
+        rows = self.differences.filter(benchmark=POOLED, judge=JUDGES_MEAN, scale=self.best)
+        verbs = {True: "better than", False: "not shown to be better than"}
+        return "".join(f", {verbs[r['shown']]} {r['other']} (by {_words(r)})" for r in rows.iter_rows(named=True))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Agreement by scale and benchmark as bars with intervals; of judges alone, each with itself."""
         if self.best is None:
             return super().plot(ax)
-        rows = self.alignment.filter((pl.col("measure") == "icc") & (pl.col("judge") == JUDGES_MEAN))
-        return plots.bars(rows, self.scales, ax)
+        return plots.bars(self.alignment.filter(measure="icc", judge=JUDGES_MEAN), self.scales, ax)
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
         shown = self.scales if scale is None else (self._known(scale),)
-        rows = self.alignment.filter(pl.col("judge") == JUDGES_MEAN)
+        rows = self.alignment.filter(judge=JUDGES_MEAN)
         return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.well_aligned, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
         chosen = self._known(scale or self._needs_people())
-        items = self.items.filter(pl.col("scale") == chosen)
+        items = self.items.filter(scale=chosen)
         if benchmark is not None and self.by is not None:
             items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
         rows = self.alignment.filter(
-            (pl.col("scale") == chosen)
-            & (pl.col("judge") == JUDGES_MEAN)
-            & (pl.col("benchmark") == (benchmark if benchmark is not None else POOLED))
+            scale=chosen, judge=JUDGES_MEAN, benchmark=POOLED if benchmark is None else benchmark
         )
         if not rows.height:
             known = self.alignment["benchmark"].unique().to_list()
@@ -239,9 +219,6 @@ class GradingScaleStudy(Result):
         if scale not in self.scales:
             raise DesignError(unknown("scale", scale, self.scales, "the study"))
         return scale
-
-
-JUDGES_MEAN = "judges' mean"
 
 
 @question(GradingScaleSettings)
@@ -276,9 +253,8 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     """
     study = ScaleTables(in_memory(labels, "a study of grading scales"), settings)
     alignment, differences = study.alignment()
-    pooled = alignment.filter(
-        (pl.col("benchmark") == POOLED) & (pl.col("judge") == JUDGES_MEAN) & (pl.col("measure") == "icc")
-    ).sort("estimate", descending=True, nulls_last=True)
+    pooled = alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc")
+    pooled = pooled.sort("estimate", descending=True, nulls_last=True)
     return GradingScaleStudy(
         best=pooled["scale"][0] if pooled.height else None,
         scales=study.scales,

@@ -59,7 +59,8 @@ TEN: tuple[tuple[str, Form, str], ...] = (
 
 
 MOST_ALONE = 10
-"""With fewer items of several labels than this beside as many of one, there is no ICC."""
+"""With fewer items of several labels than this beside as many of one, there is no ICC: a handful of items would decide
+alone what an error is."""
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,9 @@ def _harmonic(most: int) -> Floats:
 
 # -- A root mean square whose largest squares decide it --------------------------------------------
 # The jackknife asks the squares at hand how much their mean varies. Where tails are heavy most samples lack the squares
-# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the largest
-# of three: the jackknife's, Hall's (1992), who corrects t for the skewness of the squares, and that of a likelihood in
-# which the distances follow a t distribution of any degrees of freedom from `LEAST_DEGREES` up.
+# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the larger
+# of two: the jackknife's, and that of a likelihood in which the distances follow a t distribution of any degrees of
+# freedom from `LEAST_DEGREES` up.
 
 LEAST_DEGREES = 3.0
 """The heaviest tails that are thought of: t with 3 degrees of freedom."""
@@ -164,21 +164,12 @@ class Tailed:
     words: ClassVar[str] = f"interval for tails as heavy as t({LEAST_DEGREES:g})"
 
     def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
-        """The jackknife's lower end on the log scale, the highest of the three upper ends; None without an error."""
+        """The jackknife's lower end on the log scale, the higher of the two upper ends; None without an error."""
         if not (np.isfinite(error) and value > 0):
             return None
         wide = t * error / value
-        above = (value**2 * np.exp(2 * wide), self._of_skewness(t), self._of_likelihood(t))
+        above = (value**2 * np.exp(2 * wide), self._of_likelihood(t))
         return value * float(np.exp(-wide)), min(float(np.sqrt(max(above))), self.highest)
-
-    def _of_skewness(self, t: float) -> float:
-        """Hall (1992, eq. 2.5): the cubic transformation of t that takes out its skewness, turned round."""
-        n, mean, spread = len(self.squares), self.squares.mean(), self.squares.std()
-        if spread == 0:
-            return float(mean)
-        a = ((self.squares - mean) ** 3).mean() / spread**3 / np.sqrt(n)
-        moved = 3 / a * (np.cbrt(1 + a * (-t - a / 6)) - 1) if abs(a) > 1e-9 else -t
-        return float(mean - moved * spread * np.sqrt(n / (n - 1)) / np.sqrt(n))
 
     def _of_likelihood(self, t: float) -> float:
         """The largest mean square whose profile likelihood is within t² / 2 of the best.

@@ -1,4 +1,8 @@
-"""Agreement of labels that are categories: shares of equal labels, corrected for chance, Krippendorff's α."""
+"""What statistics of labels are made of, and those of categories: agreement corrected for chance, Krippendorff's α.
+
+A *panel* statistic takes all labels of an item at once; a *pair* statistic (`assay.statistics.pairs`) takes two labels
+of an item, x and y.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,13 @@ from assay.data.scales import Label
 from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
 
-# -- What every statistic is, and the few sums that several are made of. Nothing in this folder ----
-# A *panel* statistic takes all labels of an item at once; a *pair* statistic takes two labels of an item, x and y.
+# -- what a statistic is, and what several share ----------------------------------------------------
 
 Made = TypeVar("Made")
 
 ROUNDING = 1e-12
-"""What is smaller than this share of the terms it is the difference of counts as zero."""
+"""What is smaller than this share of the terms it is the difference of counts as zero: some 10⁴ times the rounding of
+a sum."""
 
 
 class PanelStatistic(Protocol):
@@ -119,7 +123,7 @@ def label_runs(answers: Answers) -> tuple[Ints, Ints]:
     return np.cumsum(number) - number, number
 
 
-# -- Several statistics of the same labels, side by side -------------------------------------------
+# -- several statistics of the same labels, side by side --------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +189,7 @@ class Together:
         return replace(self, statistics=tuple(self.statistics[i] for i in which))
 
 
-# -- Agreement of labels that are categories -------------------------------------------------------
+# -- agreement, corrected for chance ----------------------------------------------------------------
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic", "ordinal"]
@@ -271,6 +275,9 @@ class ChanceCorrected:
             q = len(self.categories)
             expected = self.credit.sum() * (prevalence * (1 - prevalence)).sum(axis=-1) / max(1, q * (q - 1))
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
+
+
+# -- Krippendorff's α -------------------------------------------------------------------------------
 
 
 class AlphaDistance(Protocol):
@@ -431,7 +438,7 @@ def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:
     return found
 
 
-# -- Items whose labels agree to a given degree ----------------------------------------------------
+# -- items whose labels agree to a given degree -----------------------------------------------------
 # Under common correlation every label of an item has the same distribution, and each two of them the same correlation
 # (Bloch & Kraemer 1989; Dirichlet-multinomial for several categories). One number, the correlation, then says how often
 # each pattern of labels occurs, and so what any coefficient is and with which standard error it is estimated.
@@ -440,9 +447,11 @@ CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geoms
 """The degrees that are tried, from hardly any to nearly all."""
 
 MOST_CELLS = 3_000_000
-"""Patterns times sums times degrees up to which they are tried."""
+"""Patterns times sums times degrees up to which they are tried: 24 MB, some ten ms."""
 
 STEP = 1e-5
+"""Share of the items that a derivative moves to a pattern: small beside 1, large beside the rounding of sums."""
+
 MANY = 1e6
 """Items of a population: the coefficient's own corrections for few items play no part in what it estimates."""
 
