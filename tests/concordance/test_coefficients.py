@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studies import from_grid, ordinal_grid
 
+import assay
 from assay.concordance.agreement import agreement
 from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
@@ -111,7 +112,7 @@ def test_perfect_agreement(name):
         return
     # Of 30 items on which all agree, none says how often they do not: which true values are compatible with that.
     assert 0.5 < found.low < 1.0 == found.high
-    assert "score interval" in found.interval
+    assert "score interval" in found.run.interval
 
 
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if n not in ("exact", "within", "ac1", "ac2", *ERRORS)])
@@ -172,7 +173,7 @@ def test_clusters_are_resampled_whole():
     one, many = krippendorff_alpha(labels), krippendorff_alpha(labels, clusters="document")
     assert many.estimate == one.estimate
     assert many.high - many.low > 1.7 * (one.high - one.low)
-    assert "clusters" in many.interval
+    assert "clusters" in many.run.interval
     with pytest.raises(DataError, match="did you mean 'document'"):
         krippendorff_alpha(labels, clusters="documents")
 
@@ -230,6 +231,24 @@ def test_more_labels_averaged_are_more_reliable():
     labels = from_grid(ordinal_grid(40, 4, 3), Ordinal(1, 5))
     one = icc(labels, form="ICC(A,1)").estimate
     assert icc(labels, form="ICC(A,k)", k=10).estimate == pytest.approx(10 * one / (1 + 9 * one))
+
+
+@pytest.mark.parametrize(
+    "ask", [exact_agreement, cohen_kappa, krippendorff_alpha, assay.nmae, assay.rmse, assay.correlation, icc]
+)
+@pytest.mark.parametrize("cells", [ordinal_grid(30, 3, 4), np.tile([[1.0], [2.0], [5.0]], (4, 3))])
+def test_coefficients_answer_other_levels_and_other_nulls(ask, cells):
+    found = ask(from_grid(cells, Ordinal(1, 5)))
+    assert found.interval(0.95) == pytest.approx((found.low, found.high), nan_ok=True)
+    if np.isfinite(found.low):
+        low, high = found.interval(0.8)
+        assert found.low <= low <= found.estimate <= high <= found.high
+        assert ask(from_grid(cells, Ordinal(1, 5)), confidence=0.8).low == pytest.approx(low)
+    if np.isfinite(found.standard_error):
+        assert found.p(found.estimate) == pytest.approx(1)
+        assert found.p(found.low) == pytest.approx(0.05, abs=0.05)
+    with pytest.raises(DesignError, match="level must lie between 0 and 1"):
+        found.interval(95)
 
 
 def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():

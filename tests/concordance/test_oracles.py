@@ -175,7 +175,7 @@ def test_rank_correlations_of_many_values_against_scipy(kind, n):
     variance = (1 + other**2 / 2) / (n - 3) if kind == "spearman" else 0.437 / (n - 4)
     width = np.arctanh(found.high) - np.arctanh(found.low)
     assert width == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=0.2)
-    assert ("batches" in found.interval) == (n > 3_000)
+    assert ("batches" in found.run.interval) == (n > 3_000)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -119,7 +119,7 @@ def test_many_annotators_are_left_out_in_groups():
     y = rng.normal(size=(90, 1)) + 0.5 * rng.normal(size=(90, 130))
     y[rng.random(y.shape) < 0.9] = np.nan
     found = icc(from_grid(y, Interval(), names=[f"r{j:03d}" for j in range(130)]), form="ICC(1)")
-    assert "and 50 groups of 130 random raters" in found.interval
+    assert "and 50 groups of 130 random raters" in found.run.interval
     assert found.low < found.estimate < found.high
 
 

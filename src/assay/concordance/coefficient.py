@@ -16,7 +16,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, Estimates, Score, Tailed, Transform, near_the_ends
-from assay.estimation.options import Adjustment, IntervalSettings, Raters, option
+from assay.estimation.options import Adjustment, IntervalSettings, Raters, number_in, option
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -520,11 +520,17 @@ class Coefficient(Result):
     pairs: tuple[tuple[str, str, Estimate], ...]
     run: Run
     found: Estimates = field(repr=False, metadata={"json": False})
+    measure: Measure = field(repr=False, metadata={"json": False})
 
-    @property
-    def interval(self) -> str:
-        """How the interval was made."""
-        return self.run.interval
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, from the same resamples; NaN where there is none."""
+        number_in("level", level, above=0, below=1)
+        one = describe_values((self.measure,), self.found.at_level(level))[0][0]
+        return one.low, one.high
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
+        return float(self.found.p(null)[0])
 
     @property
     def table(self) -> pl.DataFrame:
@@ -532,14 +538,8 @@ class Coefficient(Result):
         whole = (", ".join(self.annotators) if len(self.annotators) <= 3 else f"{len(self.annotators)} annotators",)
         rows: list[tuple[object, ...]] = [(*whole, self.estimate, self.low, self.high, self.n_items, self.reason)]
         rows += [(f"{a} & {b}", i.estimate, i.low, i.high, None, i.reason) for a, b, i in self.pairs]
-        schema = {
-            "annotators": pl.String,
-            "estimate": pl.Float64,
-            "low": pl.Float64,
-            "high": pl.Float64,
-            "n": pl.Int64,
-            "reason": pl.String,
-        }
+        numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+        schema: dict[str, Any] = {"annotators": pl.String, **numbers, "n": pl.Int64, "reason": pl.String}
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(coefficient=pl.lit(self.name))
 
     def summary(self) -> str:
@@ -551,7 +551,7 @@ class Coefficient(Result):
             number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
-        lines.append(f"{self.n_items:,} items, {who}; {self.interval}.")
+        lines.append(f"{self.n_items:,} items, {who}; {self.run.interval}.")
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -595,8 +595,8 @@ def _values_without_each(measure: Measure, ratings: Ratings, each: Floats, ends:
 def small_sample_intervals(
     each: Sequence[tuple[Measure, PanelStatistic | Ranks]], found: Estimates, spread: Spread
 ) -> dict[int, Estimates]:
-    """The values by themselves that have another interval because few items decide, by place; the first of several
-    where one coefficient has several."""
+    """Values whose interval is another one because few items decide, by place; one coefficient may have several
+    values, of which the first is meant."""
     rules = ((i, spread.rule(measure, found, i, statistic)) for i, (measure, statistic) in enumerate(each))
     several = len(each) > 1
     return {i: (found.part(np.array([i])) if several else found).scored(rule) for i, rule in rules if rule is not None}
@@ -675,29 +675,22 @@ class Shifted:
 
 
 def wrap(
-    measure: Measure,
-    ratings: Ratings,
-    found: Estimates,
-    pairs: tuple[tuple[str, str, Estimate], ...],
-    exclusions: Sequence[Exclusion],
-    settings: CoefficientSettings,
-) -> Coefficient:
+    measure: Measure, ratings: Ratings, found: Estimates, pairs: tuple[tuple[str, str, Estimate], ...],
+    exclusions: Sequence[Exclusion], settings: CoefficientSettings,
+) -> Coefficient:  # fmt: skip
     """An estimate as a result."""
     main, interval, _ = describe_values((measure,), found)[0]
-    notes = ratings.notes
+    notes, m = [*ratings.notes], len(ratings.annotators)
     judges = [name for name in ratings.judges if name in ratings.annotators]
-    if judges and len(ratings.annotators) > 2:
+    if judges and m > 2:
         models = f"{listing(judges)} {'is a judge' if len(judges) == 1 else 'are judges'}"
-        notes = (
-            *notes,
-            f"of the {len(ratings.annotators)} annotators, {models}; labels.where(kind='human') has people",
-        )
+        notes.append(f"of the {m} annotators, {models}; labels.where(kind='human') has people")
     if pairs:
-        notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
+        notes.append(f"mean over {len(pairs)} pairs of annotators")
     if ratings.cluster_name:
-        notes = (*notes, f"items of the same {ratings.cluster_name} were resampled together")
+        notes.append(f"items of the same {ratings.cluster_name} were resampled together")
     facts = {
-        "items": found.n_items, "annotators": len(ratings.annotators), "labels": ratings.n_labels,
+        "items": found.n_items, "annotators": m, "labels": ratings.n_labels,
         "scale": ratings.scale.spec, "interval": interval_name(found),
     }  # fmt: skip
     return Coefficient(
@@ -712,8 +705,9 @@ def wrap(
         n_labels=ratings.n_labels,
         annotators=ratings.annotators,
         pairs=pairs,
-        run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), notes),
+        run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), tuple(notes)),
         found=found,
+        measure=measure,
     )
 
 
@@ -749,13 +743,8 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
             low, high = logit_interval(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
         one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
-        if (
-            measure.share
-            and found.method != "none"
-            and found.raters != "random"
-            and np.isfinite(value)
-            and abs(value - round(value)) < 1e-12
-        ):
+        fixed = found.method != "none" and found.raters != "random"
+        if measure.share and fixed and np.isfinite(value) and abs(value - round(value)) < 1e-12:
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             one, said = Estimate(float(round(value)), low, high, np.nan), exact
         each.append((one, said, float(p[i])))
@@ -820,11 +809,6 @@ def _named_pairs(
             one = small_sample_intervals([(measure, statistic)], one, Spread(two)).get(0, one)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
-
-
-def unit_range(ratings: Ratings) -> float:
-    """How far apart the ends of the scale are."""
-    return span(ratings.scale)
 
 
 @lru_cache(maxsize=64)

@@ -121,7 +121,7 @@ class ICC(Coefficient):
     def table(self) -> pl.DataFrame:
         """The interval of the one estimator and, where it can be had, the one from F distributions."""
         row = {"coefficient": self.form, "estimate": self.estimate}
-        rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.interval}]
+        rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.run.interval}]
         if self.f_test is not None:
             f = self.f_test
             rows.append({**row, "low": f.low, "high": f.high, "n": self.n_items, "interval": f.words})

@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
     WithinSettings,
     coefficient,
     label_of,
-    unit_range,
+    span,
 )
 from assay.concordance.icc import FORMS, intraclass
 from assay.data.annotations import Annotations
@@ -382,7 +382,7 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
         kind,
         titles[kind],
         "range" if kind == "nmae" else "numbers",
-        pair=lambda s: Distance("mae", unit_range(s)) if kind == "nmae" else Distance(kind),
+        pair=lambda s: Distance("mae", span(s.scale)) if kind == "nmae" else Distance(kind),
         transform="none" if kind == "bias" else "log",
         highest=1.0 if kind == "nmae" else None,
         zero=kind == "bias",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -97,6 +97,15 @@ class NestedICC(Result):
     profile_high: float
     reason: str | None
     run: Run
+    found: Estimates = field(repr=False, metadata={"json": False})
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval of the ICC of one unit at another level."""
+        return self.found[0].interval(level)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true ICC of one unit of ``null``."""
+        return self.found[0].p(null)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -215,6 +224,7 @@ def _wrap_nested(
         profile_low=likely[0],
         profile_high=likely[1],
         reason=found[0].reason,
+        found=found,
         run=Run(
             "nested-icc", settings, fingerprint_with(ratings.fingerprint, **columns), facts,
             found.describe_interval().replace("groups", f"groups ({within})"), notes=notes,
