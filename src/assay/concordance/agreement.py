@@ -29,10 +29,10 @@ from assay.concordance.comparisons import (
     A_HUMAN,
     A_RANDOM_HUMAN,
     WHO,
+    Comparisons,
     Families,
     Pairing,
     RandomHumanDraws,
-    comparisons,
     swapping_p,
 )
 from assay.concordance.measures import all_measures
@@ -376,7 +376,7 @@ class _Block:
                 kinds = tuple(k for k in kinds if k != kind)
         among: dict[str, Floats | None] = {}
         self.with_people = []
-        every = comparisons(self.ratings, self.humans, self.judges, kinds, self.families)
+        every = Comparisons(self.ratings, self.families).of(kinds)
         # People among themselves first: judges with a random human are set against them.
         for comparison in sorted(
             every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 
 from assay.concordance.coefficient import Who
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
-from assay.data.scales import Interval, Scale
+from assay.data.scales import Interval
 from assay.estimation.resampling import Units, gather
 from assay.estimation.statistic import Bools, Floats, Ints, add_rows
 from assay.statistics.categories import Slice, Together, grid
@@ -62,182 +63,150 @@ class Pairing:
     fewer: Callable[[], list[Pairing]] | None = None
 
 
-def comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Sequence[Who],
-    families: Families = (),
-) -> list[Pairing]:  # fmt: skip
-    """All comparisons of the kinds asked for that the table has annotators for."""
-    makers = {
-        "humans": lambda: _panel_comparisons(ratings, "humans", humans),
-        "judges": lambda: _panel_comparisons(ratings, "judges", judges),
-        "pairs": lambda: _pair_comparisons(ratings, (*humans, *judges)),
-        "consensus": lambda: _consensus_comparisons(ratings, humans, judges),
-        "rest": lambda: _rest_comparisons(ratings, humans, judges),
-        "human pairs": lambda: _human_comparisons(ratings, humans, judges, "human pairs"),
-        "random human": lambda: _random_human_comparisons(ratings, humans, judges, families),
-    }
-    return [comparison for kind in who for comparison in makers[kind]()]
-
-
-def _panel_comparisons(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Pairing]:
-    if len(names) > 1:
-        panel = ratings.only(names)
-
-        def fewer() -> list[Pairing]:
-            return [Pairing(who, who, None, _same_ratings(panel.without(left))) for left in panel.left_out()]
-
-        yield Pairing(who, who, None, _same_ratings(panel), fewer=fewer)
-
-
-def _pair_comparisons(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Pairing]:
-    joint, position = ratings.joint, {name: i for i, name in enumerate(ratings.annotators)}
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            if joint[position[a], position[b]] >= 2:
-                yield Pairing("pairs", a, b, _same_ratings(ratings.only((a, b))))
-
-
-def _same_ratings(ratings: Ratings) -> Callable[[bool], Ratings]:
-    return lambda _: ratings
-
-
-def _consensus_comparisons(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Pairing]:
-    if len(humans) < 2:
-        return
-    groups = Groups.of(ratings)
-    tied = {"humans' consensus": groups.count_ties(humans)}
-    for judge in judges:
-        yield groups.compare("consensus", "humans' consensus", judge, humans, (judge,), tied)
-        tied = {}
-    if len(judges) > 1:
-        tied = {"judges' consensus": groups.count_ties(judges)}
-        yield groups.compare("consensus", "humans' consensus", "judges' consensus", humans, judges, tied)
-
-
-def _rest_comparisons(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Pairing]:
-    kinds = [(kind, names) for kind, names in (("humans", humans), ("judges", judges)) if len(names) > 2]
-    groups = Groups.of(ratings) if kinds else None
-    for kind, names in kinds:
-        assert groups is not None
-        for name in names:
-            rest = tuple(n for n in names if n != name)
-            others = f"other {kind}' consensus"
-            tied = {f"{others} (added up over {len(names)} annotators)": groups.count_ties(rest)}
-            yield groups.compare("rest", others, name, rest, (name,), tied)
-
-
-def _human_comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who
-) -> Iterator[Pairing]:
-    """The second is the one in question, so that a signed difference says how much higher it labels."""
-    if not humans:
-        return
-    people = np.isin(ratings.annotators, humans)
-
-    def fewer(first: str, second: str, one: Bools | None) -> list[Pairing]:
-        found = []
-        for left in ratings.only(humans).left_out():
-            rest = people & ~np.isin(ratings.annotators, left)
-            masks = (rest, rest if one is None else one)
-            found.append(Pairing(who, first, second, _same_ratings(ratings), masks))
-        return found
-
-    if len(humans) > 1 and who == "human pairs":
-        names = ("another human", A_HUMAN)
-        yield Pairing(who, *names, _same_ratings(ratings), (people, people), fewer=partial(fewer, *names, None))
-    for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
-        one = np.array(ratings.annotators) == name
-        drawn = "random " if who == "random human" else ""
-        names = (f"another {drawn}human" if name in humans else f"a {drawn}human", name)
-        sampled = partial(fewer, *names, one) if who == "human pairs" else None
-        yield Pairing(who, *names, _same_ratings(ratings), (people, one), fewer=sampled)
-
-
-def _random_human_comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], families: Families
-) -> Iterator[Pairing]:
-    yield from _human_comparisons(ratings, humans, judges, "random human")
-    yield from _family_comparisons(ratings, humans, families)
-
-
-def _family_comparisons(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Pairing]:
-    """A random annotator of each family, drawn for each item as the human is."""
-    people = np.isin(ratings.annotators, humans)
-    for name, members in families:
-        here = np.isin(ratings.annotators, members)
-        if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
-            other = "another random human" if people[here].all() else A_RANDOM_HUMAN
-            yield Pairing("random human", other, name, _same_ratings(ratings), (people, here))
-
-
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of annotators as annotators.
+class Comparisons:
+    """Everybody in a table who can be compared, as kinds of comparison."""
 
-    Attributes
-    ----------
-    ratings : Ratings
-    means : Scale or None
-        The scale of a mean of labels; None where labels are no numbers.
-    """
+    table: Ratings
+    families: Families = ()
 
-    ratings: Ratings
-    means: Scale | None
+    def of(self, kinds: Sequence[Who]) -> list[Pairing]:
+        """All comparisons of the kinds asked for that the table has annotators for."""
+        humans, judges = self.table.humans, self.table.judges
+        makers: dict[Who, Callable[[], Iterator[Pairing]]] = {
+            "humans": lambda: self._panel("humans", humans),
+            "judges": lambda: self._panel("judges", judges),
+            "pairs": self._pairs,
+            "consensus": self._consensus,
+            "rest": self._rest,
+            "human pairs": self._human_pairs,
+            "random human": self._random_human,
+        }
+        return [pairing for kind in kinds for pairing in makers[kind]()]
 
-    @classmethod
-    def of(cls, ratings: Ratings) -> Groups:
-        """The groups of a table."""
-        scale = ratings.scale
-        return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
+    def _panel(self, who: Who, names: tuple[str, ...]) -> Iterator[Pairing]:
+        if len(names) > 1:
+            panel = self.table.only(names)
 
-    def compare(
+            def fewer() -> list[Pairing]:
+                return [Pairing(who, who, None, _same(panel.without(left))) for left in panel.left_out()]
+
+            yield Pairing(who, who, None, _same(panel), fewer=fewer)
+
+    def _pairs(self) -> Iterator[Pairing]:
+        joint, position = self.table.joint, {name: i for i, name in enumerate(self.table.annotators)}
+        for a, b in itertools.combinations((*self.table.humans, *self.table.judges), 2):
+            if joint[position[a], position[b]] >= 2:
+                yield Pairing("pairs", a, b, _same(self.table.only((a, b))))
+
+    def _consensus(self) -> Iterator[Pairing]:
+        humans, judges, people = self.table.humans, self.table.judges, "humans' consensus"
+        if len(humans) < 2:
+            return
+        tied = {people: self._ties(humans)}
+        for judge in judges:
+            yield self._groups("consensus", people, judge, humans, (judge,), tied)
+            tied = {}
+        if len(judges) > 1:
+            second = "judges' consensus"
+            yield self._groups("consensus", people, second, humans, judges, {second: self._ties(judges)})
+
+    def _rest(self) -> Iterator[Pairing]:
+        for kind, names in (("humans", self.table.humans), ("judges", self.table.judges)):
+            for name in names if len(names) > 2 else ():
+                rest = tuple(n for n in names if n != name)
+                others = f"other {kind}' consensus"
+                tied = {f"{others} (added up over {len(names)} annotators)": self._ties(rest)}
+                yield self._groups("rest", others, name, rest, (name,), tied)
+
+    def _human_pairs(self) -> Iterator[Pairing]:
+        """The second is the one in question, so that a signed difference says how much higher it labels."""
+        table, people = self.table, self._mask(self.table.humans)
+
+        def pairing(first: str, second: str, one: Bools | None) -> Pairing:
+            def fewer() -> list[Pairing]:
+                found = []
+                for left in table.only(table.humans).left_out():
+                    rest = people & ~self._mask(left)
+                    found.append(replace(whole, masks=(rest, rest if one is None else one), fewer=None))
+                return found
+
+            masks = (people, people if one is None else one)
+            whole = Pairing("human pairs", first, second, _same(table), masks, fewer=fewer)
+            return whole
+
+        if len(table.humans) > 1:
+            yield pairing("another human", A_HUMAN, None)
+        for name in table.judges if table.humans else ():
+            yield pairing("a human", name, self._mask((name,)))
+
+    def _random_human(self) -> Iterator[Pairing]:
+        """Each annotator with a person drawn for each item, then a random annotator of each family likewise."""
+        table, people = self.table, self._mask(self.table.humans)
+        if not table.humans:
+            return
+        for name in (*(table.humans if len(table.humans) > 1 else ()), *table.judges):
+            first = "another random human" if name in table.humans else A_RANDOM_HUMAN
+            yield Pairing("random human", first, name, _same(table), (people, self._mask((name,))))
+        for name, members in self.families:
+            here = self._mask(members)
+            own = bool(people[here].all())
+            if here.sum() > 1 and not (own and people.sum() < 2):
+                first = "another random human" if own else A_RANDOM_HUMAN
+                yield Pairing("random human", first, name, _same(table), (people, here))
+
+    def _mask(self, names: Sequence[str]) -> Bools:
+        return np.isin(self.table.annotators, names)
+
+    # -- groups of annotators as annotators ---------------------------------------------------------
+
+    def _groups(
         self, who: Who, named: str, second: str, first: tuple[str, ...], other: tuple[str, ...],
         tied: Mapping[str, int],
     ) -> Pairing:  # fmt: skip
         """Two groups, and the same without each annotator of the first."""
 
         def fewer() -> list[Pairing]:
-            lefts = self.ratings.only(first).left_out()
+            lefts = self.table.only(first).left_out()
             rests = [tuple(n for n in first if n not in left) for left in lefts]
-            return [Pairing(who, named, second, self.two_groups(rest, other)) for rest in rests if rest]
+            return [Pairing(who, named, second, self._two(rest, other)) for rest in rests if rest]
 
-        return Pairing(who, named, second, self.two_groups(first, other), tied=tied, fewer=fewer)
+        return Pairing(who, named, second, self._two(first, other), tied=tied, fewer=fewer)
 
-    def two_groups(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
-        """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""
-        numeric = self.means is not None
-        consensus = cache(lambda mean: self.consensus(first, second, mean=mean))
-        return lambda takes_means: consensus(numeric and takes_means)
+    def _two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
+        """Two groups as two annotators, each the mean, the median or the majority of its group.
 
-    def consensus(self, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
-        """Two groups of annotators as two annotators, each the mean, the median or the majority of its group.
-
-        A group of one stands for itself. Labels with an order have a median, others a majority; an item whose group
-        is divided between categories has none, and no label (see `count_ties`).
+        A group of one stands for itself. Means where the coefficient takes them; else labels with an order have a
+        median, others a majority, and an item whose group is divided between categories has no label (see `_ties`).
         """
+        scale = self.table.scale
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-        combine = row_means if mean else self._middle
-        make = partial(_as_two, places=tuple(map(self._places, (first, second))), combine=combine, names=names)
-        return self.ratings.derived(make, names, self.means if mean else None)
 
-    def count_ties(self, group: tuple[str, ...]) -> int:
+        @cache
+        def consensus(mean: bool) -> Ratings:
+            if not scale.ordered:
+                combine = _majorities
+            else:
+                combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
+            places = tuple(map(self._places, (first, second)))
+            make = partial(_as_two, places=places, combine=row_means if mean else combine, names=names)
+            return self.table.derived(make, names, Interval(*(scale.bounds or ())) if mean else None)
+
+        return lambda takes_means: consensus(scale.numeric and takes_means)
+
+    def _ties(self, group: tuple[str, ...]) -> int:
         """Items that the group has labelled without a majority; none where labels have an order."""
-        if self.ratings.scale.ordered:
+        if self.table.scale.ordered:
             return 0
-        slices = self.ratings.slices(len(self.ratings.annotators))
+        slices = self.table.slices(len(self.table.annotators))
         return sum(gather(partial(_count_divided, read, self._places(group)) for read, _, _ in slices))
 
     def _places(self, group: tuple[str, ...]) -> list[int]:
-        position = {name: i for i, name in enumerate(self.ratings.annotators)}
-        return [position[name] for name in group]
+        return [self.table.annotators.index(name) for name in group]
 
-    @cached_property
-    def _middle(self) -> Callable[[Floats], Floats]:
-        """One label for several of an item."""
-        scale = self.ratings.scale
-        if not scale.ordered:
-            return _majorities
-        return partial(_medians, centre=None if scale.categories is None else self.ratings.centre)
+
+def _same(ratings: Ratings) -> Callable[[bool], Ratings]:
+    return lambda _: ratings
 
 
 def _as_two(
