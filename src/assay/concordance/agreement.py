@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -135,9 +135,8 @@ class Agreement(Result):
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
         for row in shown.head(MOST_LINES).iter_rows(named=True):
-            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
-            lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+            lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {row['n']} items.")
         if shown.height > MOST_LINES:
             lines.append(
                 f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_places(shown)}."
@@ -147,16 +146,16 @@ class Agreement(Result):
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
-        lines = []
-        rows = self.differences.filter(pl.col("coefficient") == self.headline)
-        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
-            words = {
-                "yes": "is closer to the people than they are to each other",
-                "no": "is further from the people than they are from each other",
-                "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
-            }
-            lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
+        rows = self.differences.filter(coefficient=self.headline)
+        words = {
+            "yes": "is closer to the people than they are to each other",
+            "no": "is further from the people than they are from each other",
+            "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
+        }
+        lines = [
+            f"{_place(row)}{row['judge']} {words[row['closer']]}: {_number(row)}."
+            for row in rows.head(MOST_COMPARISONS).iter_rows(named=True)
+        ]
         if rows.height > MOST_COMPARISONS:
             lines.append(
                 f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_places(rows, 12)}."
@@ -169,7 +168,7 @@ class Agreement(Result):
         adjust = self.settings.to_dict()["adjust"]
         tests = "not adjusted" if adjust == "none" else f"adjusted {family} ({adjust})"
         lines = f"{self.run.interval}; p-values {tests}."
-        closer = self.differences.filter(pl.col("coefficient") == self.headline)
+        closer = self.differences.filter(coefficient=self.headline)
         if not closer.height:
             return lines
         number = counted(closer["p"].drop_nulls().len(), "comparison")
@@ -269,7 +268,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         scale=scale,
         n_items=whole.n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, excluded, parts[0][1]),
+        run=_run(labels, settings, interval, excluded),
     )
 
 
@@ -292,9 +291,7 @@ def _parts(
     return labels, found
 
 
-def _run(
-    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, first: Ratings
-) -> Run:  # fmt: skip
+def _run(labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded) -> Run:
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
         "items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges) or None,
@@ -677,20 +674,24 @@ def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: fl
 
 def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
     """The coefficient most readers of such labels look for first."""
-    ordered = all(s.ordered for s in _scales(labels))
-    numeric = all(s.numeric for s in _scales(labels))
-    listed = all(s.categories is not None for s in _scales(labels))
-    wish = ["krippendorff-alpha-nominal"]
-    if ordered:
-        wish = ["krippendorff-alpha-ordinal", *wish]
-    if numeric and not listed:
-        wish = ["icc(a,1)", *wish]
-    return next((name for name in wish if name in names), sorted(names)[0])
+    scales = _scales(labels)
+    wish = {
+        "icc(a,1)": all(s.numeric for s in scales) and not all(s.categories is not None for s in scales),
+        "krippendorff-alpha-ordinal": all(s.ordered for s in scales),
+        "krippendorff-alpha-nominal": True,
+    }
+    return next((name for name, fits in wish.items() if fits and name in names), sorted(names)[0])
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    """The criterion and the group of a row, before what is said of it."""
+    where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
+    return f"{where}: " if where else ""
 
 
 def _places(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
     """The criteria and groups that are not shown at all."""
-    names = [", ".join(v for v in pair if v) for pair in rows.select("criterion", "group").iter_rows()]
+    names = [_place(row)[:-2] for row in rows.iter_rows(named=True)]
     missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]
     return f", all those of {listing(missing)}" if missing else ""
 

@@ -470,6 +470,23 @@ class ScaleTables:
 
         return numbers
 
+    def _means(
+        self, sides: Sequence[tuple[str, Sequence[str], Sequence[str]]], statistic: PanelStatistic
+    ) -> Numbers:  # fmt: skip
+        """The means of people and of judges on a scale, side by side."""
+        return lambda left: [
+            (self._pair(scale, _rest(people, left), _rest(judges, left)), statistic) for scale, people, judges in sides
+        ]
+
+    def _means_beside(self, scale: str, answers: Sequence[Floats], statistic: PanelStatistic) -> Numbers:
+        """The mean of people beside each of these answers."""
+
+        def numbers(left: str | None) -> list[Number]:
+            people = row_means(self._labels_of(scale, _rest(self.humans, left)))
+            return [(np.stack([people, cells], axis=1), statistic) for cells in answers]
+
+        return numbers
+
     # -- the tables -----------------------------------------------------------------------------------
 
     def alignment(self) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -478,12 +495,9 @@ class ScaleTables:
         for benchmark, items in self.benchmarks() if self.humans else ():
             for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
                 place = {"benchmark": benchmark, "judge": judge}
+                sides = [(s, self.humans, names) for s in self.scales]
                 for measure, statistic, transform in TWO_COLUMNS:
-
-                    def numbers(left: str | None, names: Any = names, statistic: Any = statistic) -> list[Number]:
-                        people, judges = _rest(self.humans, left), _rest(names, left)
-                        return [(self._pair(s, people, judges), statistic) for s in self.scales]
-
+                    numbers = self._means(sides, statistic)
                     found, n = self._estimate(numbers, items, transform, (self.humans, names))
                     rows += [
                         {"scale": s, **place, "measure": measure, **one.row(), "n": count}
@@ -547,7 +561,7 @@ class ScaleTables:
                 if ((~np.isnan(cells[items])).sum(axis=1) > 1).sum() > 1:
                     named[str(name)] = cells, IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])
             if named:
-                found, n = self._estimate(lambda _, named=named: list(named.values()), items, "fisher")  # type: ignore[misc]
+                found, n = self._estimate(_unchanged_numbers([*named.values()]), items, "fisher")
                 for (name, (cells, _)), one, count in zip(named.items(), found, n, strict=True):
                     place = {"scale": scale, "benchmark": benchmark, "annotator": name, "repeats": cells.shape[1]}
                     rows.append({**place, **one.row(), "n": count})
@@ -562,7 +576,7 @@ class ScaleTables:
             each = [
                 (np.concatenate([self._labels_of(s, (j,)) for s in scales], axis=1), statistic) for j in self.judges
             ]
-            found, n = self._estimate(lambda _, each=each: each, items, "fisher")  # type: ignore[misc]
+            found, n = self._estimate(_unchanged_numbers(each), items, "fisher")
             place = {"benchmark": benchmark, "scales": ", ".join(scales) if len(scales) > 2 else " vs ".join(scales)}
             for judge, one, count in zip(self.judges, found, n, strict=True):
                 rows.append({**place, "judge": judge, **one.row(), "n": count})
@@ -586,13 +600,10 @@ class ScaleTables:
         rows = []
         for (benchmark, items), scale in itertools.product(self.benchmarks(), self.scales):
             place = {"benchmark": benchmark, "scale": scale}
+            sides = [(scale, names, self.judges) for names in groups.values()]
+            left_out = [name for names in several.values() for name in names]
             for measure, statistic, transform in TWO_COLUMNS[:2]:
-
-                def numbers(left: str | None, scale: str = scale, statistic: Any = statistic) -> list[Number]:
-                    judges = _rest(self.judges, left)
-                    return [(self._pair(scale, _rest(names, left), judges), statistic) for names in groups.values()]
-
-                left_out = [name for names in several.values() for name in names]
+                numbers = self._means(sides, statistic)
                 found, n = self._estimate(numbers, items, transform, (left_out, self.judges))
                 rows += _group_rows({**place, "measure": measure}, groups, found, n)
             if several:
@@ -611,13 +622,7 @@ class ScaleTables:
             answers = {v: matrices[scale, v][:, column] for v in self.varied}
             answers = {v: cells for v, cells in answers.items() if not np.isnan(cells).all()}
             for measure, statistic, transform in TWO_COLUMNS[:2] if answers else ():
-
-                def numbers(
-                    left: str | None, scale: str = scale, answers: Any = answers, statistic: Any = statistic
-                ) -> list[Number]:
-                    people = row_means(self._labels_of(scale, _rest(self.humans, left)))
-                    return [(np.stack([people, cells], axis=1), statistic) for cells in answers.values()]
-
+                numbers = self._means_beside(scale, list(answers.values()), statistic)
                 found, n = self._estimate(numbers, every, transform, (self.humans,))
                 place, values = {"judge": judge, "scale": scale, "measure": measure}, list(answers)
                 for value, one, count in zip(values, found, n, strict=True):
@@ -695,6 +700,11 @@ def _place_names(size: int) -> tuple[str, ...]:
 def _values(numbers: Sequence[Number], items: Ints) -> Floats:
     """Numbers without intervals."""
     return np.concatenate([s.value(_moments(cells[items], s).sum(axis=0)) for cells, s in numbers])
+
+
+def _unchanged_numbers(numbers: Sequence[Number]) -> Numbers:
+    """Numbers of which no annotator is left out."""
+    return lambda _: numbers
 
 
 def _rest(names: Sequence[str], left: str | None) -> list[str]:

@@ -189,15 +189,8 @@ def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> 
     """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
     ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
     values = [r.estimate for r in rows]
-    pictures.forest(
-        ax,
-        names,
-        values,
-        [r.low for r in rows],
-        [r.high for r in rows],
-        offset=0.12,
-        label="jackknife" if rows[0].found.method == "jackknife" else "bootstrap",
-    )
+    method = "jackknife" if rows[0].found.method == "jackknife" else "bootstrap"
+    pictures.forest(ax, names, values, [r.low for r in rows], [r.high for r in rows], offset=0.12, label=method)
     f = [r.f_test for r in rows]
     low, high = ([np.nan if one is None else getattr(one, end) for one in f] for end in ("low", "high"))
     pictures.forest(
@@ -219,28 +212,17 @@ class ICCTable(Result):
     @property
     def table(self) -> pl.DataFrame:
         """One row a correlation."""
-        return pl.DataFrame(
-            [
-                {
-                    "coefficient": r.form,
-                    "alias": r.alias,
-                    "model": r.model,
-                    "case": case,
-                    "estimate": r.estimate,
-                    "low": r.low,
-                    "high": r.high,
-                    "f_low": None if r.f_test is None else r.f_test.low,
-                    "f_high": None if r.f_test is None else r.f_test.high,
-                    "f": None if r.f_test is None else r.f_test.f,
-                    "df1": None if r.f_test is None else r.f_test.df1,
-                    "df2": None if r.f_test is None else r.f_test.df2,
-                    "p": None if r.f_test is None else r.f_test.p,
-                    "n": r.n_items,
-                }
-                for r, (_, _, case) in zip(self.rows, TEN, strict=True)
-            ],
-            infer_schema_length=None,
-        )
+        tests = {"f_low": "low", "f_high": "high", "f": "f", "df1": "df1", "df2": "df2", "p": "p"}
+        rows = [
+            {
+                **{"coefficient": r.form, "alias": r.alias, "model": r.model, "case": case},
+                **{"estimate": r.estimate, "low": r.low, "high": r.high},
+                **{column: getattr(r.f_test, name, None) for column, name in tests.items()},
+                "n": r.n_items,
+            }
+            for r, (_, _, case) in zip(self.rows, TEN, strict=True)
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Every form with both of its intervals, on an axis that is always the same."""
