@@ -78,6 +78,15 @@ def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):
     assert sample.standard_error**2 == pytest.approx(these.standard_error**2 + variance(without))
 
 
+def test_raters_that_are_named_may_be_random():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    some = ["r0", "r2", "r3", "r4"]
+    found = krippendorff_alpha(labels, some, raters="random")
+    alone = krippendorff_alpha(labels.where(annotator=some), raters="random")
+    assert (found.estimate, found.low, found.high) == (alone.estimate, alone.low, alone.high)
+    assert "4 random raters" in found.summary()
+
+
 def test_pairs_of_a_mean_over_pairs_stay_as_they_are():
     labels = from_grid(cells(), Ordinal(1, 5))
     these, sample = cohen_kappa(labels), cohen_kappa(labels, raters="random")

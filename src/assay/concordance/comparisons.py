@@ -189,7 +189,7 @@ class Comparisons:
             else:
                 combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
             places = tuple(map(self._places, (first, second)))
-            make = partial(_as_two, places=places, combine=row_means if mean else combine, names=names)
+            make = partial(_two_annotators, places=places, combine=row_means if mean else combine, names=names)
             return self.table.derived(make, names, Interval(*(scale.bounds or ())) if mean else None)
 
         return lambda takes_means: consensus(scale.numeric and takes_means)
@@ -199,7 +199,7 @@ class Comparisons:
         if self.table.scale.ordered:
             return 0
         slices = self.table.slices(len(self.table.annotators))
-        return sum(gather(partial(_count_divided, read, self._places(group)) for read, _, _ in slices))
+        return sum(gather(partial(_divided_items, read, self._places(group)) for read, _, _ in slices))
 
     def _places(self, group: tuple[str, ...]) -> list[int]:
         return [self.table.annotators.index(name) for name in group]
@@ -209,7 +209,7 @@ def _same(ratings: Ratings) -> Callable[[bool], Ratings]:
     return lambda _: ratings
 
 
-def _as_two(
+def _two_annotators(
     answers: Answers, places: tuple[list[int], ...], combine: Callable[[Floats], Floats], names: tuple[str, ...]
 ) -> Answers:  # fmt: skip
     """The labels of two groups of annotators, one an item and group."""
@@ -220,7 +220,7 @@ def _as_two(
     return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
 
 
-def _count_divided(read: Callable[[], Answers], group: list[int]) -> int:
+def _divided_items(read: Callable[[], Answers], group: list[int]) -> int:
     """Items with labels of the group that are divided."""
     cells = grid(read())[:, group]
     return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())

@@ -89,7 +89,7 @@ def within_agreement(labels: Annotations | Chunks, settings: WithinSettings) -> 
     As `exact_agreement`, with labels counting as equal up to a distance of ``k``. Needs labels with an order. Errors
     and source: see `exact_agreement`.
     """
-    return coefficient(near(settings.k), labels, settings)
+    return coefficient(near_agreement(settings.k), labels, settings)
 
 
 @question(WeightedSettings)
@@ -250,7 +250,7 @@ def exact() -> Measure:
     return _share("exact-agreement", "Exact agreement", "labels", 0.0)
 
 
-def near(k: float) -> Measure:
+def near_agreement(k: float) -> Measure:
     """Agreement within k."""
     return _share(f"agreement-within-{k:g}", f"Agreement within {k:g}", "order", k)
 
@@ -397,7 +397,7 @@ def all_measures() -> dict[str, Measure]:
     """Every coefficient that can be a row of `agreement`, by name."""
     measures = [
         exact(),
-        near(1),
+        near_agreement(1),
         kappa("none"),
         kappa("linear"),
         kappa("quadratic"),
