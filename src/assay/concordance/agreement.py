@@ -49,7 +49,7 @@ from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import WithinItems, label_pairs
-from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.ranks import Ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -468,7 +468,7 @@ class _Block:
                 if not (measure.directed and comparison.second is None):
                     self._exclude(str(refusal).split(";")[0], 1)
                 continue
-            if isinstance(inner, PairRanks | AlphaRanks):
+            if isinstance(inner, Ranks):
                 self._exclude(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
                 continue
             yield _Ready(measure, ratings, WithinItems(inner, *comparison.masks))
@@ -487,7 +487,7 @@ class _Block:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
         for one in ready:
-            if isinstance(one.statistic, PairRanks | AlphaRanks):
+            if isinstance(one.statistic, Ranks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
                 yield from self._apply_raters(comparison, [one], alone.part(np.array([0])))
         for members, joint in self._batches(ready):
@@ -529,7 +529,7 @@ class _Block:
         ready = list(self._prepare(comparison))
         found: dict[str, float] = {}
         for one in ready:
-            if isinstance(one.statistic, PairRanks | AlphaRanks):
+            if isinstance(one.statistic, Ranks):
                 found[one.measure.name] = value_of(one.ratings, one.statistic)
         for members, joint in self._batches(ready):
             value = joint.value(ready[members[0]].ratings.totals(joint))
@@ -564,7 +564,7 @@ class _Block:
         """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
         same: dict[int, list[int]] = {}
         for i, one in enumerate(ready):
-            if not isinstance(one.statistic, PairRanks | AlphaRanks):
+            if not isinstance(one.statistic, Ranks):
                 same.setdefault(id(one.ratings), []).append(i)
         for members in same.values():
             joint = _side_by_side([ready[i] for i in members])
@@ -589,7 +589,7 @@ def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[s
 
 def _side_by_side(ready: Sequence[_Ready]) -> Together:
     statistics = [one.statistic for one in ready]
-    return Together(tuple(s for s in statistics if not isinstance(s, PairRanks | AlphaRanks)), first_only=True)
+    return Together(tuple(s for s in statistics if not isinstance(s, Ranks)), first_only=True)
 
 
 def _wrap_found(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:

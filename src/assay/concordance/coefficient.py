@@ -35,7 +35,7 @@ from assay.statistics.categories import (
     grid,
 )
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
-from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.ranks import PairRanks, Ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -323,7 +323,7 @@ class Spread:
             return None
         if measure.tails:
             return self._heavy_tails(found, i, self.answers)
-        if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
+        if isinstance(statistic, Ranks) or found.transform[i] not in ("fisher", "rank"):
             return None
         if not 1 < len(self.value_counts[0]) <= MOST_RARE_VALUES or self.ratings.n_items > MOST_ITEMS:
             return None
@@ -629,7 +629,7 @@ def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) 
 
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     """The first value of a statistic of all labels, without an interval."""
-    if isinstance(statistic, PairRanks | AlphaRanks):
+    if isinstance(statistic, Ranks):
         return float(statistic.value_of_items(np.arange(ratings.n_items))[0])
     return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
@@ -638,7 +638,7 @@ def estimate_of(
     ratings: Ratings, statistic: PanelStatistic | Ranks, how: How, transform: Transform = "none"
 ) -> Estimates:
     """The statistic with its interval."""
-    if isinstance(statistic, PairRanks | AlphaRanks):
+    if isinstance(statistic, Ranks):
         return _estimate_ranks(ratings, statistic, how, transform)
     return ratings.sums(Together((statistic,))).estimate(how, transform)
 
