@@ -25,7 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assay.concordance.coefficient import CoefficientSettings, Measure, of_ratings
+from assay.concordance.coefficient import CoefficientSettings, Measure, estimate_ratings
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
@@ -105,7 +105,7 @@ def cover(name: str, n: int, m: int, share: float, noise: float, how: argparse.N
         there = ~np.isnan(cells).all(axis=1)
         try:
             ratings = ratings_of(cells[there], None if clusters is None else clusters[there])
-            found = of_ratings(measure, ratings, settings)
+            found = estimate_ratings(measure, ratings, settings)
         except DesignError:  # no two annotators have two items in common
             continue
         if np.isfinite(found.low):
@@ -126,7 +126,7 @@ def tails(how: argparse.Namespace) -> None:
             error = rng.normal(size=size) if math.isinf(degrees) else rng.standard_t(degrees, size=size)
             for labels in rng.normal(0, 3, (how.studies, n, 1)) + error:
                 ratings = replace(ratings_of(labels), scale=Interval())
-                found = of_ratings(measure, ratings, CoefficientSettings())
+                found = estimate_ratings(measure, ratings, CoefficientSettings())
                 jackknife = replace(found.found, score=None).at_level(0.9501)
                 held += found.low <= truth <= found.high
                 plain += float(jackknife.low[0]) <= truth <= float(jackknife.high[0])

@@ -34,13 +34,13 @@ def correlations(how: argparse.Namespace) -> None:
     rng = np.random.default_rng(how.seed)
     for n, m in itertools.product(how.items, how.annotators):
         held = []
-        for spread, taken in ((0.0, "these"), (0.0, "sample"), (0.5, "sample")):
+        for spread, raters in ((0.0, "fixed"), (0.0, "random"), (0.5, "random")):
             truth = 1 / (1 + 0.25 + 0.49 * np.exp(2 * spread**2))
             inside = 0
             for _ in range(how.studies):
                 noise = 0.7 * np.exp(spread * rng.normal(size=m))
                 cells = rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=m) + noise * rng.normal(size=(n, m))
-                found = icc(labels_of(cells), annotators=taken)
+                found = icc(labels_of(cells), raters=raters)
                 inside += found.low <= truth <= found.high
             held.append(inside / how.studies)
         print(f"| {n} | {m} | " + " | ".join(f"{share:.2f}" for share in held) + " |", flush=True)
@@ -59,17 +59,17 @@ def study(rng: np.random.Generator, n: int, people: int, judges: int, habits: fl
 
 
 def scales(how: argparse.Namespace) -> None:
-    print("| items | people | judges | better, these | better, sample |")
+    print("| items | people | judges | better, fixed | better, random |")
     print("|---" * 5 + "|")
     rng = np.random.default_rng(how.seed)
     for n, (people, judges) in itertools.product(how.items, ((3, 1), (5, 2), (12, 6))):
         better = np.zeros(2)
         for _ in range(how.studies):
             labels = study(rng, n, people, judges, how.habits)
-            for i, taken in enumerate(("these", "sample")):
-                better[i] += ", better than" in grading_scale_study(labels, annotators=taken).summary()
-        these, sample = better / how.studies
-        print(f"| {n} | {people} | {judges} | {these:.2f} | {sample:.2f} |", flush=True)
+            for i, raters in enumerate(("fixed", "random")):
+                better[i] += ", better than" in grading_scale_study(labels, raters=raters).summary()
+        fixed, random = better / how.studies
+        print(f"| {n} | {people} | {judges} | {fixed:.2f} | {random:.2f} |", flush=True)
 
 
 def main() -> None:

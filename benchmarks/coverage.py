@@ -100,7 +100,9 @@ class Studies:
             group = table.panel.item[compared.row] * m + table.panel.annotator[compared.row]
             wins[name] = compared.counts(group, n * m).reshape(n_studies, design.n_items, m, 3)
         scale, values = table.ratings.scale, table.ratings.values
-        alpha = Alpha("interval", np.empty(0), table.ratings.centre) if scale.numeric else Alpha("nominal", values)
+        alpha = (
+            Alpha.of("interval", np.empty(0), table.ratings.centre) if scale.numeric else Alpha.of("nominal", values)
+        )
         people = alpha.moments(table.ratings.only(table.humans).answers)
         return cls(wins, people.reshape(n_studies, design.n_items, -1), alpha)
 

@@ -17,7 +17,7 @@ import polars as pl
 
 import assay
 from assay.concordance import coefficient as concordance
-from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings, NestedSettings
+from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
@@ -40,6 +40,7 @@ from assay.preference.votes import (
     SetSettings,
 )
 from assay.psychometrics.design import DisattenuationSettings, DStudySettings, GStudySettings, LoopSettings
+from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import RaschSettings, RaterSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
@@ -299,6 +300,11 @@ def sharing(a: str, b: str) -> float:
     return len({*a.split()} & {*b.split()}) / 5
 
 
+def steps(a: float, b: float) -> float:
+    """A distance of two labels."""
+    return abs(a - b) ** 1.5
+
+
 def closeness(label: Any, others: list[Any]) -> float:
     """A score of one's own."""
     return -abs(label - max(others))
@@ -317,7 +323,7 @@ SHARED: dict[str, Sequence[Any]] = {
 }
 CATEGORIES = {"repeats": ["first", "last", "majority", "each"]}  # a mean of two categories is no category
 PANEL: dict[str, Sequence[Any]] = {
-    **SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt"), "these", "sample"]
+    **SHARED, "annotators": [("ann_1", "ann_2"), ("ann_2", "ann_1", "gpt")], "raters": ["fixed", "random"]
 }  # fmt: skip
 DECISION: dict[str, Sequence[Any]] = {
     "epsilon": [0.2, 0.05],
@@ -441,7 +447,7 @@ QUESTIONS = (
     _coefficient("scott_pi", concordance.CoefficientSettings, **CATEGORIES),
     _coefficient("fleiss_kappa", concordance.CoefficientSettings, **CATEGORIES),
     _coefficient("gwet_ac", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", "ordinal"]),
-    _coefficient("krippendorff_alpha", concordance.AlphaSettings, level=["nominal", "interval", "ratio"]),
+    _coefficient("krippendorff_alpha", concordance.AlphaSettings, level=["nominal", "interval", "ratio", steps]),
     _coefficient("correlation", concordance.CorrelationSettings, kind=["pearson", "kendall"]),
     _coefficient("mae", concordance.CoefficientSettings),
     _coefficient("nmae", concordance.CoefficientSettings),
@@ -449,7 +455,7 @@ QUESTIONS = (
     Question(
         "bias", _bias, concordance.CoefficientSettings,
         {**SHARED, "annotators": [("gpt", "ann_1"), ("ann_1", "llama")],
-         "repeats": ["first", "last", "mean", "majority"]},
+         "raters": ["fixed", "random"], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "annotators": ("ann_1", "gpt")}, chunks=True,
     ),
     _coefficient(
@@ -470,15 +476,15 @@ QUESTIONS = (
         "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
         {**SHARED, "coefficients": [("qwk", "mae")], "who": [("humans", "pairs")], "by": ["language", "team"],
          "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"],
-         "annotators": ["these", "sample"], "family": [{"who": ("random human",), "family": "maker"}]},
+         "raters": ["fixed", "random"], "family": [{"who": ("random human",), "family": "maker"}]},
         {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
     ),
     Question(
         "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
         GradingScaleSettings,
-        {**INTERVALS, "repeats": [], "clusters": ["document"], "scale": [], "by": ["language"], "group": ["team"],
-         "ranges": [{"ranges": {"0-5": (0, 6), "0-10": (0, 10)}}], "condition": [], "baseline": [1.0],
-         "threshold": [0.3], "annotators": ["these", "sample"]},
+        {**INTERVALS, "repeats": [], "clusters": ["document"], "scale_column": [], "by": ["language"],
+         "group": ["team"], "ranges": [{"ranges": {"0-5": (0, 6), "0-10": (0, 10)}}], "condition": [],
+         "baseline": [1.0], "well_aligned": [0.3], "raters": ["fixed", "random"]},
         {**QUICK, "condition": "t", "baseline": 0.0}, asked_on_scales,
     ),
     Question(

@@ -8,10 +8,8 @@ from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStu
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
 from assay.concordance.icc import ICC as ICC
 from assay.concordance.icc import ICCTable as ICCTable
-from assay.concordance.icc import NestedICC as NestedICC
 from assay.concordance.icc import icc as icc
 from assay.concordance.icc import icc_table as icc_table
-from assay.concordance.icc import nested_icc as nested_icc
 from assay.concordance.measures import bias as bias
 from assay.concordance.measures import cohen_kappa as cohen_kappa
 from assay.concordance.measures import correlation as correlation
@@ -73,6 +71,8 @@ from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
 from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation
 from assay.psychometrics.g_study import GStudy as GStudy
 from assay.psychometrics.g_study import g_study as g_study
+from assay.psychometrics.nested_icc import NestedICC as NestedICC
+from assay.psychometrics.nested_icc import nested_icc as nested_icc
 from assay.psychometrics.raters.model import RaterModel as RaterModel
 from assay.psychometrics.raters.model import rater_model as rater_model
 from assay.psychometrics.raters.rasch import FacetRasch as FacetRasch

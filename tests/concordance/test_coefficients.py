@@ -13,7 +13,7 @@ from studies import from_grid, ordinal_grid
 
 import assay
 from assay.concordance.agreement import agreement
-from assay.concordance.icc import icc, icc_table, nested_icc
+from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
     bias,
     cohen_kappa,
@@ -112,7 +112,7 @@ def test_perfect_agreement(name):
         return
     # Of 30 items on which all agree, none says how often they do not: which true values are compatible with that.
     assert 0.5 < found.low < 1.0 == found.high
-    assert "score interval" in found.interval
+    assert "score interval" in found.run.interval
 
 
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if n not in ("exact", "within", "ac1", "ac2", *ERRORS)])
@@ -173,7 +173,7 @@ def test_clusters_are_resampled_whole():
     one, many = krippendorff_alpha(labels), krippendorff_alpha(labels, clusters="document")
     assert many.estimate == one.estimate
     assert many.high - many.low > 1.7 * (one.high - one.low)
-    assert "clusters" in many.interval
+    assert "clusters" in many.run.interval
     with pytest.raises(DataError, match="did you mean 'document'"):
         krippendorff_alpha(labels, clusters="documents")
 
@@ -233,51 +233,43 @@ def test_more_labels_averaged_are_more_reliable():
     assert icc(labels, form="ICC(A,k)", k=10).estimate == pytest.approx(10 * one / (1 + 9 * one))
 
 
-def test_nested_scores_average_what_the_result_says():
-    rng = np.random.default_rng(2)
-    rows, items = [], []
-    for teacher in range(30):
-        level = rng.normal(4, 1)
-        for lesson in range(3 + teacher % 3):
-            score = level + rng.normal(0, 0.8)
-            for segment in range(2):
-                item = f"{teacher}-{lesson}-{segment}"
-                items.append({"item": item, "teacher": teacher, "lesson": f"{teacher}-{lesson}"})
-                rows.append({"item": item, "annotator": f"r{segment}", "label": score + rng.normal(0, 0.3)})
-    labels = Annotations.from_frame(pl.DataFrame(rows), scale=Interval(), items=pl.DataFrame(items))
-    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
-    assert (found.n_groups, found.n_units, found.n_labels) == (30, 120, 240)
-    # 1 / (1 + .64 + .045) = .59
-    assert found.low < 0.59 < found.high
-    assert found.adjusted == pytest.approx(
-        found.variance_between / (found.variance_between + found.variance_within / 6), abs=1e-12
-    )
-    assert "mean of its labels" in found.summary()
-    with pytest.raises(DataError, match="did you mean 'teacher'"):
-        nested_icc(labels, within="teachers")
-    with pytest.raises(DesignError, match="no item has two"):
-        nested_icc(labels, within="item")
+@pytest.mark.parametrize(
+    "ask", [exact_agreement, cohen_kappa, krippendorff_alpha, assay.nmae, assay.rmse, assay.correlation, icc]
+)
+@pytest.mark.parametrize("cells", [ordinal_grid(30, 3, 4), np.tile([[1.0], [2.0], [5.0]], (4, 3))])
+def test_coefficients_answer_other_levels_and_other_nulls(ask, cells):
+    found = ask(from_grid(cells, Ordinal(1, 5)))
+    assert found.interval(0.95) == pytest.approx((found.low, found.high), nan_ok=True)
+    if np.isfinite(found.low):
+        low, high = found.interval(0.8)
+        assert found.low <= low <= found.estimate <= high <= found.high
+        assert ask(from_grid(cells, Ordinal(1, 5)), confidence=0.8).low == pytest.approx(low)
+    if np.isfinite(found.standard_error):
+        assert found.p(found.estimate) == pytest.approx(1)
+        assert found.p(found.low) == pytest.approx(0.05, abs=0.05)
+    with pytest.raises(DesignError, match="level must lie between 0 and 1"):
+        found.interval(95)
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.6])
-def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
-    """Two roads: sums over teachers of one size, and the likelihood of the whole table."""
-    rng = np.random.default_rng(3)
-    rows = [
-        {"item": f"{t}-{k}", "teacher": t, "annotator": "r", "label": level + e}
-        for t, level in enumerate(rng.normal(0, spread, 25)) for k, e in enumerate(rng.normal(0, 1, 1 + t % 5))
-    ]  # fmt: skip
-    frame = pl.DataFrame(rows)
-    labels = Annotations.from_frame(
-        frame.drop("teacher"), scale=Interval(), items=frame.select("item", "teacher").unique(maintain_order=True)
-    )
-    found = nested_icc(labels, within="teacher")
-    study = assay.g_study(labels, "o:i", "i", facets={"o": "item", "i": "teacher"}, estimator="reml")
-    assert found.estimate == pytest.approx(study.generalizability, abs=1e-5)
-    assert (found.estimate > 0) == (spread > 0)
-    one = study.studies[0].generalizability
-    assert (found.profile_low, found.profile_high) == pytest.approx((one.low, one.high), abs=2e-3)
-    assert np.isnan(found.f_low)
+def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():
+    rows = [(f"i{i}", who, label) for i, both in enumerate(("nn", "nf", "fp", "pp", "nn", "pn")) for who, label in
+            zip("ab", both, strict=True)]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, scale=Nominal(["n", "f", "p"]))
+    near = {("f", "p"): 0.5, ("p", "f"): 0.5}
+    found = krippendorff_alpha(labels, level=lambda a, b: near.get((a, b), float(a != b)))
+    # 12 labels: 6 n, 2 f, 4 p. Items differ by 1 (nf), .5 (fp) and 1 (pn); expected over all pairs of labels.
+    n, f, p = 6, 2, 4
+    observed, expected = 2 * (1 + 0.5 + 1) / 12, 2 * (n * f + n * p + 0.5 * f * p) / (12 * 11)
+    assert found.estimate == pytest.approx(1 - observed / expected)
+    assert "custom distance" in found.title
+    assert "distance:" in found.signature
+    for wrong, words in ((lambda a, b: 1.0, "0 between equal"), (lambda a, b: a < b, "both ways"),
+                         (lambda a, b: -float(a != b), "0 or a larger")):  # fmt: skip
+        with pytest.raises(DesignError, match=words):
+            krippendorff_alpha(labels, level=wrong)
+    with pytest.raises(DesignError, match="did you mean 'nominal'"):
+        krippendorff_alpha(labels, level="nominl")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.concordance.coefficient import bounded, estimate_of, pairs_of
+from assay.concordance.coefficient import describe_values, estimate_of, pairs_of
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
@@ -69,7 +69,7 @@ def estimate(name: str, cells: np.ndarray, **how):
     sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
     found = estimate_of(sheet, measure.statistic(sheet, *ends), IntervalSettings(**how), measure.transform)
-    return bounded([measure], found)[0][0]
+    return describe_values([measure], found)[0][0]
 
 
 TRUTHS = Path(__file__).with_name("coverage_truths.json")
@@ -154,7 +154,7 @@ def test_f_intervals_cover_a_population_of_annotators(k):
     for _ in range(1_000):
         cells = rng.normal(size=(50, 1)) + rng.normal(0, 0.3, k) + rng.normal(0, 0.7, (50, k))
         found = _icc(sheet_of(cells), "A,1", ICCSettings())
-        these = _icc(sheet_of(cells), "A,1", ICCSettings(annotators="these"))
+        these = _icc(sheet_of(cells), "A,1", ICCSettings(raters="fixed"))
         inside["f"] += found.f_test.low <= truth <= found.f_test.high
         inside["items"] += these.low <= truth <= these.high
         inside["sample"] += found.low <= truth <= found.high

@@ -40,7 +40,7 @@ def test_the_score_interval_is_that_of_donner_and_eliasziw():
     wider = max(1.0, found.standard_error / error[np.abs(k - found.estimate).argmin()])
     inside = k[np.abs(found.estimate - k) <= stats.t.ppf(0.975, n - 1) * wider * error]
     assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=0.006)
-    assert "score interval under common correlation over 40 items" in found.interval
+    assert "score interval under common correlation over 40 items" in found.run.interval
 
 
 @pytest.mark.parametrize("ask", [krippendorff_alpha, cohen_kappa, assay.scott_pi, assay.fleiss_kappa])
@@ -71,7 +71,7 @@ def test_common_labels_keep_the_jackknife():
     rng = np.random.default_rng(1)
     y = (rng.random((80, 1)) < 0.5).astype(float)
     cells = np.where(rng.random((80, 3)) < 0.4, rng.random((80, 3)) < 0.5, y).astype(float)
-    assert "jackknife interval" in krippendorff_alpha(from_grid(cells, Ordinal(0, 1))).interval
+    assert "jackknife interval" in krippendorff_alpha(from_grid(cells, Ordinal(0, 1))).run.interval
 
 
 def test_rows_of_a_table_and_pairs_have_the_same_intervals():
@@ -168,7 +168,7 @@ def test_a_root_mean_square_reaches_as_far_as_tails_of_t_3_may():
     assert inside[-1] > by_log
     assert found.high == pytest.approx(inside[-1], rel=0.01)
     assert found.low == pytest.approx(found.estimate**2 / by_log)
-    assert "interval for tails as heavy as t(3) over 40 items" in found.interval
+    assert "interval for tails as heavy as t(3) over 40 items" in found.run.interval
     narrow = found.found[0].interval(0.8)
     assert found.low < narrow[0] < narrow[1] < found.high
 
@@ -190,8 +190,8 @@ def test_tails_end_where_the_scale_ends_and_where_labels_are_few():
     ends = rmse(from_grid(np.stack([first, first + errors], axis=1), Interval(0, 100)))
     assert ends.low < ends.estimate < ends.high == 100
     few = np.random.default_rng(2).integers(1, 6, (30, 2)).astype(float)
-    assert "on the log scale" in rmse(from_grid(few, Ordinal(1, 5))).interval
-    assert "percentile" in of_errors(errors, method="percentile", n_resamples=50).interval
+    assert "on the log scale" in rmse(from_grid(few, Ordinal(1, 5))).run.interval
+    assert "percentile" in of_errors(errors, method="percentile", n_resamples=50).run.interval
 
 
 def test_many_squares_are_taken_in_groups():

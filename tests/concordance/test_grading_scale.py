@@ -42,7 +42,7 @@ def row(frame: pl.DataFrame, **wanted) -> dict:
 
 @pytest.fixture(scope="module")
 def these(labels):
-    return grading_scale_study(labels, by="benchmark", annotators="these")
+    return grading_scale_study(labels, by="benchmark", raters="fixed")
 
 
 @pytest.mark.parametrize("scale", ["0-5", "0-10", "0-100"])
@@ -51,7 +51,7 @@ def test_alignment_is_the_icc_of_two_columns_of_means(labels, these, scale, benc
     cells = unit_cells(labels, scale, benchmark)
     pair = from_grid(np.stack([cells[:, :6].mean(axis=1), cells[:, 6:].mean(axis=1)], axis=1), Interval(0, 1))
     place = {"scale": scale, "benchmark": benchmark or POOLED, "judge": JUDGES_MEAN}
-    for measure, alone in (("icc", icc(pair, annotators="these")), ("nmae", nmae(pair))):
+    for measure, alone in (("icc", icc(pair, raters="fixed")), ("nmae", nmae(pair))):
         found = row(these.alignment, **place, measure=measure)
         assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
             (alone.estimate, alone.low, alone.high)
@@ -182,7 +182,7 @@ def test_names_in_a_picture_do_not_overlap(study):
 
 def test_errors_name_what_is_wrong(labels):
     with pytest.raises(DataError, match="did you mean 'scale'"):
-        grading_scale_study(labels, scale="scales")
+        grading_scale_study(labels, scale_column="scales")
     rows = labels.labels.filter(pl.col("scale") != "0-100")
     worded = rows.with_columns(scale=pl.col("scale").replace({"0-10": "ten"}))
     ten = Annotations.from_frame(worded, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"])
@@ -259,7 +259,7 @@ def test_repeats_have_a_reliability_of_their_own():
     part = repeated.labels.filter((pl.col("annotator") == "llama") & (pl.col("scale") == "0-10"))
     cells = part.pivot("repeat", index="item", values="label").drop("item").to_numpy() / 10
     found = row(study.repeats, annotator="llama", scale="0-10", benchmark=POOLED)
-    alone = icc(from_grid(cells, Interval(0, 1)), form="ICC(1)", annotators="these")
+    alone = icc(from_grid(cells, Interval(0, 1)), form="ICC(1)", raters="fixed")
     assert (found["estimate"], found["low"], found["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
     assert (found["n"], found["repeats"]) == (30, 3)
     assert set(study.repeats["annotator"]) == {"gpt", "llama", "qwen"}
@@ -279,7 +279,7 @@ def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(la
     same = Annotations.from_frame(
         kept.filter(~pl.col("item").is_in(some)), judges=labels.judges, scale=Interval(0, 100), conditions=["scale"]
     )
-    one, two = (grading_scale_study(x, annotators="these") for x in (extra, same))
+    one, two = (grading_scale_study(x, raters="fixed") for x in (extra, same))
     place = {"scale": "0-5", "form": "ICC(A,k)"}
     assert row(one.reliability, **place, panel="judges")["n"] == 75
     assert row(one.reliability, **place, panel="humans")["n"] == 50

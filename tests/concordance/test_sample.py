@@ -1,4 +1,4 @@
-"""Annotators as they are, or as a sample: the two-way jackknife, by hand and in simulations."""
+"""Raters fixed or random: the two-way jackknife, by hand and in simulations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,12 @@ def test_the_interval_of_an_icc_of_random_annotators_leaves_out_items_and_annota
     ends = np.tanh(np.arctanh(found.estimate) + np.array([-half, half]))
     assert (found.low, found.high) == pytest.approx(tuple(ends))
     assert found.standard_error == pytest.approx(np.sqrt(items + annotators))
-    assert (
-        "two-way jackknife interval on Fisher's z scale over 40 items and 5 annotators as a sample" in found.summary()
-    )
+    assert "two-way jackknife interval on Fisher's z scale over 40 items and 5 random raters" in found.summary()
     # Mixed: these annotators are the only ones of interest, and only items are a sample.
     mixed = icc(from_grid(y, Ordinal(1, 5)), model="mixed")
     assert mixed.standard_error == pytest.approx(np.sqrt(items))
-    assert "over 40 items, these annotators" in mixed.summary()
-    assert icc(from_grid(y, Ordinal(1, 5)), annotators="these").low == mixed.low
+    assert "over 40 items, raters fixed" in mixed.summary()
+    assert icc(from_grid(y, Ordinal(1, 5)), raters="fixed").low == mixed.low
 
 
 def test_a_table_of_iccs_has_both():
@@ -70,19 +68,28 @@ def test_a_table_of_iccs_has_both():
 )  # fmt: skip
 def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):
     labels = from_grid(cells(), Ordinal(1, 5))
-    plain, these, sample = ask(labels), ask(labels, annotators="these"), ask(labels, annotators="sample")
+    plain, these, sample = ask(labels), ask(labels, raters="fixed"), ask(labels, raters="random")
     assert (plain.low, plain.high) == (these.low, these.high)
     assert sample.low < these.low < these.estimate == sample.estimate < these.high < sample.high
-    assert "these annotators" in these.summary()
-    assert "5 annotators as a sample" in sample.summary()
+    assert "raters fixed" in these.summary()
+    assert "5 random raters" in sample.summary()
     assert len({plain.signature, sample.signature}) == 2
     without = [ask(from_grid(np.delete(cells(), j, 1), Ordinal(1, 5)), method="none").estimate for j in range(5)]
     assert sample.standard_error**2 == pytest.approx(these.standard_error**2 + variance(without))
 
 
+def test_raters_that_are_named_may_be_random():
+    labels = from_grid(cells(), Ordinal(1, 5))
+    some = ["r0", "r2", "r3", "r4"]
+    found = krippendorff_alpha(labels, some, raters="random")
+    alone = krippendorff_alpha(labels.where(annotator=some), raters="random")
+    assert (found.estimate, found.low, found.high) == (alone.estimate, alone.low, alone.high)
+    assert "4 random raters" in found.summary()
+
+
 def test_pairs_of_a_mean_over_pairs_stay_as_they_are():
     labels = from_grid(cells(), Ordinal(1, 5))
-    these, sample = cohen_kappa(labels), cohen_kappa(labels, annotators="sample")
+    these, sample = cohen_kappa(labels), cohen_kappa(labels, raters="random")
     assert [p[2].row() for p in these.pairs] == [p[2].row() for p in sample.pairs]
 
 
@@ -91,21 +98,29 @@ def test_two_annotators_are_no_sample():
     assert np.isnan(found.low)
     assert "two annotators cannot show how much others would differ" in found.summary()
     assert found.f_test is not None
-    assert np.isfinite(icc(from_grid(cells(m=2), Ordinal(1, 5)), annotators="these").low)
+    assert np.isfinite(icc(from_grid(cells(m=2), Ordinal(1, 5)), raters="fixed").low)
 
 
 def test_options_that_do_not_go_together_are_refused():
     labels = from_grid(cells(), Ordinal(1, 5))
     with pytest.raises(DesignError, match="one that is drawn twice agrees with itself"):
-        krippendorff_alpha(labels, annotators="sample", method="percentile")
-    with pytest.raises(DesignError, match="did you mean 'sample'"):
-        krippendorff_alpha(labels, annotators="smaple")
-    with pytest.raises(DesignError, match="annotators must be these or sample"):
-        agreement(labels, annotators="all")
+        krippendorff_alpha(labels, raters="random", method="percentile")
+    with pytest.raises(DesignError, match="did you mean 'random'"):
+        krippendorff_alpha(labels, raters="randm")
+    with pytest.raises(DesignError, match="raters must be fixed or random"):
+        agreement(labels, raters="all")
+    with pytest.raises(DesignError, match="annotators='sample' is now raters='random'"):
+        krippendorff_alpha(labels, "sample")
+    with pytest.raises(DesignError, match="is now raters='fixed' or raters='random'"):
+        agreement(labels, annotators="these")
+    with pytest.raises(DesignError, match="is now scale_column="):
+        grading_scale_study(labels, scale="range")
+    with pytest.raises(DesignError, match="is now well_aligned="):
+        grading_scale_study(labels, threshold=0.2)
     with pytest.raises(DesignError, match="two annotators that are named"):
         bias(labels, "sample")
     # A bootstrap over items takes the annotators as they are, and says so.
-    assert "these annotators" in icc(labels, method="percentile", n_resamples=60).summary()
+    assert "raters fixed" in icc(labels, method="percentile", n_resamples=60).summary()
 
 
 def test_many_annotators_are_left_out_in_groups():
@@ -113,7 +128,7 @@ def test_many_annotators_are_left_out_in_groups():
     y = rng.normal(size=(90, 1)) + 0.5 * rng.normal(size=(90, 130))
     y[rng.random(y.shape) < 0.9] = np.nan
     found = icc(from_grid(y, Interval(), names=[f"r{j:03d}" for j in range(130)]), form="ICC(1)")
-    assert "and 50 groups of 130 annotators as a sample" in found.interval
+    assert "and 50 groups of 130 random raters" in found.run.interval
     assert found.low < found.estimate < found.high
 
 
@@ -156,13 +171,13 @@ def people_and_judge(seed: int = 0) -> Annotations:
 def test_comparisons_take_people_for_a_sample():
     labels = people_and_judge()
     y = labels.matrix()
-    these, sample = (agreement(labels, annotators=taken, coefficients=["mae"]) for taken in ("these", "sample"))
+    these, sample = (agreement(labels, raters=raters, coefficients=["mae"]) for raters in ("fixed", "random"))
 
     def of(found, who, second=None):
         rows = found.table.filter((pl.col("who") == who) & pl.col("second").eq_missing(pl.lit(second, pl.String)))
         return rows.row(0, named=True)
 
-    alone = mae(labels.where(kind="human"), annotators="sample")
+    alone = mae(labels.where(kind="human"), raters="random")
     assert (of(sample, "humans")["low"], of(sample, "humans")["high"]) == pytest.approx((alone.low, alone.high))
     # The consensus loses each of the five people in turn; the judge is itself.
     value = np.abs(y[:, :5].mean(axis=1) - y[:, 5]).mean()
@@ -171,11 +186,11 @@ def test_comparisons_take_people_for_a_sample():
     half = stats.t.ppf(0.975, 4) * np.sqrt(variance(items) + variance(without)) / value
     row = of(sample, "consensus", "judge")
     assert (row["low"], row["high"]) == pytest.approx((value * np.exp(-half), value * np.exp(half)))
-    assert "5 annotators as a sample" in row["interval"]
+    assert "5 random raters" in row["interval"]
     # Two that are named are themselves.
     pair = of(sample, "pairs", "judge")
     assert pair == of(these, "pairs", "judge")
-    assert "these annotators" in pair["interval"]
+    assert "raters fixed" in pair["interval"]
     pairs = [of(found, "human pairs", "judge") for found in (these, sample)]
     assert pairs[0]["high"] - pairs[0]["low"] < pairs[1]["high"] - pairs[1]["low"]
 
@@ -183,7 +198,7 @@ def test_comparisons_take_people_for_a_sample():
 def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
     found = agreement(people_and_judge(), coefficients=["icc(a,1)", "qwk"], who=["humans", "pairs"])
     words = found.table.filter(pl.col("who") == "humans").select("coefficient", "interval").rows()
-    assert {name: "as a sample" in interval for name, interval in words} == {"icc(a,1)": True, "qwk": False}
+    assert {name: "random raters" in interval for name, interval in words} == {"icc(a,1)": True, "qwk": False}
     alone = icc(people_and_judge().where(kind="human"))
     row = found.table.filter((pl.col("who") == "humans") & (pl.col("coefficient") == "icc(a,1)")).row(0, named=True)
     assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
@@ -194,9 +209,9 @@ def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
 
 def test_the_study_of_scales_takes_raters_for_a_sample():
     labels = scale_study(per_benchmark=12)
-    sample, these = grading_scale_study(labels), grading_scale_study(labels, annotators="these")
-    assert "9 annotators as a sample" in sample.summary()
-    assert "these annotators" in these.summary()
+    sample, these = grading_scale_study(labels), grading_scale_study(labels, raters="fixed")
+    assert "9 random raters" in sample.summary()
+    assert "raters fixed" in these.summary()
     one = [f.differences.filter(pl.col("judge") == "judges' mean").row(0, named=True) for f in (sample, these)]
     assert one[0]["estimate"] == one[1]["estimate"]
     assert one[0]["high"] - one[0]["low"] > one[1]["high"] - one[1]["low"]
@@ -217,14 +232,14 @@ def used_differently(seed: int, spread: float, noise: float = 0.0) -> Annotation
 
 @pytest.mark.slow
 def test_no_scale_is_better_because_these_raters_use_it_differently():
-    shown = {"sample": 0, "these": 0}
+    shown = {"random": 0, "fixed": 0}
     for seed in range(30):
         labels = used_differently(seed, 0.08)
-        for taken in shown:
-            found = grading_scale_study(labels, annotators=taken).differences
-            shown[taken] += found.filter(pl.col("judge") == "judges' mean")["shown"].any()
-    assert shown["sample"] <= stats.binom.ppf(0.999, 30, 0.05)
-    assert shown["these"] > 6
+        for raters in shown:
+            found = grading_scale_study(labels, raters=raters).differences
+            shown[raters] += found.filter(pl.col("judge") == "judges' mean")["shown"].any()
+    assert shown["random"] <= stats.binom.ppf(0.999, 30, 0.05)
+    assert shown["fixed"] > 6
 
 
 def test_a_scale_that_is_better_is_still_found():
@@ -237,16 +252,16 @@ def test_a_scale_that_is_better_is_still_found():
 @pytest.mark.parametrize("m", [3, 5, 10])
 def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):
     rng = np.random.default_rng(m)
-    hits = {"sample": 0, "these": 0}
+    hits = {"random": 0, "fixed": 0}
     for _ in range(100):
         noise = 0.7 * np.exp(0.3 * rng.normal(size=m)) if unequal else np.full(m, 0.7)
         y = rng.normal(size=(60, 1)) + 0.4 * rng.normal(size=m) + noise * rng.normal(size=(60, m))
         truth = 1 / (1 + 0.16 + 0.49 * (np.exp(2 * 0.09) if unequal else 1))
-        for taken in hits:
-            found = icc(from_grid(y, Interval()), annotators=taken)
-            hits[taken] += found.low <= truth <= found.high
-    assert hits["sample"] >= stats.binom.ppf(0.001, 100, 0.94)
-    assert hits["these"] < hits["sample"]
+        for raters in hits:
+            found = icc(from_grid(y, Interval()), raters=raters)
+            hits[raters] += found.low <= truth <= found.high
+    assert hits["random"] >= stats.binom.ppf(0.001, 100, 0.94)
+    assert hits["fixed"] < hits["random"]
 
 
 def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
@@ -264,16 +279,16 @@ def test_panels_with_many_values_are_samples_in_agreement_as_alone():
     """Ranks of labels with many values come with each pair of annotators, and the panel is the mean over them."""
     y = np.round(np.random.default_rng(3).normal(size=(25, 1)) + np.random.default_rng(4).normal(size=(25, 4)), 3)
     labels = from_grid(y, Interval(), judges=["r3"])
-    table = agreement(labels, annotators="sample", who=["humans"], coefficients=["spearman", "kendall"]).table
+    table = agreement(labels, raters="random", who=["humans"], coefficients=["spearman", "kendall"]).table
     assert table.height == 2
     for row in table.iter_rows(named=True):
-        alone = correlation(labels.where(kind="human"), "sample", kind=row["coefficient"])
+        alone = correlation(labels.where(kind="human"), raters="random", kind=row["coefficient"])
         assert (row["estimate"], row["low"], row["high"]) == (alone.estimate, alone.low, alone.high)
-        assert "3 annotators as a sample" in row["interval"]
+        assert "3 random raters" in row["interval"]
 
 
-@pytest.mark.parametrize("taken", ["these", "sample"])
-def test_judges_alone_are_compared_with_nobody_else(taken):
+@pytest.mark.parametrize("raters", ["fixed", "random"])
+def test_judges_alone_are_compared_with_nobody_else(raters):
     labels = from_grid(cells(m=3), Ordinal(1, 5), judges=["r0", "r1", "r2"])
-    table = agreement(labels, annotators=taken).table
+    table = agreement(labels, raters=raters).table
     assert set(table["who"]) == {"judges", "pairs", "rest"}

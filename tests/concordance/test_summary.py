@@ -11,7 +11,7 @@ from studies import from_grid
 
 from assay.concordance.agreement import agreement
 from assay.concordance.comparisons import WHO
-from assay.concordance.icc import icc, nested_icc
+from assay.concordance.icc import icc
 from assay.concordance.measures import all_measures, bias, correlation, krippendorff_alpha
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -303,36 +303,6 @@ def test_lesion_per_feature(real_data):
 
 def value_of_criterion(found, criterion: str) -> float:
     return found.shown("humans").filter(pl.col("criterion") == criterion)["estimate"][0]
-
-
-@pytest.mark.real_data
-def test_class_observation_lessons_within_teachers(real_data):
-    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
-    frame = frame.with_columns(item=pl.format("{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM"))
-    about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
-    rows = frame.select("item", annotator="RATERID", label="CLINSTD").drop_nulls()
-    rows = rows.unique(["item", "annotator"], maintain_order=True)
-    labels = Annotations.from_frame(rows, scale=Ordinal(1, 7), items=about)
-    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
-    assert found.n_groups > 300
-    assert 0 < found.low < found.estimate < found.high < found.adjusted < 1
-
-
-@pytest.mark.real_data
-def test_lessons_within_teachers_as_published(real_data):
-    """CLNC of the CLASS table by lme4 1.1-31 (REML on lessons' means): .142, and .498 for six lessons."""
-    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
-    frame = frame.with_columns(item=pl.format("{}-{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM", "RATERID"))
-    about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
-    rows = frame.select("item", annotator="RATERID", label="CLNC").drop_nulls()
-    labels = Annotations.from_frame(rows, scale=Ordinal(1, 7), items=about)
-    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
-    assert found.estimate == pytest.approx(0.1420613, abs=1e-4)
-    assert found.adjusted == pytest.approx(0.4983714, abs=1e-4)
-    assert found.profile_low < found.estimate < found.profile_high
-    anova = nested_icc(labels, within="teacher", unit="lesson", n=6, estimator="anova")
-    assert anova.estimate == pytest.approx(0.170, abs=1e-3)
-    assert anova.adjusted == pytest.approx(0.552, abs=1e-3)
 
 
 def test_parts_of_a_page_can_be_drawn(found):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,27 +15,25 @@ from assay.concordance import plots
 from assay.concordance.coefficient import (
     MOST_IN_PAIRS,
     AgreementSettings,
-    CoefficientOptions,
     Measure,
     Spread,
     Who,
-    bounded,
+    describe_values,
     estimate_of,
-    offered,
-    pairs_of,
-    taken_by,
+    offers_of,
+    small_sample_intervals,
+    undefined_reason,
     value_of,
-    why_undefined,
 )
 from assay.concordance.comparisons import (
     A_HUMAN,
     A_RANDOM_HUMAN,
     WHO,
-    Comparison,
+    Comparisons,
     Families,
+    Pairing,
     RandomHumanDraws,
-    comparisons,
-    p_by_swapping,
+    swapping_p,
 )
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Annotations
@@ -44,14 +42,14 @@ from assay.data.ratings import Ratings, digest_of_columns
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import MOST_UNDEFINED, Estimate, Estimates, adjust_p, missing
-from assay.estimation.options import Adjustment, Taken
+from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import WithinItems, label_pairs
-from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.ranks import Ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +61,7 @@ MOST_ONE_BY_ONE = 100
 MOST_LINES, MOST_COMPARISONS = 24, 12
 """Rows, and comparisons of judges, that a summary says; it says how many more there are, and of what."""
 
-Lost = dict[tuple[str, str], int]
+Excluded = dict[tuple[str, str], int]
 """What does not count and why (an item, a comparison), and how many of it."""
 
 MOST_DRAWN = 2**33
@@ -73,23 +71,12 @@ SWAPPED = "labels swapped within items"
 T_TEST = "t"
 """How it is tested whether a judge is closer."""
 
-SCHEMA = {
-    "criterion": pl.String,
-    "group": pl.String,
-    "who": pl.String,
-    "first": pl.String,
-    "second": pl.String,
-    "coefficient": pl.String,
-    "title": pl.String,
-    "estimate": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("criterion", "group", "who", "first", "second", "coefficient", "title"), pl.String),
+    **dict.fromkeys(("estimate", "low", "high"), pl.Float64),
     "n": pl.Int64,
-    "p": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "interval": pl.String,
-    "reason": pl.String,
-    "than_humans": pl.String,
+    **dict.fromkeys(("p", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("interval", "reason", "than_humans"), pl.String),
 }
 
 
@@ -148,37 +135,40 @@ class Agreement(Result):
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
         for row in shown.head(MOST_LINES).iter_rows(named=True):
-            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
-            lines.append(f"{f'{where}: ' if where else ''}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+            lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {row['n']} items.")
         if shown.height > MOST_LINES:
-            lines.append(f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_of(shown)}.")
+            lines.append(
+                f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_places(shown)}."
+            )
         lines += self.comparisons()
-        return "\n".join([*lines, self.how(), *self.run.closing()])
+        return "\n".join([*lines, self.interval_words(), *self.run.closing()])
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
-        lines = []
-        rows = self.differences.filter(pl.col("coefficient") == self.headline)
-        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-            where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
-            words = {
-                "yes": "is closer to the people than they are to each other",
-                "no": "is further from the people than they are from each other",
-                "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
-            }
-            lines.append(f"{f'{where}: ' if where else ''}{row['judge']} {words[row['closer']]}: {_number(row)}.")
+        rows = self.differences.filter(coefficient=self.headline)
+        words = {
+            "yes": "is closer to the people than they are to each other",
+            "no": "is further from the people than they are from each other",
+            "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
+        }
+        lines = [
+            f"{_place(row)}{row['judge']} {words[row['closer']]}: {_number(row)}."
+            for row in rows.head(MOST_COMPARISONS).iter_rows(named=True)
+        ]
         if rows.height > MOST_COMPARISONS:
-            lines.append(f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_of(rows, 12)}.")
+            lines.append(
+                f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_places(rows, 12)}."
+            )
         return lines
 
-    def how(self) -> str:
+    def interval_words(self) -> str:
         """How intervals and p-values were made."""
         family = "over the rows of a coefficient and kind of comparison"
         adjust = self.settings.to_dict()["adjust"]
         tests = "not adjusted" if adjust == "none" else f"adjusted {family} ({adjust})"
         lines = f"{self.run.interval}; p-values {tests}."
-        closer = self.differences.filter(pl.col("coefficient") == self.headline)
+        closer = self.differences.filter(coefficient=self.headline)
         if not closer.height:
             return lines
         number = counted(closer["p"].drop_nulls().len(), "comparison")
@@ -215,55 +205,14 @@ class Agreement(Result):
         return plots.heat_map(rows.filter(pl.col("coefficient") == name), self.humans, self.judges, criterion, ax)
 
 
-def agreement(
-    labels: Annotations | Chunks,
-    *,
-    coefficients: Iterable[str] | None = None,
-    who: Iterable[Who] | None = None,
-    by: str | None = None,
-    draws: int = 1000,
-    family: str | None = None,
-    adjust: Adjustment = "holm",
-    annotators: Taken | None = None,
-    **options: Unpack[CoefficientOptions],
-) -> Agreement:
+@question(AgreementSettings)
+def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agreement:
     """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
 
     Parameters
     ----------
     labels : Annotations or Chunks
         One or more criteria, each analysed by itself.
-    coefficients : list of str, optional
-        Names from `all_measures`; when not given, every one that the scale allows.
-    who : list of str, optional
-        Kinds of comparison; all when not given. ``humans`` and ``judges``: all of them as a panel. ``pairs``: each
-        two annotators. ``consensus``: the people's consensus with each judge and with the judges' consensus:
-        the mean for coefficients of numbers; for those of categories the median of labels that have an order (a
-        median between two labels goes to the one nearer the middle of the scale), else the majority (an item on
-        which two categories are tied has no consensus, and the exclusions count it). ``rest``: each annotator with
-        the consensus of the others of its kind. ``human pairs``: each judge with all people, and people with each
-        other, over the pairs of labels of an item, each item counting once. ``random human``: each annotator with one
-        person drawn anew for each item, ``draws`` times (Hardy, "All that glitters", figure 1); the estimate is the
-        mean over draws, and the interval takes draws with items resampled.
-    by : str, optional
-        A column: of the items (benchmark, language) or the single answer, to analyse each of its values beside
-        all; or of the annotators (gender, expertise), to analyse the people with each of its values, with
-        all judges.
-    draws : int
-        For ``random human``; the paper's number is 1,000.
-    family : str, optional
-        A column of the annotators that says which family a judge is of (its maker, its method). For ``random human`` a
-        random judge of each family with two or more is drawn for each item, as the human is (Hardy, section 4.1). When
-        not given, all judges are one family. People are always one.
-    adjust : {"holm", "by", "bh", "none"}
-        How p-values are adjusted; the family is all rows of one coefficient in one kind of comparison.
-    annotators : {"these", "sample"}, optional
-        Whether intervals are for these annotators or for others like them: of panels each member, of a consensus and
-        of human pairs each person is left out in turn, beside each item. Single annotators that are named, judges
-        beside people and random humans are themselves. When not given: these, and a sample for the ICCs of panels.
-    **options
-        ``repeats``, ``clusters``, ``method``, ``n_resamples``, ``confidence``, ``seed``: see
-        `assay.concordance.coefficient.CoefficientOptions`.
 
     Returns
     -------
@@ -279,23 +228,21 @@ def agreement(
 
     Notes
     -----
+    With random raters each member of a panel is left out in turn, and each person of a consensus and of human pairs.
+    Single annotators that are named, judges beside people and random humans are themselves.
+
     P-values test a coefficient of 0, no agreement beyond chance, with the standard error and the scale of its
     interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
     adjustments that allow any dependence (``holm``, ``by``) are safe.
     """
-    asked = {
-        "by": by, "draws": draws, "adjust": adjust, "coefficients": _tuple(coefficients), "who": _tuple(who),
-        "annotators": annotators, "family": family,
-    }  # fmt: skip
-    settings = AgreementSettings.of({**options, **asked}, "agreement")
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    lost: Lost = {}
+    excluded: Excluded = {}
     for place, ratings in parts:
-        block = _Block(ratings, measures, settings, lost, ", ".join(v for v in place.values() if v))
-        block.families = _families(whole, ratings, family)
+        block = _Block(ratings, measures, settings, excluded, ", ".join(v for v in place.values() if v))
+        block.families = _families(whole, ratings, settings.family)
         rows += [place | row for row in block.rows(settings.who or WHO)]
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
@@ -304,24 +251,24 @@ def agreement(
                 "agreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
                 "which categories they are, or compare texts by a similarity with the alternative annotator test"
             )
-        reasons = listing([f"{why} ({n})" for (_, why), n in lost.items()])
+        reasons = listing([f"{why} ({n})" for (_, why), n in excluded.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
-    table = _adjusted(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), adjust)
+    table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
     return Agreement(
         rows=table.select(*SCHEMA),
-        differences=_difference_frame(differences, adjust, 1 - settings.confidence),
+        differences=_differences_table(differences, settings.adjust, 1 - settings.confidence),
         headline=headline,
         humans=whole.humans,
         judges=whole.judges,
         criteria=whole.criteria if isinstance(whole, Annotations) else (),
-        by=by,
+        by=settings.by,
         scale=scale,
         n_items=whole.n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, lost, parts[0][1]),
+        run=_run(labels, settings, interval, excluded),
     )
 
 
@@ -344,9 +291,7 @@ def _parts(
     return labels, found
 
 
-def _run(
-    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, lost: Lost, first: Ratings
-) -> Run:  # fmt: skip
+def _run(labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded) -> Run:
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
         "items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges) or None,
@@ -358,7 +303,7 @@ def _run(
         data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
         "agreement", settings, data, facts, interval,
-        tuple(Exclusion(what, count, why) for (what, why), count in lost.items()),
+        tuple(Exclusion(what, count, why) for (what, why), count in excluded.items()),
         notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
     )  # fmt: skip
 
@@ -381,11 +326,6 @@ def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None
 
 def _scales(labels: Annotations | Chunks) -> list[Scale]:
     return list(labels.scales.values()) if isinstance(labels, Annotations) else [labels.scale]
-
-
-def _tuple(names: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    """Each name once: a row that is asked for twice would count twice in the adjustment of p-values."""
-    return None if names is None else (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 
 class _Ready(NamedTuple):
@@ -412,39 +352,40 @@ class _Block:
     """One criterion of one group: every comparison under the same resamples."""
 
     def __init__(
-        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, lost: Lost, place: str
+        self, ratings: Ratings, measures: Sequence[Measure], settings: AgreementSettings, excluded: Excluded, place: str
     ) -> None:
         self.ratings, self.place = ratings, place
         self.humans, self.judges = ratings.humans, ratings.judges
-        self.measures = [m for m in measures if m.needs in offered(ratings.scale)]
-        self.how, self.lost = settings, lost
+        self.measures = [m for m in measures if m.needs in offers_of(ratings.scale)]
+        self.how, self.excluded = settings, excluded
+        self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
         self.most_width = most_width(ratings.n_items)
         self.families: Families = ()
-        self.with_people: list[tuple[Comparison, list[_Ready]]] | None = None
+        self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
 
-    def rows(self, kinds: tuple[Who, ...]) -> Iterator[dict[str, Any]]:
+    def rows(self, kinds: Sequence[Who]) -> Iterator[dict[str, Any]]:
         """A row for each comparison and coefficient."""
         most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "random human": MOST_ONE_BY_ONE}
         for kind, limit in most.items():
             if kind in kinds and len(self.ratings.annotators) > limit:
-                self._lose(f"'{kind}' with more than {limit} annotators", 1)
+                self._exclude(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
         among: dict[str, Floats | None] = {}
         self.with_people = []
-        every = comparisons(self.ratings, self.humans, self.judges, kinds, self.families)
+        every = Comparisons(self.ratings, self.families).of(kinds)
         # People among themselves first: judges with a random human are set against them.
         for comparison in sorted(
             every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)
         ):
-            ready = list(self._ready(comparison))
+            ready = list(self._prepare(comparison))
             if comparison.who == "human pairs":
                 self.with_people.append((comparison, ready))
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
-                self._lose(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
+                self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
             drawn = comparison.who == "random human"
-            for found in self._drawn(comparison, ready) if drawn else self._estimated(comparison, ready):
+            for found in self._draw(comparison, ready) if drawn else self._estimate(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
@@ -452,19 +393,12 @@ class _Block:
                     "who": comparison.who,
                     "first": comparison.first,
                     "second": comparison.second,
-                    "coefficient": found.measure.name,
-                    "title": found.measure.title,
-                    "estimate": found.one.estimate,
-                    "low": found.one.low,
-                    "high": found.one.high,
-                    "n": found.n,
-                    "p": found.p,
+                    **_columns(found.measure, found.one, found.n, found.p),
                     "interval": found.interval,
-                    "reason": found.one.reason,
                     "than_humans": self._than_humans(comparison, found, known),
                 }
 
-    def _than_humans(self, comparison: Comparison, found: _Found, among: Floats | None) -> str | None:
+    def _than_humans(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
         """Whether a judge, or one of a family, agrees better with a random human than another human does."""
         if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
             return None
@@ -495,56 +429,51 @@ class _Block:
                 yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
     def _differences(
-        self, judge: Comparison, people: Comparison, ready: Sequence[_Ready], joint: Together
+        self, judge: Pairing, people: Pairing, ready: Sequence[_Ready], joint: Together
     ) -> Iterator[dict[str, Any]]:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
-        if self._taken(judge, ready[0].measure) == "sample":
+        if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            found = found.of_sample(np.hstack([self._without_each(side, measures) for side in (judge, people)]))
+            found = found.with_random_raters(
+                np.hstack([self._values_without_each(side, measures) for side in (judge, people)])
+            )
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
-        swapped = p_by_swapping(
+        swapped = swapping_p(
             self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
         )  # fmt: skip
         p = found.p(0.0) if swapped is None else swapped
         for i, one in enumerate(ready):
+            n = min(sums.n_items[i], sums.n_items[k + i])
             yield {
                 "judge": judge.second,
-                "coefficient": one.measure.name,
-                "title": one.measure.title,
-                "estimate": float(found.value[i]),
-                "low": float(found.low[i]),
-                "high": float(found.high[i]),
-                "n": min(sums.n_items[i], sums.n_items[k + i]),
-                "p": None if np.isnan(p[i]) else float(p[i]),
+                **_columns(one.measure, found[i], n, None if np.isnan(p[i]) else float(p[i])),
                 "test": T_TEST if swapped is None else SWAPPED,
                 "better": -1.0 if one.measure.lower_is_better else 1.0,
-                "reason": found.reasons[i],
             }
 
-    def _ready(self, comparison: Comparison) -> Iterator[_Ready]:
+    def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
         """The coefficients that this comparison can have, with their labels and statistics."""
+        tables = {means: comparison.ratings(means) for means in {m.takes_means for m in self.measures}}
         for measure in self.measures:
-            ratings = comparison.ratings(measure)
+            ratings = tables[measure.takes_means]
             try:
                 if comparison.masks is None:
-                    measure.check(ratings)
-                    ends = pairs_of(ratings, measure)[:2] if measure.pair is not None else ()
-                    yield _Ready(measure, ratings, measure.statistic(ratings, *ends))
+                    yield _Ready(measure, ratings, measure.prepare(ratings)[0])
                     continue
-                inner = self._of_two(measure)
+                inner = self._pair_statistic(measure)
             except DesignError as refusal:
                 if not (measure.directed and comparison.second is None):
-                    self._lose(str(refusal).split(";")[0], 1)
+                    self._exclude(str(refusal).split(";")[0], 1)
                 continue
-            if isinstance(inner, PairRanks | AlphaRanks):
-                self._lose(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
+            if isinstance(inner, Ranks):
+                self._exclude(f"{measure.title} with {comparison.who}: too many different labels for a table", 1)
                 continue
             yield _Ready(measure, ratings, WithinItems(inner, *comparison.masks))
 
-    def _of_two(self, measure: Measure) -> PanelStatistic | Ranks:
+    def _pair_statistic(self, measure: Measure) -> PanelStatistic | Ranks:
         """The statistic of two annotators who both answer: `label_pairs` makes their labels."""
         if measure.name not in self._inner:
             self._inner[measure.name] = measure.statistic(self._two, np.array([0]), np.array([1]))
@@ -554,66 +483,64 @@ class _Block:
     def _two(self) -> Ratings:
         return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
-    def _estimated(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _estimate(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
         for one in ready:
-            if isinstance(one.statistic, PairRanks | AlphaRanks):
+            if isinstance(one.statistic, Ranks):
                 alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
-                yield from self._taking(comparison, [one], alone.part(np.array([0])))
+                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])))
         for members, joint in self._batches(ready):
             sums = ready[members[0]].ratings.sums(joint)
             for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 mine = [members[k] for k in chosen]
-                found |= zip(mine, self._taking(comparison, [ready[i] for i in mine], part), strict=True)
-        yield from _in_order(ready, found)
+                found |= zip(mine, self._apply_raters(comparison, [ready[i] for i in mine], part), strict=True)
+        yield from _sort_found(ready, found)
 
-    def _taking(self, comparison: Comparison, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
-        """Coefficients of the same labels with annotators as they are, or as a sample."""
-        taken = [self._taken(comparison, one.measure) for one in ready]
+    def _apply_raters(self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+        """Coefficients of the same labels, with raters fixed or random."""
+        raters = [self._raters(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
         spread = Spread(ready[0].ratings)
-        for kind in dict.fromkeys(taken):
-            mine = [i for i, one in enumerate(taken) if one == kind]
+        for kind in dict.fromkeys(raters):
+            mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
-            if kind == "sample" and self.how.method != "none":
-                part = part.of_sample(self._without_each(comparison, [one.measure for one in some]))
-            finished |= zip(mine, _finished(some, part), strict=True)
-            for k, one in enumerate(some):
-                few = one.measure.where_few(part, spread, one.statistic, k)
-                if few is not part:
-                    finished[mine[k]] = _finished([one], few)[0]
+            if kind == "random" and self.how.method != "none":
+                part = part.with_random_raters(self._values_without_each(comparison, [one.measure for one in some]))
+            finished |= zip(mine, _wrap_found(some, part), strict=True)
+            for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
+                finished[mine[k]] = _wrap_found([some[k]], few)[0]
         return [finished[i] for i in range(len(ready))]
 
-    def _taken(self, comparison: Comparison, measure: Measure) -> Taken:
-        taken = taken_by(self.how, self.how.annotators, random=measure.random and comparison.is_panel)
-        return "these" if comparison.fewer is None else taken
+    def _raters(self, comparison: Pairing, measure: Measure) -> Raters:
+        panel = comparison.who in ("humans", "judges")
+        return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
-    def _without_each(self, comparison: Comparison, measures: Sequence[Measure]) -> Floats:
+    def _values_without_each(self, comparison: Pairing, measures: Sequence[Measure]) -> Floats:
         """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
         assert comparison.fewer is not None
         quiet = copy(self)
-        quiet.measures, quiet.lost = list(measures), {}
+        quiet.measures, quiet.excluded = list(measures), {}
         rows = [quiet.values(fewer) for fewer in comparison.fewer()]
         return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
 
-    def values(self, comparison: Comparison) -> dict[str, float]:
+    def values(self, comparison: Pairing) -> dict[str, float]:
         """The coefficients of a comparison, without intervals."""
-        ready = list(self._ready(comparison))
+        ready = list(self._prepare(comparison))
         found: dict[str, float] = {}
         for one in ready:
-            if isinstance(one.statistic, PairRanks | AlphaRanks):
+            if isinstance(one.statistic, Ranks):
                 found[one.measure.name] = value_of(one.ratings, one.statistic)
         for members, joint in self._batches(ready):
             value = joint.value(ready[members[0]].ratings.totals(joint))
             found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
         return found
 
-    def _drawn(self, comparison: Comparison, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _draw(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
         assert comparison.masks is not None
         if self.ratings.in_chunks:
-            self._lose("'random human' needs the whole table in memory", 1)
+            self._exclude("'random human' needs the whole table in memory", 1)
             return
         pairs = label_pairs(self.ratings.answers, *comparison.masks)
         n = len(pairs.item)
@@ -621,7 +548,9 @@ class _Block:
             return
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
         if self.how.draws * len(pairs.kind) * sum(joint.widths) > MOST_DRAWN:
-            self._lose("'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1)
+            self._exclude(
+                "'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1
+            )
             return
         seed, level = self.how.seed, self.how.confidence
         drawing = RandomHumanDraws(pairs, joint.moments(pairs.labels))
@@ -629,13 +558,13 @@ class _Block:
         moving = drawing.values(joint.value, self.how.draws, seed, items=True)
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
-            yield _Found(one.measure, _of_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
+            yield _Found(one.measure, _summarize_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
 
     def _batches(self, ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
         """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
         same: dict[int, list[int]] = {}
         for i, one in enumerate(ready):
-            if not isinstance(one.statistic, PairRanks | AlphaRanks):
+            if not isinstance(one.statistic, Ranks):
                 same.setdefault(id(one.ratings), []).append(i)
         for members in same.values():
             joint = _side_by_side([ready[i] for i in members])
@@ -647,28 +576,34 @@ class _Block:
                 some = [i for i, on in zip(members, scale, strict=True) if on == transform]
                 yield some, _side_by_side([ready[i] for i in some])
 
-    def _lose(self, why: str, count: int, what: str = "comparison") -> None:
+    def _exclude(self, why: str, count: int, what: str = "comparison") -> None:
         if count:
-            self.lost[what, why] = self.lost.get((what, why), 0) + count
+            self.excluded[what, why] = self.excluded.get((what, why), 0) + count
+
+
+def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:
+    """What the table says of any number."""
+    ends = {"estimate": one.estimate, "low": one.low, "high": one.high}
+    return {"coefficient": measure.name, "title": measure.title, **ends, "n": n, "p": p, "reason": one.reason}
 
 
 def _side_by_side(ready: Sequence[_Ready]) -> Together:
     statistics = [one.statistic for one in ready]
-    return Together(tuple(s for s in statistics if not isinstance(s, PairRanks | AlphaRanks)), first_only=True)
+    return Together(tuple(s for s in statistics if not isinstance(s, Ranks)), first_only=True)
 
 
-def _finished(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+def _wrap_found(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
     """Coefficients of the same labels as rows have them."""
     finished = []
-    for one, (interval, words, p) in zip(ready, bounded([one.measure for one in ready], found), strict=True):
+    for one, (interval, words, p) in zip(ready, describe_values([one.measure for one in ready], found), strict=True):
         known = one.measure.zero and np.isfinite(interval.standard_error) and not np.isnan(p)
         if np.isnan(interval.estimate):
-            interval = missing(why_undefined(one.ratings))
+            interval = missing(undefined_reason(one.ratings))
         finished.append(_Found(one.measure, interval, found.n_items, p if known else None, words))
     return finished
 
 
-def _in_order(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
+def _sort_found(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
     """Together what has the same labels and scale, then what rests on as many items; else as the coefficients came."""
     place: dict[Hashable, int] = {}
     keys: dict[int, tuple[int, int, int]] = {}
@@ -678,7 +613,7 @@ def _in_order(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]
     return [found[i] for i in sorted(found, key=lambda i: keys[i])]
 
 
-def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
+def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     """The mean over draws, with the percentiles of draws under resampled items."""
     fixed, moving = fixed[~np.isnan(fixed)], moving[~np.isnan(moving)]
     if not len(fixed) or not len(moving):
@@ -689,7 +624,7 @@ def _of_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     return Estimate(float(fixed.mean()), float(low), float(high), float(moving.std(ddof=1)))
 
 
-def _measures(names: tuple[str, ...] | None) -> list[Measure]:
+def _measures(names: Sequence[str] | None) -> list[Measure]:
     known = all_measures()
     if names is None:
         return list(known.values())
@@ -716,7 +651,7 @@ def _groups(labels: Annotations, by: str | None) -> Iterator[tuple[Any, Annotati
     yield from labels.split(by)
 
 
-def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
+def _adjust(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
     """P-values adjusted over the rows of each coefficient and kind of comparison."""
     p = rows["p"].to_numpy().astype(float)
     family = rows.select(c for c in ("coefficient", "who") if c in rows.columns).rows()
@@ -724,25 +659,13 @@ def _adjusted(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
     return rows.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
 
 
-def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
+def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
     """Differences with their verdict, which takes the number of them into account."""
-    names = (
-        "criterion",
-        "group",
-        "judge",
-        "coefficient",
-        "title",
-        "estimate",
-        "low",
-        "high",
-        "n",
-        "p",
-        "test",
-        "better",
-        "reason",
-    )
-    schema = {name: SCHEMA.get(name, pl.Float64 if name == "better" else pl.String) for name in names}
-    frame = _adjusted(pl.DataFrame(rows, schema=schema), adjust)
+    kept = ("coefficient", "title", "estimate", "low", "high", "n", "p")
+    words = dict.fromkeys(("criterion", "group", "judge"), pl.String)
+    schema = {**words, **{name: SCHEMA[name] for name in kept}, "test": pl.String, "better": pl.Float64}
+    schema["reason"] = pl.String
+    frame = _adjust(pl.DataFrame(rows, schema=schema), adjust)
     shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
     nearer = pl.col("estimate") * pl.col("better") > 0
     closer = pl.when(~shown).then(pl.lit("not shown")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
@@ -751,20 +674,24 @@ def _difference_frame(rows: list[dict[str, Any]], adjust: Adjustment, alpha: flo
 
 def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
     """The coefficient most readers of such labels look for first."""
-    ordered = all(s.ordered for s in _scales(labels))
-    numeric = all(s.numeric for s in _scales(labels))
-    listed = all(s.categories is not None for s in _scales(labels))
-    wish = ["krippendorff-alpha-nominal"]
-    if ordered:
-        wish = ["krippendorff-alpha-ordinal", *wish]
-    if numeric and not listed:
-        wish = ["icc(a,1)", *wish]
-    return next((name for name in wish if name in names), sorted(names)[0])
+    scales = _scales(labels)
+    wish = {
+        "icc(a,1)": all(s.numeric for s in scales) and not all(s.categories is not None for s in scales),
+        "krippendorff-alpha-ordinal": all(s.ordered for s in scales),
+        "krippendorff-alpha-nominal": True,
+    }
+    return next((name for name, fits in wish.items() if fits and name in names), sorted(names)[0])
 
 
-def _of(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
+def _place(row: Mapping[str, Any]) -> str:
+    """The criterion and the group of a row, before what is said of it."""
+    where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
+    return f"{where}: " if where else ""
+
+
+def _places(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
     """The criteria and groups that are not shown at all."""
-    names = [", ".join(v for v in pair if v) for pair in rows.select("criterion", "group").iter_rows()]
+    names = [_place(row)[:-2] for row in rows.iter_rows(named=True)]
     missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]
     return f", all those of {listing(missing)}" if missing else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, Estimates, Score, Tailed, Transform, near_the_ends
-from assay.estimation.options import Adjustment, Intervals, IntervalSettings, Taken, option
+from assay.estimation.options import Adjustment, IntervalSettings, Raters, number_in, option
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -25,6 +25,7 @@ from assay.reporting.tables import interval, said
 from assay.statistics.categories import (
     Alpha,
     ChanceCorrected,
+    LabelDistance,
     Level,
     PanelStatistic,
     Patterns,
@@ -34,7 +35,7 @@ from assay.statistics.categories import (
     grid,
 )
 from assay.statistics.pairs import MeanOfPairs, PairStatistic
-from assay.statistics.ranks import AlphaRanks, PairRanks, Ranks
+from assay.statistics.ranks import PairRanks, Ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,186 +46,245 @@ if TYPE_CHECKING:
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
 Estimator = Literal["anova", "components"]
-NestedEstimator = Literal["reml", "anova"]
 Model = Literal["random", "mixed"]
 
 
-class CoefficientOptions(Intervals, TypedDict, total=False):
-    """Options of every coefficient of agreement.
+@dataclass(frozen=True, kw_only=True)
+class PanelSettings(IntervalSettings):
+    """What every question about agreement can be asked: for whom an interval is, and which answers count."""
 
-    Attributes
-    ----------
-    repeats : {"error", "first", "last", "mean", "majority", "each"}
-        What several answers of one annotator to one item stand for; there is no default.
-    clusters : str
-        A column of the items whose items are resampled together.
-    """
-
-    repeats: Repeats
-    clusters: str | None
-
-
-@dataclass(frozen=True)
-class CoefficientSettings(IntervalSettings):
-    """Options of every coefficient of agreement; see `assay.exact_agreement`."""
-
-    annotators: Sequence[str] | Taken | None = option(
-        None, "Annotators whose labels count, in order; or what all of them are taken for."
+    raters: Raters | None = option(
+        None,
+        "Whether intervals are for these annotators (fixed) or for others like them (random).",
+        details="With random raters each annotator is left out in turn beside each item, which takes the jackknife and "
+        "three annotators; ICCs of random annotators and studies of grading scales do so when not given, all others "
+        "take raters as fixed.",
     )
-    _: KW_ONLY
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option(
+        "error", "What repeated answers stand for.", details="A table with repeats is refused until this is said."
+    )
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Whose labels count; None stands for all."""
-        return None if self.annotators is None or isinstance(self.annotators, str) else tuple(self.annotators)
+    def raters_for(self, *, random: bool) -> Raters:
+        """What an interval takes raters for: as asked, else fixed, or random where the question speaks of others.
 
-    @property
-    def taken(self) -> Taken | None:
-        """What annotators were asked to be taken for."""
-        return cast("Taken", self.annotators) if isinstance(self.annotators, str) else None
+        Raises
+        ------
+        DesignError
+            For a bootstrap with random raters.
+        """
+        if self.raters == "random" and self.method in ("percentile", "bca"):
+            raise DesignError(
+                f"a bootstrap ({self.method}) draws annotators with replacement, and one that is drawn twice agrees "
+                "with itself; take method='jackknife', or raters='fixed'"
+            )
+        return self.raters or ("random" if random and self.method == "jackknife" else "fixed")
+
+
+OLD_RATERS = {"these": "raters='fixed'", "sample": "raters='random'"}
+"""Words that ``annotators=`` once took for what ``raters=`` says."""
 
 
 @dataclass(frozen=True)
+class CoefficientSettings(PanelSettings):
+    """Options of every coefficient of agreement."""
+
+    annotators: Sequence[str] | None = option(None, "Whose labels count, in this order; all when not given.")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.annotators, str) and self.annotators in OLD_RATERS:
+            new = OLD_RATERS[self.annotators]
+            raise DesignError(f"annotators='{self.annotators}' is now {new}", option="annotators")
+        super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
 class WithinSettings(CoefficientSettings):
     """Options of `assay.within_agreement`."""
 
-    k: float = option(1.0, "Distance up to which labels count as equal.", low=0, always=True)
+    k: float = option(
+        1.0,
+        "Distance up to which labels count as equal.",
+        low=0,
+        always=True,
+        details="In categories for named categories, in the scale's units for numbers.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedSettings(CoefficientSettings):
     """Options of `assay.cohen_kappa` and `assay.gwet_ac`."""
 
-    weights: Weights = option("none", "How much credit nearby labels earn.")
+    weights: Weights = option(
+        "none", "How much credit nearby labels earn.", details="Anything but none needs labels with an order."
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlphaSettings(CoefficientSettings):
     """Options of `assay.krippendorff_alpha`."""
 
-    level: Level | None = option(None, "Which difference counts.", key="distance")
+    level: Level | LabelDistance | None = option(
+        None,
+        "Which difference counts.",
+        key="distance",
+        details="nominal: any; ordinal: ranks between; interval: squared difference; ratio: squared relative "
+        "difference; or a function of two labels, 0 for equal ones and the same both ways round. When not given, that "
+        "of the scale: nominal for categories, ordinal for Ordinal, interval for Interval.",
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CorrelationSettings(CoefficientSettings):
     """Options of `assay.correlation`."""
 
-    kind: CorrelationKind = option("spearman", "Which correlation.")
+    kind: CorrelationKind = option(
+        "spearman",
+        "Which correlation.",
+        details="Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which "
+        "corrects for ties; the last two need an order only.",
+    )
 
 
-@dataclass(frozen=True)
-class ICCSettings(CoefficientSettings):
-    """Options of `assay.icc`."""
-
-    form: str = option("ICC(A,1)", "Which intraclass correlation.")
-    model: Model = option("random", "Whether annotators are a sample of many.")
-    estimator: Estimator | None = option(None, "How variances are computed.")
-    k: float | None = option(None, "Labels that are averaged.", low=1)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ICCTableSettings(CoefficientSettings):
     """Options of `assay.icc_table`."""
 
-    estimator: Estimator | None = option(None, "How variances are computed.")
+    estimator: Estimator | None = option(
+        None,
+        "How variances are computed.",
+        details="anova needs every label; items with a missing one are left out and value_counts. components takes "
+        "incomplete tables whole (Henderson 1953, method 1). When not given: anova for complete tables.",
+    )
 
 
-@dataclass(frozen=True)
-class NestedSettings(IntervalSettings):
-    """Options of `assay.nested_icc`."""
+@dataclass(frozen=True, kw_only=True)
+class ICCSettings(ICCTableSettings):
+    """Options of `assay.icc`."""
 
-    within: str = option("", "Item column that units are nested in.", always=True)
-    unit: str | None = option(None, "Item column that says which unit an item is part of.")
-    n: float = option(6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True)
-    estimator: NestedEstimator = option("reml", "How variances are computed.")
-    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    form: str = option(
+        "ICC(A,1)",
+        "Which intraclass correlation.",
+        details="ICC(1), ICC(1,k), ICC(C,1), ICC(C,k), ICC(A,1), ICC(A,k), or the aliases ICC(1,1), ICC(2,1), "
+        "ICC(3,1), ICC(2,k), ICC(3,k), ICC(k).",
+    )
+    model: Model = option(
+        "random",
+        "Whether annotators are a sample of many, or the only ones of interest (mixed).",
+        details="One number, two meanings: raters are random when not said otherwise, or fixed.",
+    )
+    k: float | None = option(
+        None,
+        "Labels that are averaged, for the forms with k.",
+        low=1,
+        details="The number of annotators when not given; in an incomplete table the harmonic mean of the numbers of "
+        "labels of an item.",
+    )
 
 
-@dataclass(frozen=True)
-class AgreementSettings(IntervalSettings):
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings(PanelSettings):
     """Options of `assay.agreement`."""
 
-    coefficients: tuple[str, ...] | None = option(
+    coefficients: Sequence[str] | None = option(
         None, "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows."
     )
-    who: tuple[Who, ...] | None = option(None, "Kinds of comparison, separated by commas; all when not given.")
-    by: str | None = option(None, "A column whose values are analysed one by one.")
-    draws: int = option(1000, "Draws of one person an item, for 'random human'.", low=1)
-    family: str | None = option(None, "Annotator column that says which family a judge is of, for 'random human'.")
-    adjust: Adjustment = option("holm", "How p-values are adjusted for their number.", always=True)
-    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    who: Sequence[Who] | None = option(
+        None,
+        "Kinds of comparison, separated by commas; all when not given.",
+        details="humans and judges: all of them as a panel. pairs: each two annotators. consensus: the people's "
+        "consensus with each judge and with the judges' consensus: the mean for coefficients of numbers; for those of "
+        "categories the median of labels that have an order (a median between two labels goes to the one nearer the "
+        "middle of the scale), else the majority (an item on which two categories are tied has no consensus, and the "
+        "exclusions count it). rest: each annotator with the consensus of the others of its kind. human pairs: each "
+        "judge with all people, and people with each other, over the pairs of labels of an item, each item counting "
+        'once. random human: each annotator with one person drawn anew for each item (Hardy, "All that glitters", '
+        "figure 1); the estimate is the mean over draws, and the interval takes draws with items resampled.",
+    )
+    by: str | None = option(
+        None,
+        "A column whose values are analysed one by one.",
+        details="Of the items (benchmark, language) or the single answer, to analyse each of its values beside all; or "
+        "of the annotators (gender, expertise), to analyse the people with each of its values, with all judges.",
+    )
+    draws: int = option(
+        1000, "Draws of one person an item, for 'random human'.", low=1, details="The paper's number is 1,000."
+    )
+    family: str | None = option(
+        None,
+        "Annotator column that says which family a judge is of, for 'random human'.",
+        details="A random judge of each family with two or more is drawn for each item, as the human is (Hardy, "
+        "section 4.1). When not given, all judges are one family. People are always one.",
+    )
+    adjust: Adjustment = option(
+        "holm",
+        "How p-values are adjusted for their number.",
+        always=True,
+        details="The family is all rows of one coefficient in one kind of comparison.",
+    )
+
+    renamed: ClassVar[Mapping[str, str]] = {"annotators": "raters='fixed' or raters='random'"}
+
+    def __post_init__(self) -> None:
+        for name in ("coefficients", "who"):
+            # Each name once: a row that is asked for twice would count twice in the adjustment of p-values.
+            names = getattr(self, name)
+            if names is not None:
+                object.__setattr__(self, name, (names,) if isinstance(names, str) else tuple(dict.fromkeys(names)))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
-class GradingScaleSettings(IntervalSettings):
+class GradingScaleSettings(PanelSettings):
     """Options of `assay.grading_scale_study`."""
 
-    scale: str = option("scale", "Column that names the range of each answer: 0-5, 0-100.", key="scale-column")
+    scale_column: str = option(
+        "scale", "Column that names the range of each answer: 0-5, 0-100.", details="It is a condition of the table."
+    )
+    _: KW_ONLY
     ranges: Mapping[str, tuple[float, float]] | None = option(
-        None, "Lowest and highest number of each value of that column.", hidden=True
+        None, "Lowest and highest number of each value of that column, where its name does not say.", hidden=True
     )
     by: str | None = option(None, "Item column (benchmark) whose values are analysed beside the pooled figure.")
     group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
     baseline: Any = option(None, "The value of that column in the main analysis.")
-    threshold: float = option(0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1)
-    annotators: Taken | None = option(None, "The interval is for these annotators, or for others like them.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    well_aligned: float = option(
+        0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1, details="The paper's is 0.1."
+    )
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "scale": "scale_column=...",
+        "threshold": "well_aligned=...",
+        "annotators": "raters='fixed' or raters='random'",
+    }
 
 
-def taken_by(how: IntervalSettings, asked: Taken | None, *, random: bool) -> Taken:
-    """What an interval takes annotators for: as asked, else these, and a sample for what is random by definition.
-
-    Raises
-    ------
-    DesignError
-        For a bootstrap with annotators as a sample.
-    """
-    if asked == "sample" and how.method in ("percentile", "bca"):
-        raise DesignError(
-            f"a bootstrap ({how.method}) draws annotators with replacement, and one that is drawn twice agrees with "
-            "itself; take method='jackknife', or annotators='these'"
-        )
-    if asked is None:
-        return "sample" if random and how.method == "jackknife" else "these"
-    return asked
-
-
-def asked(options: Mapping[str, Any], annotators: Sequence[str] | None, **more: Any) -> dict[str, Any]:
-    """Options of a coefficient as its settings hold them."""
-    names = annotators if annotators is None or isinstance(annotators, str) else tuple(annotators)
-    return {**options, **more, "annotators": names}
-
-
-# -- Intervals where few items decide --------------------------------------------------------------
+# -- intervals where few items decide ---------------------------------------------------------------
 # The jackknife asks the items at hand how much a coefficient varies. Where a handful of items decides, they cannot
-# know:
-# one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score interval
-# (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the standard
-# error that it would have if it were the true one.
+# know: one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score
+# interval (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the
+# standard error that it would have if it were the true one. `benchmarks/agreement_intervals.py` shows what it moves.
 
 FEW = 20
-"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide."""
+"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide.
+A larger number would widen intervals that the jackknife gives well."""
 
 FEW_CLUSTERS = 15
+"""With fewer, the jackknife covers up to .03 less (60 items in clusters of 5 and 10)."""
 
 LEAST = 5
-"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval."""
+"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval: none
+that was tried held there in both directions."""
 
 MOST_ITEMS = 10_000
-"""Among more items than this, few do not decide, or hardly."""
+"""Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""
 
 MOST_COUNTED = 32
-"""Up to so many different labels their distances have no tails."""
+"""Up to this many different labels their distances have no tails: as `MOST_VALUES`."""
 
 MOST_RARE_VALUES = 7
-"""Different labels up to which every pattern of them is tried."""
+"""Different labels up to which every pattern of them is tried: three annotators have 343 patterns of seven."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,109 +300,95 @@ class Spread:
         return source if isinstance(source, Answers) else None
 
     @cached_property
-    def counted(self) -> tuple[Floats, Ints]:
+    def value_counts(self) -> tuple[Floats, Ints]:
         """The different labels, lowest first, and how often each was given."""
         return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
-
-    @property
-    def values(self) -> Floats:
-        """The different labels."""
-        return self.counted[0]
 
     @cached_property
     def few(self) -> tuple[int, int]:
         """Items with another label than the commonest, and items with two different labels."""
         assert self.answers is not None
         item, value = self.answers.item, self.answers.value
-        values, number = self.counted
+        values, number = self.value_counts
         first = value[np.searchsorted(item, item)]
         rare, split = (len(np.unique(item[value != other])) for other in (values[number.argmax()], first))
         return rare, split
 
+    def rule(
+        self, measure: Measure, found: Estimates, i: int, statistic: PanelStatistic | Ranks
+    ) -> Score | Tailed | str | None:
+        """What the interval of a value comes from where few items decide, or why it has none; None where many do."""
+        asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
+        if not asks or not np.isfinite(found.value[i]) or self.answers is None:
+            return None
+        if measure.tails:
+            return self._heavy_tails(found, i, self.answers)
+        if isinstance(statistic, Ranks) or found.transform[i] not in ("fisher", "rank"):
+            return None
+        if not 1 < len(self.value_counts[0]) <= MOST_RARE_VALUES or self.ratings.n_items > MOST_ITEMS:
+            return None
+        rare, split = self.few
+        if measure.rare_label and rare < LEAST:
+            return self._rare_label_reason(rare)
+        clustered = self.ratings.clusters is not None and found.n_units < FEW_CLUSTERS
+        if min(rare, split) >= FEW and not clustered:
+            return None
+        patterns = Patterns.of(self.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
+        if patterns is None:
+            return None
+        return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
 
-def score_of(
-    found: Estimates, i: int, spread: Spread, statistic: PanelStatistic | Ranks, *, rare_label: bool, tails: bool
-) -> Score | Tailed | str | None:
-    """What the interval of a value comes from where few items decide, or why it has none; None where many do.
+    def _heavy_tails(self, found: Estimates, i: int, answers: Answers) -> Tailed | None:
+        """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
+        if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
+            return None
+        if len(self.value_counts[0]) <= min(MOST_COUNTED, len(answers.value) / 2):
+            return None
+        n, scale = found.n_units, self.ratings.scale
+        highest = span(scale) if scale.numeric and scale.bounds is not None else np.inf
+        # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
+        squares = n * found.value[i] ** 2 - (n - 1) * found.leave_one_out[:, i] ** 2
+        return Tailed(squares, max(len(np.unique(answers.annotator)) - 1, 1), highest)
 
-    Parameters
-    ----------
-    i : int
-        Where it stands among the values.
-    rare_label : bool
-        Whether the coefficient has no interval where hardly any item has another label than the commonest.
-    tails : bool
-        Whether the coefficient is a root mean square, which the largest distances decide.
-    """
-    asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.taken != "sample"
-    if not asks or not np.isfinite(found.value[i]) or spread.answers is None:
-        return None
-    if tails:
-        return _tailed(found, i, spread)
-    if isinstance(statistic, PairRanks | AlphaRanks) or found.transform[i] not in ("fisher", "rank"):
-        return None
-    ratings = spread.ratings
-    if not 1 < len(spread.values) <= MOST_RARE_VALUES or ratings.n_items > MOST_ITEMS:
-        return None
-    rare, split = spread.few
-    if rare_label and rare < LEAST:
-        return _too_rare(spread, rare)
-    clustered = ratings.clusters is not None and found.n_units < FEW_CLUSTERS
-    if min(rare, split) >= FEW and not clustered:
-        return None
-    patterns = Patterns.of(spread.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
-    if patterns is None:
-        return None
-    value, error = curve(statistic, patterns, ratings.n_items)
-    return Score(value, error, stepwise=not rare_label)
-
-
-def _tailed(found: Estimates, i: int, spread: Spread) -> Tailed | None:
-    """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
-    assert spread.answers is not None
-    if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
-        return None
-    if len(spread.values) <= min(MOST_COUNTED, len(spread.answers.value) / 2):
-        return None
-    without, n, scale = found.leave_one_out[:, i], found.n_units, spread.ratings.scale
-    bounds = scale.bounds if scale.numeric else None
-    highest = np.inf if bounds is None else bounds[1] - bounds[0]
-    # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
-    squares = n * found.value[i] ** 2 - (n - 1) * without**2
-    return Tailed(squares, max(len(np.unique(spread.answers.annotator)) - 1, 1), highest)
+    def _rare_label_reason(self, rare: int) -> str:
+        values, number = self.value_counts
+        label = label_of(self.ratings, float(values[number.argmin()]))
+        name = f"{label:g}" if isinstance(label, float) else str(label)
+        one = "item has" if rare == 1 else "items have"
+        return (
+            f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the "
+            f"label '{name}' is too rare; have more items labelled that it fits"
+        )
 
 
-def _too_rare(spread: Spread, rare: int) -> str:
-    ratings, categories = spread.ratings, spread.ratings.source.categories
-    values, number = spread.counted
-    least = values[number.argmin()]
-    label: Label = float(least)
-    if categories is not None:
-        label = categories[int(least)]
-    elif ratings.scale.categories is not None and not ratings.scale.numeric:
-        label = ratings.scale.categories[int(least)]
-    name = f"{label:g}" if isinstance(label, float) else str(label)
-    one = "item has" if rare == 1 else "items have"
-    return (
-        f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the label "
-        f"'{name}' is too rare; have more items labelled that it fits"
-    )
+def label_of(ratings: Ratings, value: float) -> Label:
+    """The label that a number stands for, as people wrote it."""
+    names = ratings.source.categories
+    if names is None and not ratings.scale.numeric and ratings.scale.kind != "preference":
+        names = ratings.scale.categories
+    return value if names is None else names[int(value)]
 
 
-# -- One coefficient of agreement ------------------------------------------------------------------
+# -- what a coefficient is --------------------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
 
 MOST_IN_PAIRS = 30
-"""Annotators up to which a coefficient of two is averaged over all their pairs."""
+"""Annotators up to which a coefficient of two is averaged over all their pairs, 435 of them."""
 
 MOST_VALUES = 32
-"""A rank statistic takes its table of values up to this many different labels, and weights of items above."""
+"""A rank statistic takes its table of values up to this many different labels (1,024 sums an item), and weights of
+items above."""
 
 MOST_WEIGHED = 3_000
-"""Up to this many items a statistic of weights is resampled; above, its interval comes from batches."""
+"""Up to this many items a statistic of weights is resampled, which takes the square of their number; above, its
+interval comes from batches."""
 
 BATCHES = 100
+"""Of at least 30 items each; t with 99 degrees of freedom is 1% wider than a normal interval."""
+
+MOST_SCORED = 45
+"""Pairs of annotators, those of ten, up to which each is looked at for rare labels, at the cost of a curve a pair."""
 
 INTERVAL_NAMES: dict[Transform, str] = {
     "none": "jackknife",
@@ -352,67 +398,41 @@ INTERVAL_NAMES: dict[Transform, str] = {
     "share": "wilson",
 }
 
-MOST_SCORED = 45
-"""Pairs of annotators up to which each is looked at for labels that are rare."""
-
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A coefficient before it meets data.
-
-    Attributes
-    ----------
-    name, title : str
-        For signatures, and for people.
-    needs : str
-        What the scale must offer: any labels, finite ``categories``, ``order``, both, ``numbers``, a ``range``.
-    panel, pair : function of Ratings
-        The statistic of all labels of an item, or of two; one of them. A pair statistic of None stands
-        for ranks of labels that have too many values for a table.
-    ranks : str, optional
-        Which rank statistic that is.
-    transform : str
-        Where intervals are symmetric.
-    zero : bool
-        Whether 0 says "no better than chance", so that it makes sense to test it.
-    highest : float, optional
-        The largest value that there is.
-    lower_is_better : bool
-        For errors.
-    directed : bool
-        Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing.
-    takes_means : bool
-        Whether a consensus may be a mean, which need not be a label of the scale.
-    share : bool
-        Whether it is the mean of a share of each item, from 0 to 1.
-    random : bool
-        Whether annotators are a sample by its definition, as in the ICCs of random annotators.
-    rare_label : bool
-        Whether a rare label alone decides it, so that it has no interval where hardly any item has one.
-    tails : bool
-        Whether the largest distances decide it, as they do where distances are squared.
-    """
+    """A coefficient before it meets data: what it is of all labels of an item (panel), or of two (pair)."""
 
     name: str
     title: str
     needs: Needs
+    """What the scale must offer."""
     panel: Callable[[Ratings], PanelStatistic | Ranks] | None = None
     pair: Callable[[Ratings], PairStatistic | None] | None = None
+    """None stands for ranks of labels that have too many values for a table."""
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
+    """Where intervals are symmetric."""
     zero: bool = True
+    """Whether 0 says "no better than chance", so that it makes sense to test it."""
     highest: float | None = None
     lower_is_better: bool = False
     directed: bool = False
+    """Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing."""
     takes_means: bool = False
+    """Whether a consensus may be a mean, which need not be a label of the scale."""
     share: bool = False
-    random: bool = False
+    """Whether it is the mean of a share of each item, from 0 to 1."""
+    random_raters: bool = False
+    """Whether it is by its definition about others than these annotators, as the ICCs of random annotators are."""
     rare_label: bool = False
+    """Whether a rare label alone decides it, so that it has no interval where hardly any item has one."""
     tails: bool = False
+    """Whether the largest distances decide it, as they do where distances are squared."""
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
-        if self.needs not in offered(ratings.scale):
+        if self.needs not in offers_of(ratings.scale):
             words = {
                 "labels": "labels that can be equal, not free text",
                 "categories": "categories that can be counted",
@@ -432,29 +452,29 @@ class Measure:
         """What is to be estimated; for a coefficient of two annotators over these pairs of them."""
         if self.panel is not None:
             return self.panel(ratings)
-        assert self.pair is not None
-        assert first is not None
-        assert second is not None
+        assert self.pair is not None and first is not None and second is not None  # noqa: PT018
         pair = self.pair(ratings)
         if pair is None:
             return PairRanks(self.ranks, grid(ratings.answers), first, second)
         return MeanOfPairs(pair, first, second)
 
-    def where_few(
-        self, found: Estimates, spread: Spread, statistic: PanelStatistic | Ranks, i: int | None = None
-    ) -> Estimates:
-        """The first value, or value ``i`` by itself, with the interval that it has where few items decide.
+    def prepare(self, ratings: Ratings) -> tuple[PanelStatistic | Ranks, tuple[Ints, Ints] | None, int]:
+        """The statistic of all annotators, which pairs of them it is the mean over, and how many pairs it leaves out.
 
-        What is ``found`` comes back where many do.
+        Raises
+        ------
+        DesignError
+            Where the scale does not offer what the coefficient needs, or no two annotators can be compared.
         """
-        score = score_of(found, i or 0, spread, statistic, rare_label=self.rare_label, tails=self.tails)
-        if score is None:
-            return found
-        return (found if i is None else found.part(np.array([i]))).scored(score)
+        self.check(ratings)
+        if self.pair is None:
+            return self.statistic(ratings), None, 0
+        first, second, apart = pairs_of(ratings, self)
+        return self.statistic(ratings, first, second), (first, second), apart
 
 
 @lru_cache(maxsize=64)
-def offered(scale: Scale) -> frozenset[Needs]:
+def offers_of(scale: Scale) -> frozenset[Needs]:
     """What labels on a scale are."""
     offers: dict[Needs, bool] = {
         "labels": scale.kind != "text",
@@ -500,11 +520,17 @@ class Coefficient(Result):
     pairs: tuple[tuple[str, str, Estimate], ...]
     run: Run
     found: Estimates = field(repr=False, metadata={"json": False})
+    measure: Measure = field(repr=False, metadata={"json": False})
 
-    @property
-    def interval(self) -> str:
-        """How the interval was made."""
-        return self.run.interval
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, from the same resamples; NaN where there is none."""
+        number_in("level", level, above=0, below=1)
+        one = describe_values((self.measure,), self.found.at_level(level))[0][0]
+        return one.low, one.high
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
+        return float(self.found.p(null)[0])
 
     @property
     def table(self) -> pl.DataFrame:
@@ -512,14 +538,8 @@ class Coefficient(Result):
         whole = (", ".join(self.annotators) if len(self.annotators) <= 3 else f"{len(self.annotators)} annotators",)
         rows: list[tuple[object, ...]] = [(*whole, self.estimate, self.low, self.high, self.n_items, self.reason)]
         rows += [(f"{a} & {b}", i.estimate, i.low, i.high, None, i.reason) for a, b, i in self.pairs]
-        schema = {
-            "annotators": pl.String,
-            "estimate": pl.Float64,
-            "low": pl.Float64,
-            "high": pl.Float64,
-            "n": pl.Int64,
-            "reason": pl.String,
-        }
+        numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+        schema: dict[str, Any] = {"annotators": pl.String, **numbers, "n": pl.Int64, "reason": pl.String}
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(coefficient=pl.lit(self.name))
 
     def summary(self) -> str:
@@ -531,7 +551,7 @@ class Coefficient(Result):
             number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
-        lines.append(f"{self.n_items:,} items, {who}; {self.interval}.")
+        lines.append(f"{self.n_items:,} items, {who}; {self.run.interval}.")
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -546,50 +566,56 @@ class Coefficient(Result):
 
 def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
     """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
-    return of_ratings(measure, ratings_of(labels, settings), settings)
+    return estimate_ratings(measure, ratings_of(labels, settings), settings)
 
 
-def of_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
+def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
     """The coefficient of ratings, with its interval."""
-    measure.check(ratings)
-    first = second = None
-    exclusions: list[Exclusion] = []
-    if measure.pair is not None:
-        first, second, apart = pairs_of(ratings, measure)
-        if apart:
-            exclusions.append(Exclusion("pair of annotators", apart, "fewer than two items in common"))
-    statistic = measure.statistic(ratings, first, second)
+    statistic, ends, apart = measure.prepare(ratings)
     found = estimate_of(ratings, statistic, settings, measure.transform)
-    pairs = _named_pairs(measure, ratings, found, first, second)
-    taken, m = taken_by(settings, settings.taken, random=measure.random), len(ratings.annotators)
-    each = found.value[found.value.size > 1 :]
-    found = taking(found, taken, partial(_without_each, measure, ratings, each, first, second), m)
-    found = measure.where_few(found, Spread(ratings), statistic)
+    pairs = () if ends is None else _named_pairs(measure, ratings, found, *ends)
+    if settings.raters_for(random=measure.random_raters) == "random":
+        each = found.value[found.value.size > 1 :]
+        found = leave_raters_out(found, ratings, partial(_values_without_each, measure, ratings, each, ends))
+    found = small_sample_intervals([(measure, statistic)], found, Spread(ratings)).get(0, found)
+    exclusions = [Exclusion("pair of annotators", apart, "fewer than two items in common")] if apart else []
     if ratings.n_items > found.n_items:
         exclusions.append(Exclusion("item", ratings.n_items - found.n_items, "no two labels to compare"))
     return wrap(measure, ratings, found, pairs, exclusions, settings)
 
 
-def _without_each(measure: Measure, ratings: Ratings, pairs: Floats, first: Ints | None, second: Ints | None) -> Floats:
-    if first is None or second is None:
-        return without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
-    return pairs_without_each(pairs, first, second, len(ratings.annotators))
+def _values_without_each(measure: Measure, ratings: Ratings, each: Floats, ends: tuple[Ints, Ints] | None) -> Floats:
+    """The coefficient without each annotator; of a mean over pairs, the mean of the pairs of the others."""
+    if ends is None:
+        return values_without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
+    others = [each[(ends[0] != j) & (ends[1] != j)] for j in range(len(ratings.annotators))]
+    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+
+
+def small_sample_intervals(
+    each: Sequence[tuple[Measure, PanelStatistic | Ranks]], found: Estimates, spread: Spread
+) -> dict[int, Estimates]:
+    """Values whose interval is another one because few items decide, by place; one coefficient may have several
+    values, of which the first is meant."""
+    rules = ((i, spread.rule(measure, found, i, statistic)) for i, (measure, statistic) in enumerate(each))
+    several = len(each) > 1
+    return {i: (found.part(np.array([i])) if several else found).scored(rule) for i, rule in rules if rule is not None}
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
-    found = Ratings.of(labels, settings.names, repeats=settings.repeats, clusters=settings.clusters)
+    found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
     return found.at_least(2, "agreement")
 
 
-def taking(found: Estimates, taken: Taken, without: Callable[[], Floats], n_annotators: int) -> Estimates:
-    """The first value, with annotators as they are or as a sample; ``without`` gives the values without each."""
-    if taken == "these" or found.method == "none":
+def leave_raters_out(found: Estimates, ratings: Ratings, without: Callable[[], Floats]) -> Estimates:
+    """The first value with annotators as a sample; ``without`` gives the values without each of them."""
+    if found.method == "none":
         return found
-    return found.part(np.array([0])).of_sample(without()[:, None], n_annotators=n_annotators)
+    return found.part(np.array([0])).with_random_raters(without()[:, None], n_annotators=len(ratings.annotators))
 
 
-def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
+def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
     """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
     each = []
     for names in ratings.left_out():
@@ -601,16 +627,10 @@ def without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floa
     return np.array(each)
 
 
-def pairs_without_each(pairs: Floats, first: Ints, second: Ints, n_annotators: int) -> Floats:
-    """The mean over pairs of annotators without those of each annotator in turn: (annotators,)."""
-    others = [pairs[(first != j) & (second != j)] for j in range(n_annotators)]
-    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
-
-
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     """The first value of a statistic of all labels, without an interval."""
-    if isinstance(statistic, PairRanks | AlphaRanks):
-        return float(statistic.of_items(np.arange(ratings.n_items))[0])
+    if isinstance(statistic, Ranks):
+        return float(statistic.value_of_items(np.arange(ratings.n_items))[0])
     return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
@@ -618,7 +638,7 @@ def estimate_of(
     ratings: Ratings, statistic: PanelStatistic | Ranks, how: How, transform: Transform = "none"
 ) -> Estimates:
     """The statistic with its interval."""
-    if isinstance(statistic, PairRanks | AlphaRanks):
+    if isinstance(statistic, Ranks):
         return _estimate_ranks(ratings, statistic, how, transform)
     return ratings.sums(Together((statistic,))).estimate(how, transform)
 
@@ -633,13 +653,13 @@ def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Tra
         units = Units.of(ratings.n_items, ratings.clusters)
         weights = np.zeros((units.n, ratings.n_items))
         weights[units.of_item, np.arange(ratings.n_items)] = 1.0
-        return Sums(statistic, weights, (statistic.n_used,), units.name).estimate(how, transform)
+        return Sums(statistic, weights, (statistic.items_used,), units.name).estimate(how, transform)
     units = Units.of(ratings.n_items, ratings.clusters, most=BATCHES)
-    batches = np.stack([statistic.of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
-    value = statistic.of_items(np.arange(ratings.n_items))
+    batches = np.stack([statistic.value_of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
+    value = statistic.value_of_items(np.arange(ratings.n_items))
     weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
     moving: Estimated = Shifted(value - batches.mean(axis=0))
-    return Sums(moving, weights, (statistic.n_used,), "batches").estimate(how, transform)
+    return Sums(moving, weights, (statistic.items_used,), "batches").estimate(how, transform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -655,29 +675,22 @@ class Shifted:
 
 
 def wrap(
-    measure: Measure,
-    ratings: Ratings,
-    found: Estimates,
-    pairs: tuple[tuple[str, str, Estimate], ...],
-    exclusions: Sequence[Exclusion],
-    settings: CoefficientSettings,
-) -> Coefficient:
+    measure: Measure, ratings: Ratings, found: Estimates, pairs: tuple[tuple[str, str, Estimate], ...],
+    exclusions: Sequence[Exclusion], settings: CoefficientSettings,
+) -> Coefficient:  # fmt: skip
     """An estimate as a result."""
-    main, interval, _ = bounded((measure,), found)[0]
-    notes = ratings.notes
+    main, interval, _ = describe_values((measure,), found)[0]
+    notes, m = [*ratings.notes], len(ratings.annotators)
     judges = [name for name in ratings.judges if name in ratings.annotators]
-    if judges and len(ratings.annotators) > 2:
+    if judges and m > 2:
         models = f"{listing(judges)} {'is a judge' if len(judges) == 1 else 'are judges'}"
-        notes = (
-            *notes,
-            f"of the {len(ratings.annotators)} annotators, {models}; labels.where(kind='human') has people",
-        )
+        notes.append(f"of the {m} annotators, {models}; labels.where(kind='human') has people")
     if pairs:
-        notes = (*notes, f"mean over {len(pairs)} pairs of annotators")
+        notes.append(f"mean over {len(pairs)} pairs of annotators")
     if ratings.cluster_name:
-        notes = (*notes, f"items of the same {ratings.cluster_name} were resampled together")
+        notes.append(f"items of the same {ratings.cluster_name} were resampled together")
     facts = {
-        "items": found.n_items, "annotators": len(ratings.annotators), "labels": ratings.n_labels,
+        "items": found.n_items, "annotators": m, "labels": ratings.n_labels,
         "scale": ratings.scale.spec, "interval": interval_name(found),
     }  # fmt: skip
     return Coefficient(
@@ -687,13 +700,14 @@ def wrap(
         low=main.low,
         high=main.high,
         standard_error=main.standard_error,
-        reason=why_undefined(ratings) if np.isnan(main.estimate) else main.reason,
+        reason=undefined_reason(ratings) if np.isnan(main.estimate) else main.reason,
         n_items=found.n_items,
         n_labels=ratings.n_labels,
         annotators=ratings.annotators,
         pairs=pairs,
-        run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), notes),
+        run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), tuple(notes)),
         found=found,
+        measure=measure,
     )
 
 
@@ -701,14 +715,14 @@ def interval_name(found: Estimates) -> str:
     """How an interval was made, for a signature."""
     if found.method != "jackknife":
         return found.method
-    if found.score is not None and found.taken != "sample":
+    if found.score is not None and found.raters != "random":
         name = "score" if isinstance(found.score, str) else found.score.name
         return name if np.isfinite(found.low[0]) else "none"
     name = INTERVAL_NAMES[found.transform[0]]
-    return f"two-way-{name}" if found.taken == "sample" else name
+    return f"two-way-{name}" if found.raters == "random" else name
 
 
-def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
+def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
     """The first values of `found`, how each interval was made, and the two-sided p of a value of 0 on its scale.
 
     Also for a share of 1 or 0, in which nothing varies. A share of 1 in all n units: were the true mean m, each unit
@@ -726,23 +740,18 @@ def bounded(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimat
         ends = (lows, highs) if measure.share else (found.low, found.high)
         value, low, high, error = (float(v[i]) for v in (found.value, *ends, found.standard_error))
         if measure.highest is not None and high > measure.highest:
-            low, high = on_the_logit_scale(value / measure.highest, error / measure.highest, found)
+            low, high = logit_interval(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
         one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
-        if (
-            measure.share
-            and found.method != "none"
-            and found.taken != "sample"
-            and np.isfinite(value)
-            and abs(value - round(value)) < 1e-12
-        ):
+        fixed = found.method != "none" and found.raters != "random"
+        if measure.share and fixed and np.isfinite(value) and abs(value - round(value)) < 1e-12:
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             one, said = Estimate(float(round(value)), low, high, np.nan), exact
         each.append((one, said, float(p[i])))
     return each
 
 
-def on_the_logit_scale(share: float, error: float, found: Estimates) -> tuple[float, float]:
+def logit_interval(share: float, error: float, found: Estimates) -> tuple[float, float]:
     """The interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
     from scipy.special import expit, logit, stdtrit
 
@@ -777,7 +786,7 @@ def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
     return first[enough], second[enough], int((~enough).sum())
 
 
-def why_undefined(ratings: Ratings) -> str:
+def undefined_reason(ratings: Ratings) -> str:
     """Words for a coefficient that has no value."""
     if ratings.varied:
         return "undefined on these data: too few labels to compare, or no variation among them"
@@ -785,25 +794,21 @@ def why_undefined(ratings: Ratings) -> str:
 
 
 def _named_pairs(
-    measure: Measure, ratings: Ratings, found: Estimates, first: Ints | None, second: Ints | None
+    measure: Measure, ratings: Ratings, found: Estimates, first: Ints, second: Ints
 ) -> tuple[tuple[str, str, Estimate], ...]:
     """Each pair of annotators, as it would be by itself."""
-    if first is None or second is None or len(found) == 1:
+    if len(found) == 1:
         return ()
     names, each = ratings.annotators, []
+    look = len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS:
+        if look:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
-            one = measure.where_few(one, Spread(two), statistic)
+            one = small_sample_intervals([(measure, statistic)], one, Spread(two)).get(0, one)
         each.append((names[a], names[b], one[0]))
     return tuple(each)
-
-
-def unit_range(ratings: Ratings) -> float:
-    """How far apart the ends of the scale are."""
-    return span(ratings.scale)
 
 
 @lru_cache(maxsize=64)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 
-from assay.concordance.coefficient import Measure, Who
+from assay.concordance.coefficient import Who
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
-from assay.data.scales import Interval, Scale
+from assay.data.scales import Interval
 from assay.estimation.resampling import Units, gather
 from assay.estimation.statistic import Bools, Floats, Ints, add_rows
 from assay.statistics.categories import Slice, Together, grid
 from assay.statistics.pairs import LabelPairs
-
-# -- Who is compared with whom ---------------------------------------------------------------------
 
 A_HUMAN = "a human"
 """What the table says for any of the people."""
@@ -33,7 +32,7 @@ WHO: tuple[Who, ...] = typing.get_args(Who)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Pairing:
     """Two or more annotators, or what stands for several, side by side.
 
     Attributes
@@ -42,9 +41,9 @@ class Comparison:
         The kind of comparison.
     first, second : str
         Who is compared with whom; of a panel, its name and nobody.
-    ratings : function of Measure
-        The labels; a consensus depends on what the coefficient can take, so it is asked for each. All ratings
-        of a table have the same items, so that comparisons can be paired.
+    ratings : function of bool
+        The labels, for coefficients that take means (True) and for those that do not, on which a consensus depends. All
+        ratings of a table have the same items, so that comparisons can be paired.
     masks : (annotators,) bool, twice, optional
         For ``human pairs`` and ``random human``: whose labels are first and second.
     tied : mapping of text to int
@@ -58,200 +57,159 @@ class Comparison:
     who: Who
     first: str
     second: str | None
-    ratings: Callable[[Measure], Ratings]
+    ratings: Callable[[bool], Ratings]
     masks: tuple[Bools, Bools] | None = None
     tied: Mapping[str, int] = field(default_factory=dict)
-    fewer: Callable[[], list[Comparison]] | None = None
-
-    @property
-    def is_panel(self) -> bool:
-        """Whether annotators of one kind are compared among themselves."""
-        return self.who in ("humans", "judges")
-
-
-def comparisons(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: tuple[Who, ...],
-    families: Families = (),
-) -> list[Comparison]:  # fmt: skip
-    """All comparisons of the kinds asked for that the table has annotators for."""
-    makers = {
-        "humans": lambda: _panel(ratings, "humans", humans),
-        "judges": lambda: _panel(ratings, "judges", judges),
-        "pairs": lambda: _pairs(ratings, (*humans, *judges)),
-        "consensus": lambda: _with_consensus(ratings, humans, judges),
-        "rest": lambda: _with_rest(ratings, humans, judges),
-        "human pairs": lambda: _with_humans(ratings, humans, judges, "human pairs"),
-        "random human": lambda: _with_a_random_human(ratings, humans, judges, families),
-    }
-    return [comparison for kind in who for comparison in makers[kind]()]
-
-
-def _panel(ratings: Ratings, who: Who, names: tuple[str, ...]) -> Iterator[Comparison]:
-    if len(names) > 1:
-        panel = ratings.only(names)
-
-        def fewer() -> list[Comparison]:
-            return [Comparison(who, who, None, _always(panel.without(left))) for left in panel.left_out()]
-
-        yield Comparison(who, who, None, _always(panel), fewer=fewer)
-
-
-def _pairs(ratings: Ratings, names: tuple[str, ...]) -> Iterator[Comparison]:
-    joint, position = ratings.joint, {name: i for i, name in enumerate(ratings.annotators)}
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            if joint[position[a], position[b]] >= 2:
-                yield Comparison("pairs", a, b, _always(ratings.only((a, b))))
-
-
-def _always(ratings: Ratings) -> Callable[[Measure], Ratings]:
-    return lambda _: ratings
-
-
-def _with_consensus(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
-    if len(humans) < 2:
-        return
-    groups = Groups.of(ratings)
-    tied = {"humans' consensus": groups.tied(humans)}
-    for judge in judges:
-        yield groups.compared("consensus", "humans' consensus", judge, humans, (judge,), tied)
-        tied = {}
-    if len(judges) > 1:
-        tied = {"judges' consensus": groups.tied(judges)}
-        yield groups.compared("consensus", "humans' consensus", "judges' consensus", humans, judges, tied)
-
-
-def _with_rest(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...]) -> Iterator[Comparison]:
-    kinds = [(kind, names) for kind, names in (("humans", humans), ("judges", judges)) if len(names) > 2]
-    groups = Groups.of(ratings) if kinds else None
-    for kind, names in kinds:
-        assert groups is not None
-        for name in names:
-            rest = tuple(n for n in names if n != name)
-            others = f"other {kind}' consensus"
-            tied = {f"{others} (added up over {len(names)} annotators)": groups.tied(rest)}
-            yield groups.compared("rest", others, name, rest, (name,), tied)
-
-
-def _with_humans(ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], who: Who) -> Iterator[Comparison]:
-    """The second is the one in question, so that a signed difference says how much higher it labels."""
-    if not humans:
-        return
-    people = np.isin(ratings.annotators, humans)
-
-    def fewer(first: str, second: str, one: Bools | None) -> list[Comparison]:
-        found = []
-        for left in ratings.only(humans).left_out():
-            rest = people & ~np.isin(ratings.annotators, left)
-            masks = (rest, rest if one is None else one)
-            found.append(Comparison(who, first, second, _always(ratings), masks))
-        return found
-
-    if len(humans) > 1 and who == "human pairs":
-        names = ("another human", A_HUMAN)
-        yield Comparison(who, *names, _always(ratings), (people, people), fewer=partial(fewer, *names, None))
-    for name in judges if who == "human pairs" or len(humans) < 2 else (*humans, *judges):
-        one = np.array(ratings.annotators) == name
-        drawn = "random " if who == "random human" else ""
-        names = (f"another {drawn}human" if name in humans else f"a {drawn}human", name)
-        sampled = partial(fewer, *names, one) if who == "human pairs" else None
-        yield Comparison(who, *names, _always(ratings), (people, one), fewer=sampled)
-
-
-def _with_a_random_human(
-    ratings: Ratings, humans: tuple[str, ...], judges: tuple[str, ...], families: Families
-) -> Iterator[Comparison]:
-    yield from _with_humans(ratings, humans, judges, "random human")
-    yield from _random_of(ratings, humans, families)
-
-
-def _random_of(ratings: Ratings, humans: tuple[str, ...], families: Families) -> Iterator[Comparison]:
-    """A random annotator of each family, drawn for each item as the human is."""
-    people = np.isin(ratings.annotators, humans)
-    for name, members in families:
-        here = np.isin(ratings.annotators, members)
-        if here.sum() > 1 and people.any() and not (people.sum() < 2 and people[here].all()):
-            other = "another random human" if people[here].all() else A_RANDOM_HUMAN
-            yield Comparison("random human", other, name, _always(ratings), (people, here))
+    fewer: Callable[[], list[Pairing]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of annotators as annotators.
+class Comparisons:
+    """Everybody in a table who can be compared, as kinds of comparison."""
 
-    Attributes
-    ----------
-    ratings : Ratings
-    means : Scale or None
-        The scale of a mean of labels; None where labels are no numbers.
-    """
+    table: Ratings
+    families: Families = ()
 
-    ratings: Ratings
-    means: Scale | None
+    def of(self, kinds: Sequence[Who]) -> list[Pairing]:
+        """All comparisons of the kinds asked for that the table has annotators for."""
+        humans, judges = self.table.humans, self.table.judges
+        makers: dict[Who, Callable[[], Iterator[Pairing]]] = {
+            "humans": lambda: self._panel("humans", humans),
+            "judges": lambda: self._panel("judges", judges),
+            "pairs": self._pairs,
+            "consensus": self._consensus,
+            "rest": self._rest,
+            "human pairs": self._human_pairs,
+            "random human": self._random_human,
+        }
+        return [pairing for kind in kinds for pairing in makers[kind]()]
 
-    @classmethod
-    def of(cls, ratings: Ratings) -> Groups:
-        """The groups of a table."""
-        scale = ratings.scale
-        return cls(ratings, Interval(*(scale.bounds or ())) if scale.numeric else None)
+    def _panel(self, who: Who, names: tuple[str, ...]) -> Iterator[Pairing]:
+        if len(names) > 1:
+            panel = self.table.only(names)
 
-    def compared(
+            def fewer() -> list[Pairing]:
+                return [Pairing(who, who, None, _same(panel.without(left))) for left in panel.left_out()]
+
+            yield Pairing(who, who, None, _same(panel), fewer=fewer)
+
+    def _pairs(self) -> Iterator[Pairing]:
+        joint, position = self.table.joint, {name: i for i, name in enumerate(self.table.annotators)}
+        for a, b in itertools.combinations((*self.table.humans, *self.table.judges), 2):
+            if joint[position[a], position[b]] >= 2:
+                yield Pairing("pairs", a, b, _same(self.table.only((a, b))))
+
+    def _consensus(self) -> Iterator[Pairing]:
+        humans, judges, people = self.table.humans, self.table.judges, "humans' consensus"
+        if len(humans) < 2:
+            return
+        tied = {people: self._ties(humans)}
+        for judge in judges:
+            yield self._groups("consensus", people, judge, humans, (judge,), tied)
+            tied = {}
+        if len(judges) > 1:
+            second = "judges' consensus"
+            yield self._groups("consensus", people, second, humans, judges, {second: self._ties(judges)})
+
+    def _rest(self) -> Iterator[Pairing]:
+        for kind, names in (("humans", self.table.humans), ("judges", self.table.judges)):
+            for name in names if len(names) > 2 else ():
+                rest = tuple(n for n in names if n != name)
+                others = f"other {kind}' consensus"
+                tied = {f"{others} (added up over {len(names)} annotators)": self._ties(rest)}
+                yield self._groups("rest", others, name, rest, (name,), tied)
+
+    def _human_pairs(self) -> Iterator[Pairing]:
+        """The second is the one in question, so that a signed difference says how much higher it labels."""
+        table, people = self.table, self._mask(self.table.humans)
+
+        def pairing(first: str, second: str, one: Bools | None) -> Pairing:
+            def fewer() -> list[Pairing]:
+                found = []
+                for left in table.only(table.humans).left_out():
+                    rest = people & ~self._mask(left)
+                    found.append(replace(whole, masks=(rest, rest if one is None else one), fewer=None))
+                return found
+
+            masks = (people, people if one is None else one)
+            whole = Pairing("human pairs", first, second, _same(table), masks, fewer=fewer)
+            return whole
+
+        if len(table.humans) > 1:
+            yield pairing("another human", A_HUMAN, None)
+        for name in table.judges if table.humans else ():
+            yield pairing("a human", name, self._mask((name,)))
+
+    def _random_human(self) -> Iterator[Pairing]:
+        """Each annotator with a person drawn for each item, then a random annotator of each family likewise."""
+        table, people = self.table, self._mask(self.table.humans)
+        if not table.humans:
+            return
+        for name in (*(table.humans if len(table.humans) > 1 else ()), *table.judges):
+            first = "another random human" if name in table.humans else A_RANDOM_HUMAN
+            yield Pairing("random human", first, name, _same(table), (people, self._mask((name,))))
+        for name, members in self.families:
+            here = self._mask(members)
+            own = bool(people[here].all())
+            if here.sum() > 1 and not (own and people.sum() < 2):
+                first = "another random human" if own else A_RANDOM_HUMAN
+                yield Pairing("random human", first, name, _same(table), (people, here))
+
+    def _mask(self, names: Sequence[str]) -> Bools:
+        return np.isin(self.table.annotators, names)
+
+    # -- groups of annotators as annotators ---------------------------------------------------------
+
+    def _groups(
         self, who: Who, named: str, second: str, first: tuple[str, ...], other: tuple[str, ...],
         tied: Mapping[str, int],
-    ) -> Comparison:  # fmt: skip
+    ) -> Pairing:  # fmt: skip
         """Two groups, and the same without each annotator of the first."""
 
-        def fewer() -> list[Comparison]:
-            lefts = self.ratings.only(first).left_out()
+        def fewer() -> list[Pairing]:
+            lefts = self.table.only(first).left_out()
             rests = [tuple(n for n in first if n not in left) for left in lefts]
-            return [Comparison(who, named, second, self.two(rest, other)) for rest in rests if rest]
+            return [Pairing(who, named, second, self._two(rest, other)) for rest in rests if rest]
 
-        return Comparison(who, named, second, self.two(first, other), tied=tied, fewer=fewer)
+        return Pairing(who, named, second, self._two(first, other), tied=tied, fewer=fewer)
 
-    def two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[Measure], Ratings]:
-        """Two groups as two annotators: means where the coefficient takes them, else medians or majorities."""
-        made: dict[bool, Ratings] = {}
+    def _two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
+        """Two groups as two annotators, each the mean, the median or the majority of its group.
 
-        def of(measure: Measure) -> Ratings:
-            mean = self.means is not None and measure.takes_means
-            if mean not in made:
-                made[mean] = self.consensus(first, second, mean=mean)
-            return made[mean]
-
-        return of
-
-    def consensus(self, first: tuple[str, ...], second: tuple[str, ...], *, mean: bool) -> Ratings:
-        """Two groups of annotators as two annotators, each the mean, the median or the majority of its group.
-
-        A group of one stands for itself. Labels with an order have a median, others a majority; an item whose group
-        is divided between categories has none, and no label (see `tied`).
+        A group of one stands for itself. Means where the coefficient takes them; else labels with an order have a
+        median, others a majority, and an item whose group is divided between categories has no label (see `_ties`).
         """
+        scale = self.table.scale
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
-        combine = _means if mean else self._middle
-        make = partial(_as_two, places=tuple(map(self._places, (first, second))), combine=combine, names=names)
-        return self.ratings.derived(make, names, self.means if mean else None)
 
-    def tied(self, group: tuple[str, ...]) -> int:
+        @cache
+        def consensus(mean: bool) -> Ratings:
+            if not scale.ordered:
+                combine = _majorities
+            else:
+                combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
+            places = tuple(map(self._places, (first, second)))
+            make = partial(_two_annotators, places=places, combine=row_means if mean else combine, names=names)
+            return self.table.derived(make, names, Interval(*(scale.bounds or ())) if mean else None)
+
+        return lambda takes_means: consensus(scale.numeric and takes_means)
+
+    def _ties(self, group: tuple[str, ...]) -> int:
         """Items that the group has labelled without a majority; none where labels have an order."""
-        if self.ratings.scale.ordered:
+        if self.table.scale.ordered:
             return 0
-        slices = self.ratings.slices(len(self.ratings.annotators))
-        return sum(gather(partial(_without_majority, read, self._places(group)) for read, _, _ in slices))
+        slices = self.table.slices(len(self.table.annotators))
+        return sum(gather(partial(_divided_items, read, self._places(group)) for read, _, _ in slices))
 
     def _places(self, group: tuple[str, ...]) -> list[int]:
-        position = {name: i for i, name in enumerate(self.ratings.annotators)}
-        return [position[name] for name in group]
-
-    @cached_property
-    def _middle(self) -> Callable[[Floats], Floats]:
-        """One label for several of an item."""
-        scale = self.ratings.scale
-        if not scale.ordered:
-            return _majorities
-        return partial(_medians, centre=None if scale.categories is None else self.ratings.centre)
+        return [self.table.annotators.index(name) for name in group]
 
 
-def _as_two(
+def _same(ratings: Ratings) -> Callable[[bool], Ratings]:
+    return lambda _: ratings
+
+
+def _two_annotators(
     answers: Answers, places: tuple[list[int], ...], combine: Callable[[Floats], Floats], names: tuple[str, ...]
 ) -> Answers:  # fmt: skip
     """The labels of two groups of annotators, one an item and group."""
@@ -262,13 +220,14 @@ def _as_two(
     return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
 
 
-def _without_majority(read: Callable[[], Answers], group: list[int]) -> int:
+def _divided_items(read: Callable[[], Answers], group: list[int]) -> int:
     """Items with labels of the group that are divided."""
     cells = grid(read())[:, group]
     return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())
 
 
-def _means(cells: Floats) -> Floats:
+def row_means(cells: Floats) -> Floats:
+    """The mean of what is there in each row; NaN where nothing is."""
     there = ~np.isnan(cells)
     number = there.sum(axis=1)
     total = np.where(there, cells, 0.0).sum(axis=1)
@@ -337,25 +296,28 @@ class RandomHumanDraws:
         return np.concatenate(found)
 
 
-# -- Is a judge closer to people than they are to each other? Swap its label with a person's, i ----
+# -- is a judge closer to people than they are to each other? ---------------------------------------
 # Were the judge one of the people, any label of an item could as well have been its own. So the difference between its
 # agreement with people and theirs with each other is set against what it would be with another label of each item in
-# the
-# judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
+# the judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
 
 MOST_ITEMS = 3_000
 """Among more items than this the difference is close to normal, and its t-test takes the place of swapping."""
 
 MOST_NUMBERS = 2**25
-"""Numbers that the sums of all items, with each person's label in the judge's place, may have."""
+"""Numbers that the sums of all items, with each person's label in the judge's place, may have: 256 MB."""
+
+MOST_SUMS = 2**22
+"""Sums of swaps that are valued together: 32 MB."""
 
 SWAPS_PER_BLOCK = 256
-"""Swaps that share one random stream."""
+"""Swaps that share one random stream; another number would change digits."""
 
 LEAST_DIFFERENT = 1e-10
+"""Differences closer than this are equal up to rounding."""
 
 
-def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
+def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
     """Two-sided p-values of differences that an exchangeable judge would have: (k,); None where swapping is too much.
 
     Parameters
@@ -373,21 +335,30 @@ def p_by_swapping(ratings: Ratings, joint: Together, judge: str, *, swaps: int, 
     if (most + 1) * ratings.n_items * sum(joint.widths) > MOST_NUMBERS:
         return None
     units = Units.of(ratings.n_items, ratings.clusters, most=None)
-    moments = [add_rows(joint.moments(_swapped(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
+    moments = [add_rows(joint.moments(_swap_labels(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
     places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(labels, slot) + 1
     total = moments[0].sum(axis=0)
     observed = _difference(joint, total)
     changes = Changes.of(moments)
     above, below = np.ones((2, len(observed)))
-    for block, start in enumerate(range(0, swaps, SWAPS_PER_BLOCK)):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
-        drawn = (rng.random((min(SWAPS_PER_BLOCK, swaps - start), units.n)) * places).astype(np.int64)
-        found = _difference(joint, total + changes.sums(drawn))
+    # As many blocks of swaps at a time as the moments of one swap allow.
+    some = max(1, MOST_SUMS // (SWAPS_PER_BLOCK * len(total)))
+    for first in range(0, swaps, some * SWAPS_PER_BLOCK):
+        starts = range(first, min(first + some * SWAPS_PER_BLOCK, swaps), SWAPS_PER_BLOCK)
+        sums = [changes.sums(_drawn_places(places, start, swaps, seed)) for start in starts]
+        found = _difference(joint, total + np.concatenate(sums))
         # What is undefined after a swap speaks for neither side.
         above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
         below += (~(found > observed + LEAST_DIFFERENT)).sum(axis=0)
     p = 2 * np.minimum(above, below) / (swaps + 1)
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
+
+
+def _drawn_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
+    """The place whose label stands in the judge's, for a block of swaps: (swaps, units)."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // SWAPS_PER_BLOCK,)))
+    drawn = rng.random((min(SWAPS_PER_BLOCK, swaps - start), len(places))) * places
+    return np.asarray(drawn.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,7 +438,7 @@ def _people_beside(labels: Slice, slot: Ints) -> Ints:
     return np.bincount(labels.item[slot > 0], minlength=labels.n_items)
 
 
-def _swapped(labels: Slice, slot: Ints, place: int) -> Slice:
+def _swap_labels(labels: Slice, slot: Ints, place: int) -> Slice:
     """The labels with that of a place in the judge's, and the judge's there, of each item that has both."""
     where = np.full((2, labels.n_items), -1)
     for row, c in enumerate((0, place)):

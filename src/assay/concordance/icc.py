@@ -6,44 +6,35 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from assay.concordance.coefficient import (
     Coefficient,
-    CoefficientOptions,
     Estimator,
     ICCSettings,
     ICCTableSettings,
     Measure,
     Model,
-    NestedEstimator,
-    NestedSettings,
-    asked,
+    leave_raters_out,
     ratings_of,
-    taken_by,
-    taking,
     value_of,
-    without_each,
+    values_without_each,
     wrap,
 )
-from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, in_order
-from assay.errors import DataError, DesignError, unknown
-from assay.estimation.intervals import Estimates
-from assay.estimation.options import Intervals, Taken
-from assay.estimation.resampling import Units, estimate_sums
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, add_rows
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings
+from assay.errors import DesignError, unknown
+from assay.estimation.options import question
+from assay.estimation.result import Exclusion, Result, Run
+from assay.estimation.statistic import Floats
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, interval, said
-from assay.statistics.blocks import Blocks, Terms, anova, left_over
+from assay.reporting.tables import interval, said
 from assay.statistics.categories import Together
-from assay.statistics.reml import Ratio, fit, profile
-from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
+from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +59,8 @@ TEN: tuple[tuple[str, Form, str], ...] = (
 
 
 MOST_ALONE = 10
-"""With fewer items of several labels than this beside as many of one, there is no ICC."""
+"""With fewer items of several labels than this beside as many of one, there is no ICC: a handful of items would decide
+alone what an error is."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +121,7 @@ class ICC(Coefficient):
     def table(self) -> pl.DataFrame:
         """The interval of the one estimator and, where it can be had, the one from F distributions."""
         row = {"coefficient": self.form, "estimate": self.estimate}
-        rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.interval}]
+        rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.run.interval}]
         if self.f_test is not None:
             f = self.f_test
             rows.append({**row, "low": f.low, "high": f.high, "n": self.n_items, "interval": f.words})
@@ -137,7 +129,7 @@ class ICC(Coefficient):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The ICC with both of its intervals, on an axis that is always the same."""
-        return _drawn([self], [self.form], ax)
+        return _draw_forest([self], [self.form], ax)
 
     def summary(self) -> str:
         """Value, both intervals, the variance behind it."""
@@ -155,16 +147,8 @@ class ICC(Coefficient):
         return "\n".join(lines)
 
 
-def icc(
-    labels: Annotations | Chunks,
-    annotators: Sequence[str] | Taken | None = None,
-    *,
-    form: str = "ICC(A,1)",
-    model: Model = "random",
-    estimator: Estimator | None = None,
-    k: float | None = None,
-    **options: Unpack[CoefficientOptions],
-) -> ICC:
+@question(ICCSettings)
+def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
     """Which share of the variance of a label, or of the mean of k labels, is that of the items?
 
     McGraw & Wong (1996, table 4), Shrout & Fleiss (1979). ``A`` absolute agreement: labels should be the same
@@ -176,29 +160,12 @@ def icc(
     ----------
     labels : Annotations or Chunks
         One criterion, labels that are numbers.
-    annotators : list of str, "these" or "sample", optional
-        Whose labels count, or what all of them are taken for; see `exact_agreement`. When not given: a sample with
-        ``model="random"``, these with "mixed".
-    form : str
-        ``ICC(1)``, ``ICC(1,k)``, ``ICC(C,1)``, ``ICC(C,k)``, ``ICC(A,1)``, ``ICC(A,k)``, or the aliases
-        ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(2,k)``, ``ICC(3,k)``, ``ICC(k)``.
-    model : {"random", "mixed"}
-        Whether the annotators are a sample of many or the only ones of interest: one number, two meanings, and two
-        intervals (``random`` leaves out each annotator in turn as well as each item).
-    estimator : {"anova", "components"}, optional
-        ``anova`` needs every label; items with a missing one are left out and counted. ``components`` takes
-        incomplete tables whole (Henderson 1953, method 1). When not given: ``anova`` for complete tables.
-    k : float, optional
-        Labels that are averaged, for the forms with k: the number of annotators when not given, in an incomplete
-        table the harmonic mean of the numbers of labels of an item.
-    repeats, clusters, **how
-        See `exact_agreement`.
 
     Returns
     -------
     ICC
         ``low`` and ``high`` take annotators as a sample, and labels as they come; of fewer than three annotators there
-        is no such interval. With ``model="mixed"``, ``annotators="these"`` or a bootstrap they take the annotators as
+        is no such interval. With ``model="mixed"``, ``raters="fixed"`` or a bootstrap they take the annotators as
         they are. ``f_test`` has the interval from F distributions: annotators as a sample, labels as normal, and
         every annotator as noisy as the next.
 
@@ -211,27 +178,19 @@ def icc(
     -----
     For the ICC of a population of annotators an interval over items alone is too narrow, whatever the number of items.
     """
-    named = parse_form(form)
-    asked_for = asked(options, annotators, form=FORMS[named][0], model=model, estimator=estimator, k=k)
-    settings = ICCSettings.of(asked_for, "icc")
+    form = parse_form(settings.form)
+    settings = replace(settings, form=FORMS[form][0])
     ratings = ratings_of(labels, settings)
-    intraclass(named).check(ratings)
-    return _icc(ratings, named, settings)
+    intraclass(form).check(ratings)
+    return _icc(ratings, form, settings)
 
 
-def _drawn(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
+def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
     """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
     ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
     values = [r.estimate for r in rows]
-    pictures.forest(
-        ax,
-        names,
-        values,
-        [r.low for r in rows],
-        [r.high for r in rows],
-        offset=0.12,
-        label="jackknife" if rows[0].found.method == "jackknife" else "bootstrap",
-    )
+    method = "jackknife" if rows[0].found.method == "jackknife" else "bootstrap"
+    pictures.forest(ax, names, values, [r.low for r in rows], [r.high for r in rows], offset=0.12, label=method)
     f = [r.f_test for r in rows]
     low, high = ([np.nan if one is None else getattr(one, end) for one in f] for end in ("low", "high"))
     pictures.forest(
@@ -253,32 +212,21 @@ class ICCTable(Result):
     @property
     def table(self) -> pl.DataFrame:
         """One row a correlation."""
-        return pl.DataFrame(
-            [
-                {
-                    "coefficient": r.form,
-                    "alias": r.alias,
-                    "model": r.model,
-                    "case": case,
-                    "estimate": r.estimate,
-                    "low": r.low,
-                    "high": r.high,
-                    "f_low": None if r.f_test is None else r.f_test.low,
-                    "f_high": None if r.f_test is None else r.f_test.high,
-                    "f": None if r.f_test is None else r.f_test.f,
-                    "df1": None if r.f_test is None else r.f_test.df1,
-                    "df2": None if r.f_test is None else r.f_test.df2,
-                    "p": None if r.f_test is None else r.f_test.p,
-                    "n": r.n_items,
-                }
-                for r, (_, _, case) in zip(self.rows, TEN, strict=True)
-            ],
-            infer_schema_length=None,
-        )
+        tests = {"f_low": "low", "f_high": "high", "f": "f", "df1": "df1", "df2": "df2", "p": "p"}
+        rows = [
+            {
+                **{"coefficient": r.form, "alias": r.alias, "model": r.model, "case": case},
+                **{"estimate": r.estimate, "low": r.low, "high": r.high},
+                **{column: getattr(r.f_test, name, None) for column, name in tests.items()},
+                "n": r.n_items,
+            }
+            for r, (_, _, case) in zip(self.rows, TEN, strict=True)
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Every form with both of its intervals, on an axis that is always the same."""
-        return _drawn(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
+        return _draw_forest(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
 
     def summary(self) -> str:
         """A line for each."""
@@ -286,15 +234,9 @@ class ICCTable(Result):
         return "\n".join([*lines, *self.run.closing()])
 
 
-def icc_table(
-    labels: Annotations | Chunks,
-    annotators: Sequence[str] | Taken | None = None,
-    *,
-    estimator: Estimator | None = None,
-    **options: Unpack[CoefficientOptions],
-) -> ICCTable:
-    """All ten intraclass correlations of McGraw & Wong (1996); parameters as in `icc`."""
-    settings = ICCTableSettings.of(asked(options, annotators, estimator=estimator), "icc_table")
+@question(ICCTableSettings)
+def icc_table(labels: Annotations | Chunks, settings: ICCTableSettings) -> ICCTable:
+    """All ten intraclass correlations of McGraw & Wong (1996) side by side; errors as in `icc`."""
     ratings = ratings_of(labels, settings)
     intraclass("A,1").check(ratings)
     each = {f.name: getattr(settings, f.name) for f in fields(settings)}
@@ -333,7 +275,7 @@ def intraclass(form: Form) -> Measure:
         "numbers",
         panel=lambda s: intraclass_statistic(s, (form,), default_estimator(s), labels_per_item(s)),
         takes_means=True,
-        random=True,
+        random_raters=True,
     )
 
 
@@ -383,9 +325,9 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     statistic = intraclass_statistic(ratings, (form,), estimator, averaged)
     sums = ratings.sums(Together((statistic,)))
     found = sums.estimate(settings, "fisher")
-    one_less = partial(_value_of, form=form, estimator=settings.estimator, k=averaged)
-    taken = taken_by(settings, settings.taken, random=one_way or settings.model == "random")
-    found = taking(found, taken, lambda: without_each(ratings, one_less), len(ratings.annotators))
+    if settings.raters_for(random=one_way or settings.model == "random") == "random":
+        one_less = partial(_value_of, form=form, estimator=settings.estimator, k=averaged)
+        found = leave_raters_out(found, ratings, lambda: values_without_each(ratings, one_less))
     n_items = sums.n_items[0]
     exclusions = []
     if n_items < ratings.n_items:
@@ -394,8 +336,8 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     items, annotators, error = (float(v) for v in components)
     base = wrap(intraclass(form), ratings, found, (), exclusions, settings)
     name, alias = FORMS[form]
-    design = _Design.of(ratings, n_items, form, estimator)
-    f_test = _f_test(form, components, design, averaged, found.confidence)
+    counts = _TableCounts.of(ratings, n_items, form, estimator)
+    f_test = _f_test(form, components, counts, averaged, found.confidence)
     return ICC(
         **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
         form=name,
@@ -417,7 +359,7 @@ def _value_of(ratings: Ratings, form: Form, estimator: Estimator | None, k: floa
 
 
 @dataclass(frozen=True)
-class _Design:
+class _TableCounts:
     """How many items, annotators and labels there are: what F distributions need.
 
     Where labels are missing, an item has as many labels as the harmonic mean over items, and an annotator likewise
@@ -432,7 +374,7 @@ class _Design:
     balanced: bool
 
     @classmethod
-    def of(cls, ratings: Ratings, n_items: int, form: Form, estimator: Estimator) -> _Design:
+    def of(cls, ratings: Ratings, n_items: int, form: Form, estimator: Estimator) -> _TableCounts:
         m, number = len(ratings.annotators), ratings.labels_of_item
         number = number[number > 0]
         if form in ("1", "k"):
@@ -446,300 +388,43 @@ class _Design:
         return cls(len(number), int((answered > 0).sum()), int(number.sum()), per_item, each, False)
 
 
-def _f_test(form: Form, components: Floats, design: _Design, k: float, confidence: float) -> FTest | None:
+def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, confidence: float) -> FTest | None:
     """The interval of McGraw & Wong (1996, table 7), for single labels and carried over to means of k."""
     from scipy.special import fdtrc, fdtri
 
     of_items, of_annotators, error = (float(v) for v in components)
-    n, m, each = design.items, design.per_item, design.per_annotator
+    n, m, each = counts.items, counts.per_item, counts.per_annotator
     item, annotator = m * of_items + error, each * of_annotators + error
     one_way = form in ("1", "k")
     df1 = n - 1
-    df2 = design.labels - n if one_way else design.labels - n - design.annotators + 1
+    df2 = counts.labels - n if one_way else counts.labels - n - counts.annotators + 1
     if not error > 0 or df1 < 1 or df2 < 1 or not item > 0:
         return None
     f = item / error
     upper = (1 + confidence) / 2
     if form.startswith("A"):
-        low, high = _of_absolute(item, annotator, error, design, upper)
+        low, high = _absolute_interval(item, annotator, error, counts, upper)
     else:
         f_low, f_high = f / fdtri(df1, df2, upper), f * fdtri(df2, df1, upper)
         low, high = float((f_low - 1) / (f_low + m - 1)), float((f_high - 1) / (f_high + m - 1))
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
-    exact = design.balanced and not form.startswith("A")
-    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, design.balanced)
+    exact = counts.balanced and not form.startswith("A")
+    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced)
 
 
-def _of_absolute(item: float, annotator: float, error: float, design: _Design, upper: float) -> tuple[float, float]:
+def _absolute_interval(
+    item: float, annotator: float, error: float, counts: _TableCounts, upper: float
+) -> tuple[float, float]:
     """The ends for absolute agreement of single labels, from mean squares."""
     from scipy.special import fdtri
 
-    n, m = design.per_annotator, design.per_item
-    of_annotators, left = design.annotators - 1, design.labels - design.items - design.annotators + 1
+    n, m = counts.per_annotator, counts.per_item
+    of_annotators, left = counts.annotators - 1, counts.labels - counts.items - counts.annotators + 1
     r = (item - error) / (item + (m - 1) * error + m * (annotator - error) / n)
     a, b = m * r / (n * (1 - r)), 1 + m * r * (n - 1) / (n * (1 - r))
     v = (a * annotator + b * error) ** 2 / ((a * annotator) ** 2 / of_annotators + (b * error) ** 2 / left)
-    down, up = fdtri(design.items - 1, v, upper), fdtri(v, design.items - 1, upper)
+    down, up = fdtri(counts.items - 1, v, upper), fdtri(v, counts.items - 1, upper)
     rest = m * annotator + (m * n - m - n) * error
     low, high = n * (item - down * error) / (down * rest + n * item), n * (up * item - error) / (rest + n * up * item)
     return float(low), float(high)
-
-
-# -- nested -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class NestedICC(Result):
-    """How much of the variance of lessons is that of their teachers.
-
-    Attributes
-    ----------
-    estimate, low, high : float
-        ICC of one lesson.
-    adjusted, adjusted_low, adjusted_high : float
-        ICC of the mean of ``n`` lessons.
-    n : float
-        Lessons averaged in the adjusted ICC.
-    variance_within, variance_between : float
-        Between lessons of a teacher, and between teachers.
-    n_groups, n_units, n_labels : int
-        Teachers, lessons, labels.
-    f_low, f_high : float
-        From F distributions, exact where all groups have as many units; NaN otherwise.
-    profile_low, profile_high : float
-        From the profile of the likelihood; NaN for the analysis of variance.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    adjusted: float
-    adjusted_low: float
-    adjusted_high: float
-    n: float
-    variance_between: float
-    variance_within: float
-    n_groups: int
-    n_units: int
-    n_labels: int
-    within: str
-    unit: str
-    f_low: float
-    f_high: float
-    profile_low: float
-    profile_high: float
-    reason: str | None
-    run: Run
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The ICC and the adjusted ICC."""
-        rows = [
-            ("ICC", 1.0, self.estimate, self.low, self.high, self.n_groups),
-            ("adjusted ICC", float(self.n), self.adjusted, self.adjusted_low, self.adjusted_high, self.n_groups),
-        ]
-        return pl.DataFrame(rows, schema=["coefficient", "averaged", "estimate", "low", "high", "n"], orient="row")
-
-    def summary(self) -> str:
-        """Both, and what they rest on."""
-        others = [
-            f"; from {name} {interval(low, high, 3)}"
-            for name, low, high in (
-                ("F distributions", self.f_low, self.f_high), ("the likelihood", self.profile_low, self.profile_high),
-            )
-            if np.isfinite(high)
-        ]  # fmt: skip
-        lines = [
-            f"ICC of one {self.unit} within {self.within}: {estimated(self.estimate, self.low, self.high, 3)}"
-            f"{''.join(others)}.",
-            f"Adjusted ICC of the mean of {self.n:g}: "
-            f"{estimated(self.adjusted, self.adjusted_low, self.adjusted_high, 3)}.",
-            f"{self.n_units:,} units of {self.n_groups:,} groups; {self.run.interval}.",
-        ]
-        return "\n".join([*lines, *self.run.closing()])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Both as a forest plot."""
-        ax = pictures.axes(ax, height=1.6)
-        columns = (self.table[c].to_list() for c in ("estimate", "low", "high"))
-        pictures.forest(ax, [f"one {self.unit}", f"mean of {self.n:g}"], *columns)
-        ax.set_xlabel("ICC")
-        return ax
-
-
-def nested_icc(
-    labels: Annotations | Chunks,
-    within: str,
-    *,
-    unit: str | None = None,
-    n: float = 6,
-    estimator: NestedEstimator = "reml",
-    annotators: Sequence[str] | None = None,
-    repeats: Repeats = "error",
-    **intervals: Unpack[Intervals],
-) -> NestedICC:
-    """How much does a lesson tell about its teacher, and how much do n lessons?
-
-    The model of Hardy, "All that glitters", appendix F (eq. 9-10): score of a lesson = mean + teacher + rest,
-    ``ICC = var(teacher) / (var(teacher) + var(rest) / n)`` with n = 1, and adjusted with ``n`` lessons.
-    A small G-study, of lessons in teachers; `assay.g_study` takes more facets.
-
-    Parameters
-    ----------
-    labels : Annotations
-        One criterion, labels that are numbers.
-    within : str
-        The column of the items that lessons are nested in (the teacher).
-    unit : str, optional
-        The column of the items that says which lesson an item (a segment) is part of; its score is the mean
-        of its labels, and the result says so. When not given, every item is a unit.
-    n : float
-        Lessons that are averaged in the adjusted ICC; the paper's is 6.
-    estimator : {"reml", "anova"}
-        Restricted maximum likelihood, as the paper's; or the analysis of variance of unbalanced data (Searle, Casella &
-        McCulloch 1992, section 3.6), which weighs groups by their size.
-    annotators, repeats, **intervals
-        See `icc`. The groups are what is resampled.
-
-    Raises
-    ------
-    DataError
-        For a column that the items do not have, or a unit in two groups.
-    DesignError
-        Where no group has two units.
-    """
-    said = asked({**intervals}, annotators, within=within, unit=unit, n=n, estimator=estimator, repeats=repeats)
-    settings = NestedSettings.of(said, "nested_icc")
-    labels = in_memory(labels, "a nested ICC")
-    ratings = Ratings.of(labels, settings.annotators, repeats=repeats)
-    intraclass("1").check(ratings)
-    answers = ratings.answers
-    about = labels.items.filter(pl.col("item").is_in(list(answers.items)))
-    for name in (within, unit):
-        if name is not None and name not in about.columns:
-            raise DataError(unknown("item column", name, about.columns, "the table of items"))
-    nested = _unit_scores(answers, about, within, unit)
-    if len(nested) == len(nested.items):
-        raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
-    one_way = OneWay(ratings.centre) if settings.estimator == "anova" else OneWayLikely.of(nested, ratings.centre)
-    statistic = _Nested(one_way, settings.n)
-    moments = statistic.moments(nested)
-    units = Units.of(len(moments))
-    found = estimate_sums(
-        statistic, add_rows(moments, units.of_item, units.n), settings, n_items=len(moments), unit="groups",
-        transform="fisher",
-    )  # fmt: skip
-    return _nested(settings, ratings, nested, statistic, found, len(answers), about)
-
-
-def _nested(
-    settings: NestedSettings, ratings: Ratings, nested: Answers, statistic: _Nested, found: Estimates, n_labels: int,
-    about: pl.DataFrame,
-) -> NestedICC:  # fmt: skip
-    """Wrap both numbers."""
-    unit, within = settings.unit or "item", settings.within
-    between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))
-    f_low, f_high = _exact_f(nested, rest, found.confidence)
-    likely = _profile(nested, found.confidence) if settings.estimator == "reml" else (np.nan, np.nan)
-    notes = ratings.notes
-    if n_labels > len(nested):
-        notes = (*notes, f"a {unit}'s score is the mean of its labels ({n_labels:,} of them)")
-    columns = {c: about[c].to_list() for c in (within, settings.unit) if c is not None}
-    facts = {"groups": len(nested.items), "units": len(nested), "labels": n_labels}
-    return NestedICC(
-        estimate=found[0].estimate,
-        low=found[0].low,
-        high=found[0].high,
-        adjusted=found[1].estimate,
-        adjusted_low=found[1].low,
-        adjusted_high=found[1].high,
-        n=settings.n,
-        variance_between=between,
-        variance_within=rest,
-        n_groups=len(nested.items),
-        n_units=len(nested),
-        n_labels=n_labels,
-        within=within,
-        unit=unit,
-        f_low=f_low,
-        f_high=f_high,
-        profile_low=likely[0],
-        profile_high=likely[1],
-        reason=found[0].reason,
-        run=Run(
-            "nested-icc", settings, fingerprint_with(ratings.fingerprint, **columns), facts,
-            found.describe_interval().replace("groups", f"groups ({within})"), notes=notes,
-        ),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Nested:
-    """Equation 10 for one unit and for n."""
-
-    components: OneWay | OneWayLikely
-    n: float
-
-    def moments(self, data: Answers) -> Floats:
-        return self.components.moments(data)
-
-    def value(self, sums: Floats) -> Floats:
-        between, _, rest = np.moveaxis(self.components.value(sums), -1, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.stack([between / (between + rest / n) for n in (1, self.n)], axis=-1)
-
-
-def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str | None) -> Answers:
-    """The mean label of each unit, as an answer about its group."""
-    name = unit or "item"
-    if about[within].null_count() or about[name].null_count():
-        raise DataError(f"some items have no '{within}' or no '{name}'; fill them, or drop the items")
-    number = np.bincount(answers.item, minlength=len(answers.items))
-    sums = pl.DataFrame(
-        {
-            "item": answers.items,
-            "total": np.bincount(answers.item, weights=answers.value, minlength=len(answers.items)),
-            "number": number,
-        }
-    )
-    units = (
-        about.select("item", pl.col(within).alias("_group"), pl.col(name).alias("_unit"))
-        .join(sums, on="item", validate="1:1")
-        .group_by("_unit", maintain_order=True)
-        .agg(pl.col("_group").n_unique().alias("groups"), pl.col("_group").first(), pl.col("total", "number").sum())
-    )
-    split = units.filter(pl.col("groups") > 1)
-    if split.height:
-        raise DataError(f"{name} '{split['_unit'][0]}' belongs to several of '{within}'")
-    units = units.sort("_group", "_unit", maintain_order=True)
-    group = units["_group"].rank("dense").to_numpy().astype(np.int64) - 1
-    names = tuple(str(g) for g in units["_group"].unique(maintain_order=True).to_list())
-    value = (units["total"] / units["number"]).to_numpy()
-    return in_order(Answers(group, np.arange(len(group)), value, names, ()))
-
-
-def _exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
-    """The interval from F distributions for groups of one size; there is no exact one for others."""
-    from scipy.special import fdtri
-
-    number = np.bincount(nested.item)
-    groups, units, each = len(number), len(nested), int(number[0])
-    if within <= 0 or units == groups or (number != each).any():
-        return np.nan, np.nan
-    means = np.bincount(nested.item, weights=nested.value) / each
-    rest = float(((nested.value - means[nested.item]) ** 2).sum()) / (units - groups)
-    f = each * means.var(ddof=1) / rest
-    upper = (1 + confidence) / 2
-    ends = f / fdtri(groups - 1, units - groups, upper), f * fdtri(units - groups, groups - 1, upper)
-    low, high = ((e - 1) / (e - 1 + each) for e in ends)
-    return float(low), float(high)
-
-
-def _profile(nested: Answers, confidence: float) -> tuple[float, float]:
-    """The interval of the ICC of one unit from the profile of the restricted likelihood."""
-    terms = Terms(nested.value.astype(float), (nested.item,))
-    if left_over(terms)[1] <= 0:
-        return np.nan, np.nan
-    fitted = fit(Blocks.of(terms), [np.maximum(anova(terms), 0.0), np.full(2, float(np.var(terms.value)))])
-    return profile(fitted, Ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0])), confidence, len(nested.items) - 1)

@@ -39,7 +39,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
     parts = [
         Part(
             "Do the annotators agree?",
-            (*found.comparisons(), found.how()),
+            (*found.comparisons(), found.interval_words()),
             (("People and judges as panels.", _tidy(panels, "first", "title")),) if panels.height else (),
             tuple(pictures),
             tuple(map(str, found.exclusions)),
@@ -62,13 +62,13 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
         itself = ("ICC(A,1) of each judge with itself across scales.", study.consistency)
         words = tuple(study.summary().splitlines()[:-1])
         panel = ("ICC(A,k) of the panel.", study.reliability)
-        return (Part("How reliable judges are", words, (panel, itself, *_repeated(study))),)
-    icc = study.alignment.filter(pl.col("measure") == "icc")
-    together, single = icc.filter(pl.col("judge") == JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
-    nmae = study.alignment.filter((pl.col("measure") == "nmae") & (pl.col("judge") == JUDGES_MEAN))
+        return (Part("How reliable judges are", words, (panel, itself, *_repeat_frames(study))),)
+    icc = study.alignment.filter(measure="icc")
+    together, single = icc.filter(judge=JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
+    nmae = study.alignment.filter(measure="nmae", judge=JUDGES_MEAN)
     columns = ("scale", "benchmark", "estimate", "low", "high", "n")
-    differences = study.differences.filter(pl.col("judge") == JUDGES_MEAN)
-    panels = study.reliability.filter(pl.col("form") == "ICC(A,k)")
+    differences = study.differences.filter(judge=JUDGES_MEAN)
+    panels = study.reliability.filter(form="ICC(A,k)")
     parts = [
         Part(
             "On which scale to ask",
@@ -92,7 +92,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
             (
                 ("ICC(A,k) of each panel.", panels.drop("form")),
                 ("ICC(A,1) of each judge with itself across scales.", study.consistency),
-                *_repeated(study),
+                *_repeat_frames(study),
             ),
         ),
         Part("Judge by judge", (), (("ICC(A,1) with the people's mean.", single.select("judge", *columns)),)),
@@ -100,7 +100,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     for frame, title in ((study.groups, "By group of annotators"), (study.conditions, "By condition")):
         if frame is not None:
             parts.append(Part(title, (), (("ICC(A,1) and nMAE with the people.", frame),)))
-    items = study.items.filter(pl.col("scale") == study.best)
+    items = study.items.filter(scale=study.best)
     caption = f"Items on {study.best} on which people and judges are furthest apart, on 0-1."
     worst = items.filter(~pl.col("aligned")).head(MOST_ITEMS)
     best = items.filter(pl.col("aligned")).reverse().head(MOST_ITEMS)
@@ -110,7 +110,7 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     return (*parts, Part("Item by item", (), tuple(frames)))
 
 
-def _repeated(study: GradingScaleStudy) -> tuple[tuple[str, pl.DataFrame], ...]:
+def _repeat_frames(study: GradingScaleStudy) -> tuple[tuple[str, pl.DataFrame], ...]:
     if study.repeats is None or not study.repeats.height:
         return ()
     return (("ICC(1) of repeated answers of the same annotator.", study.repeats),)

@@ -88,7 +88,7 @@ def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> A
 
 
 def icc_against_nmae(
-    rows: pl.DataFrame, scales: Sequence[str], named: str, threshold: float, ax: Axes | None = None
+    rows: pl.DataFrame, scales: Sequence[str], named: str, well_aligned: float, ax: Axes | None = None
 ) -> Axes:
     """Each benchmark on each scale: how far apart people and judges are, and how well they agree.
 
@@ -106,10 +106,10 @@ def icc_against_nmae(
         )  # fmt: skip
         if s == named:
             _crosses(ax, part, colour)
-    ax.axvline(threshold, color=pictures.FAINT, linewidth=1, zorder=0)
+    ax.axvline(well_aligned, color=pictures.FAINT, linewidth=1, zorder=0)
     if points.height:
         least = min(0.95, float(points["y"].to_numpy().min()))
-        ax.set_xlim(0, 1.15 * max(threshold, float(points["x"].to_numpy().max())))
+        ax.set_xlim(0, 1.15 * max(well_aligned, float(points["x"].to_numpy().max())))
         ax.set_ylim(least - 0.25 * (1 - least), 1.02)
     ax.set_xlabel("normalised mean absolute error (left is better)")
     ax.set_ylabel("ICC(A,1) (up is better)")
@@ -176,11 +176,11 @@ def _inside(ax: Axes, box: Box) -> bool:
 
 
 def consensus_points(
-    items: pl.DataFrame, values: Mapping[str, float], title: str, threshold: float, ax: Axes | None = None
+    items: pl.DataFrame, values: Mapping[str, float], title: str, well_aligned: float, ax: Axes | None = None
 ) -> Axes:
     """One point an item: the judges' mean against the people's mean on 0-1, with what both figures make of it."""
     ax = pictures.axes(ax, width=4.4, height=4.2)
-    t = threshold
+    t = well_aligned
     ax.fill_between([0, 1], [-t, 1 - t], [t, 1 + t], color=pictures.FAINT, alpha=0.45, linewidth=0, zorder=0)
     ax.plot([0, 1], [0, 1], color=pictures.MUTED, linewidth=1, zorder=1)
     ax.plot(items["humans"].to_numpy(), items["judges"].to_numpy(), "o", color=pictures.JUDGE, markersize=4, alpha=0.6)

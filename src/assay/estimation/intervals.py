@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
-from assay.estimation.options import Adjustment, Method, Taken, number_in, one_of
+from assay.estimation.options import Adjustment, Method, Raters, number_in, one_of
 from assay.estimation.statistic import Bools, Floats, Ints
 
 # -- Many tests at once ----------------------------------------------------------------------------
@@ -121,9 +121,9 @@ def _harmonic(most: int) -> Floats:
 
 # -- A root mean square whose largest squares decide it --------------------------------------------
 # The jackknife asks the squares at hand how much their mean varies. Where tails are heavy most samples lack the squares
-# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the largest
-# of three: the jackknife's, Hall's (1992), who corrects t for the skewness of the squares, and that of a likelihood in
-# which the distances follow a t distribution of any degrees of freedom from `LEAST_DEGREES` up.
+# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the larger
+# of two: the jackknife's, and that of a likelihood in which the distances follow a t distribution of any degrees of
+# freedom from `LEAST_DEGREES` up.
 
 LEAST_DEGREES = 3.0
 """The heaviest tails that are thought of: t with 3 degrees of freedom."""
@@ -164,21 +164,12 @@ class Tailed:
     words: ClassVar[str] = f"interval for tails as heavy as t({LEAST_DEGREES:g})"
 
     def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
-        """The jackknife's lower end on the log scale, the highest of the three upper ends; None without an error."""
+        """The jackknife's lower end on the log scale, the higher of the two upper ends; None without an error."""
         if not (np.isfinite(error) and value > 0):
             return None
         wide = t * error / value
-        above = (value**2 * np.exp(2 * wide), self._of_skewness(t), self._of_likelihood(t))
+        above = (value**2 * np.exp(2 * wide), self._of_likelihood(t))
         return value * float(np.exp(-wide)), min(float(np.sqrt(max(above))), self.highest)
-
-    def _of_skewness(self, t: float) -> float:
-        """Hall (1992, eq. 2.5): the cubic transformation of t that takes out its skewness, turned round."""
-        n, mean, spread = len(self.squares), self.squares.mean(), self.squares.std()
-        if spread == 0:
-            return float(mean)
-        a = ((self.squares - mean) ** 3).mean() / spread**3 / np.sqrt(n)
-        moved = 3 / a * (np.cbrt(1 + a * (-t - a / 6)) - 1) if abs(a) > 1e-9 else -t
-        return float(mean - moved * spread * np.sqrt(n / (n - 1)) / np.sqrt(n))
 
     def _of_likelihood(self, t: float) -> float:
         """The largest mean square whose profile likelihood is within t² / 2 of the best.
@@ -224,8 +215,8 @@ NEARLY_ONE = 0.9
 """Beyond this a correlation of ranks has its interval widened to that around its value corrected for bias."""
 
 TOO_FEW = (
-    "two annotators cannot show how much others would differ; ask three or more, or take annotators='these', which "
-    "speaks of these alone"
+    "two annotators cannot show how much others would differ; ask three or more, or take raters='fixed', which speaks "
+    "of these alone"
 )
 """Why annotators are no sample where one of two is left out."""
 
@@ -362,8 +353,8 @@ class Estimates:
         for bias.
     support : (2, q) int
         Units and items that each value rests on, where that is not all of them; empty where it is.
-    taken : {"these", "sample"}, optional
-        What the interval takes annotators for, where there are some.
+    raters : {"fixed", "random"}, optional
+        Whether the interval is for these annotators or for others like them, where there are some.
     score : Score, Tailed or str, optional
         What the interval of the first value comes from where few items decide, or the largest; or why it has none.
     n_annotators : int
@@ -393,7 +384,7 @@ class Estimates:
     support: NDArray[np.int64] = field(
         default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False, metadata={"json": False}
     )
-    taken: Taken | None = None
+    raters: Raters | None = None
     score: Score | Tailed | str | None = field(default=None, repr=False, metadata={"json": False})
     n_annotators: int = 0
     without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
@@ -437,7 +428,7 @@ class Estimates:
         """The first value with an interval that few items do not mislead, or without one and why."""
         return dataclasses.replace(self, score=score)._made_again(self.confidence)
 
-    def of_sample(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
+    def with_random_raters(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
         """The same values with annotators as a sample, from those without each annotator of a group: (annotators, q).
 
         The two-way jackknife: the variances between items and between the annotators of each group add up, which
@@ -446,7 +437,7 @@ class Estimates:
         """
         groups = tuple(np.asarray(group, dtype=float) for group in without)
         number = sum(map(len, groups)) if n_annotators is None else n_annotators
-        found = dataclasses.replace(self, taken="sample", n_annotators=number, without_annotator=groups)
+        found = dataclasses.replace(self, raters="random", n_annotators=number, without_annotator=groups)
         return found._made_again(self.confidence) if len(self.leave_one_out) else found
 
     def at_level(self, level: float) -> Estimates:
@@ -490,7 +481,7 @@ class Estimates:
 
     @property
     def _sampled(self) -> tuple[Floats, ...] | None:
-        return self.without_annotator if self.taken == "sample" else None
+        return self.without_annotator if self.raters == "random" else None
 
     def p(self, null: float = 0.0) -> Floats:
         """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
@@ -534,7 +525,7 @@ class Estimates:
         support = self.support
         if support.size:
             support = np.stack([support[:, row != 0].min(axis=1) for row in weights], axis=1)
-        sampled = annotators if self.taken == "sample" else None
+        sampled = annotators if self.raters == "random" else None
         error, low, high, reasons = ends_of(
             method, value, replicates, without, self.confidence, scale, support, sampled
         )  # fmt: skip
@@ -576,20 +567,20 @@ class Estimates:
             }
             if isinstance(self.score, Score | Tailed):
                 return (f"{level} {self.score.words} over {unit}",) * len(self)
-            ways = "two-way " if self.taken == "sample" else ""
+            ways = "two-way " if self.raters == "random" else ""
             return tuple(f"{level} {'' if t == 'share' else ways}{names[t]} over {unit}" for t in self.transform)
         name = {"percentile": "percentile", "bca": "bias-corrected and accelerated"}[self.method]
         words = f"{level} {name} {self.drawn} interval, {self.n_resamples:,} resamples of {unit}, seed {self.seed}"
         return (words,) * len(self)
 
     def _annotators(self) -> str:
-        if self.taken is None:
+        if self.raters is None:
             return ""
-        if self.taken == "these":
-            return ", these annotators"
+        if self.raters == "fixed":
+            return ", raters fixed"
         number = sum(len(group) for group in self.without_annotator)
         groups = "" if number == self.n_annotators else f"{number:,} groups of "
-        return f" and {groups}{self.n_annotators:,} annotators as a sample"
+        return f" and {groups}{self.n_annotators:,} random raters"
 
 
 Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]

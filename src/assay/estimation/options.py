@@ -30,7 +30,7 @@ from assay.errors import DesignError, listing, unknown
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
-Taken = Literal["these", "sample"]
+Raters = Literal["fixed", "random"]
 """What annotators stand for: themselves, or all who might have been asked in their place."""
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
-from assay.estimation.options import IntervalSettings, Method, Taken
+from assay.estimation.options import IntervalSettings, Method, Raters
 from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic, add_rows
 
 Found = TypeVar("Found")
@@ -175,12 +175,12 @@ class Sums:
     def estimate(self, how: How, transform: Transform | Sequence[Transform] = "none") -> Estimates:
         """The statistic with its interval, from the units that add anything; a transform for all values or for each.
 
-        The interval is for these annotators; `Estimates.of_sample` has them as a sample.
+        The interval is for these annotators; `Estimates.with_random_raters` has them as a sample.
         """
         used = self.sums[(self.sums != 0).any(axis=1)]
         sums = used if len(used) else self.sums
         return estimate_sums(
-            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform, taken="these"
+            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform, raters="fixed"
         )  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def estimate_sums(
     n_items: int | None = None,
     unit: str = "items",
     transform: Transform | Sequence[Transform] = "none",
-    taken: Taken | None = None,
+    raters: Raters | None = None,
 ) -> Estimates:
     """`estimate` for moments that are summed already: (units, k), one row a unit to be resampled.
 
@@ -324,7 +324,7 @@ def estimate_sums(
         leave_one_out=leave_one_out,
         transform=scale,
         support=support,
-        taken=taken,
+        raters=raters,
     )
 
 

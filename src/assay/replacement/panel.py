@@ -593,11 +593,11 @@ def human_agreement(table: AltTestTable) -> Estimate:
     if ratings.scale.kind == "text":
         return missing("free text has no chance-corrected agreement")
     if ratings.scale.numeric or own_scale:
-        statistic = Alpha("interval", np.empty(0), 0.0 if own_scale else ratings.centre)
+        statistic = Alpha.of("interval", np.empty(0), 0.0 if own_scale else ratings.centre)
     elif len(ratings.values) > MOST:
         return missing(f"there are more than {MOST} different labels")
     else:
-        statistic = Alpha("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
+        statistic = Alpha.of("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
     how = IntervalSettings(method="jackknife", confidence=table.settings.confidence)
     try:
         return people.sums(Together((statistic,))).estimate(how, "fisher")[0]

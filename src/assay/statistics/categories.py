@@ -1,4 +1,8 @@
-"""Agreement of labels that are categories: shares of equal labels, corrected for chance, Krippendorff's α."""
+"""What statistics of labels are made of, and those of categories: agreement corrected for chance, Krippendorff's α.
+
+A *panel* statistic takes all labels of an item at once; a *pair* statistic (`assay.statistics.pairs`) takes two labels
+of an item, x and y.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,17 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import numpy as np
 
 from assay.data.annotations import Answers
+from assay.data.scales import Label
+from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
 
-# -- What every statistic is, and the few sums that several are made of. Nothing in this folder ----
-# A *panel* statistic takes all labels of an item at once; a *pair* statistic takes two labels of an item, x and y.
+# -- what a statistic is, and what several share ----------------------------------------------------
 
 Made = TypeVar("Made")
 
 ROUNDING = 1e-12
-"""What is smaller than this share of the terms it is the difference of counts as zero."""
+"""What is smaller than this share of the terms it is the difference of counts as zero: some 10⁴ times the rounding of
+a sum."""
 
 
 class PanelStatistic(Protocol):
@@ -51,14 +57,14 @@ class Based(Protocol):
         """The statistic from the numbers: (..., b) -> (..., q)."""
 
 
-def based(statistic: PanelStatistic) -> Based | None:
+def as_based(statistic: PanelStatistic) -> Based | None:
     """The statistic, where it is made of numbers of which others may be made, too."""
     return None if getattr(statistic, "basis", None) is None else cast(Based, statistic)
 
 
 @dataclass(frozen=True, eq=False)
 class Slice(Answers):
-    """Labels of which several statistics are taken: what they share is made once, and goes when the labels go.
+    """Labels of which several statistics are taken: what they share is made reuse, and goes when the labels go.
 
     Statistics ask how many items there are; their names may be missing.
     """
@@ -77,7 +83,7 @@ class Slice(Answers):
         )  # fmt: skip
 
 
-def once(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
+def reuse(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
     """What ``make`` says of these labels; it is not asked again where the labels can keep it."""
     if not isinstance(answers, Slice):
         return make()
@@ -96,7 +102,7 @@ def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
 
 def grid(answers: Answers) -> Floats:
     """Labels as (items, annotators), NaN where nobody answered; not to be written to."""
-    return once(answers, "grid", lambda: _grid(answers))
+    return reuse(answers, "grid", lambda: _grid(answers))
 
 
 def _grid(answers: Answers) -> Floats:
@@ -117,33 +123,7 @@ def label_runs(answers: Answers) -> tuple[Ints, Ints]:
     return np.cumsum(number) - number, number
 
 
-def mean_first(each: Floats) -> Floats:
-    """The mean of the values that are defined, then the values themselves; one value stands alone."""
-    if each.shape[-1] == 1:
-        return each
-    known = ~np.isnan(each)
-    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
-    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
-
-
-__all__ = [
-    "ROUNDING",
-    "Based",
-    "Floats",
-    "Ints",
-    "PanelStatistic",
-    "Slice",
-    "based",
-    "grid",
-    "item_sums",
-    "label_runs",
-    "mean_first",
-    "once",
-    "ratio",
-]
-
-
-# -- Several statistics of the same labels, side by side -------------------------------------------
+# -- several statistics of the same labels, side by side --------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +164,7 @@ class Together:
         edges = np.cumsum((0, *self.widths))
         made: dict[Hashable, Floats] = {}
         values = []
-        for s, shared, a, b in zip(self.statistics, self._based, edges[:-1], edges[1:], strict=True):
+        for s, shared, a, b in zip(self.statistics, self._bases, edges[:-1], edges[1:], strict=True):
             if shared is None:
                 values.append(s.value(sums[..., a:b]))
                 continue
@@ -195,9 +175,9 @@ class Together:
         return [v[..., :1] for v in values] if self.first_only else values
 
     @cached_property
-    def _based(self) -> list[tuple[Hashable, Based] | None]:
+    def _bases(self) -> list[tuple[Hashable, Based] | None]:
         """The statistics that may share numbers with others, after what these are numbers of."""
-        each = map(based, self.statistics) if self.same_labels else (None for _ in self.statistics)
+        each = map(as_based, self.statistics) if self.same_labels else (None for _ in self.statistics)
         return [None if one is None else (one.basis, one) for one in each]
 
     def value(self, sums: Floats) -> Floats:
@@ -209,10 +189,12 @@ class Together:
         return replace(self, statistics=tuple(self.statistics[i] for i in which))
 
 
-# -- Agreement of labels that are categories -------------------------------------------------------
+# -- agreement, corrected for chance ----------------------------------------------------------------
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic", "ordinal"]
+LabelDistance = Callable[[Any, Any], float]
+"""A caller's own distance of two labels."""
 
 
 def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
@@ -239,7 +221,7 @@ def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
 
 def category_counts(answers: Answers, categories: Floats) -> Floats:
     """How often each category was given to each item: (items, C); not to be written to."""
-    return once(answers, ("counts", categories.tobytes()), lambda: _category_counts(answers, categories))
+    return reuse(answers, ("counts", categories.tobytes()), lambda: _category_counts(answers, categories))
 
 
 def _category_counts(answers: Answers, categories: Floats) -> Floats:
@@ -295,40 +277,98 @@ class ChanceCorrected:
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
 
 
-@dataclass(frozen=True, eq=False)
-class Alpha:
-    """Krippendorff's α: 1 - observed / expected disagreement of the labels of items that have two or more.
+# -- Krippendorff's α -------------------------------------------------------------------------------
 
-    ``interval`` needs no categories; the other levels take every value that a label may have.
-    """
 
-    level: Level
-    categories: Floats
-    centre: float = 0.0
+class AlphaDistance(Protocol):
+    """How far two labels are apart, as Krippendorff's α asks it."""
 
     @property
     def width(self) -> int:
         """How many moments there are."""
-        c = len(self.categories)
-        return 4 if self.level == "interval" else c * (c + 1) // 2 if self.level == "ordinal" else 1 + c
+
+    def moments(self, data: Answers) -> Floats:
+        """What each item with two labels or more adds: (items, width)."""
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Observed and expected disagreement from summed moments: (...) each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alpha:
+    """Krippendorff's α: 1 - observed / expected disagreement of the labels of items that have two or more."""
+
+    distance: AlphaDistance
+
+    @classmethod
+    def of(cls, level: Level, categories: Floats, centre: float = 0.0) -> Alpha:
+        """α of a level of measurement; only ``interval`` does without every value that a label may have."""
+        if level == "interval":
+            return cls(IntervalDistance(centre))
+        if level == "ordinal":
+            return cls(OrdinalDistance(categories))
+        c, k = categories[:, None], categories[None, :]
+        if level == "nominal":
+            return cls(FixedDistance(categories, np.asarray(c != k, dtype=float)))
+        relative = np.divide(c - k, c + k, out=np.zeros((len(categories), len(categories))), where=c + k != 0)
+        return cls(FixedDistance(categories, relative**2))
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return self.distance.width
 
     def moments(self, data: Answers) -> Floats:
         """The item's disagreement and what the expected disagreement is made of."""
-        if self.level == "interval":
-            y = data.value - self.centre
-            number, total, squares = item_sums(data, y, y * y)
-            pairable = number > 1
-            within = 2 * (number * squares - total**2) / np.maximum(number - 1, 1)
-            return np.where(pairable[:, None], np.stack([within, number, total, squares], axis=1), 0.0)
-        counts = category_counts(data, self.categories)
-        number = counts.sum(axis=1)
-        counts = np.where(number[:, None] < 2, 0.0, counts)
-        if self.level == "ordinal":
-            low, high = self._below
-            coincidences = counts[:, low] * counts[:, high] / np.maximum(number - 1, 1)[:, None]
-            return np.concatenate([counts, coincidences], axis=1)
-        within = ((counts @ self._distance) * counts).sum(axis=1) / np.maximum(number - 1, 1)
+        return self.distance.moments(data)
+
+    def value(self, sums: Floats) -> Floats:
+        """Krippendorff 2011, his ``1 - D_o / D_e`` with the n of each squared away."""
+        observed, expected = self.distance.disagreement(sums)
+        return np.asarray(1 - ratio(observed, expected))[..., None]
+
+
+def _pairable_counts(data: Answers, categories: Floats) -> tuple[Floats, Floats]:
+    """How often each category was given to each item with two labels or more, and one fewer than its labels, or 1."""
+    counts = category_counts(data, categories)
+    number = counts.sum(axis=1)
+    return np.where(number[:, None] < 2, 0.0, counts), np.maximum(number - 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedDistance:
+    """Distances of each two categories, (C, C), which do not depend on the labels: nominal, ratio, a caller's own."""
+
+    categories: Floats
+    between: Floats
+
+    @property
+    def width(self) -> int:
+        """The item's disagreement, and its categories."""
+        return 1 + len(self.categories)
+
+    def moments(self, data: Answers) -> Floats:
+        """The item's disagreement, and how often each category was given."""
+        counts, others = _pairable_counts(data, self.categories)
+        within = ((counts @ self.between) * counts).sum(axis=1) / others
         return np.concatenate([within[:, None], counts], axis=1)
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        counts = sums[..., 1:]
+        return sums[..., 0], ratio(((counts @ self.between) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalDistance:
+    """The squared difference of ranks, which depend on how often each category was given to all items."""
+
+    categories: Floats
+
+    @property
+    def width(self) -> int:
+        """Categories, and each two of them."""
+        return len(self.categories) * (len(self.categories) + 1) // 2
 
     @cached_property
     def _below(self) -> tuple[Ints, Ints]:
@@ -336,34 +376,69 @@ class Alpha:
         low, high = np.triu_indices(len(self.categories), 1)
         return low, high
 
-    @cached_property
-    def _distance(self) -> Floats:
-        c, k = self.categories[:, None], self.categories[None, :]
-        if self.level == "nominal":
-            return np.asarray(c != k, dtype=float)
-        return np.asarray(np.divide(c - k, c + k, out=np.zeros((len(c), len(c))), where=c + k != 0) ** 2)
+    def moments(self, data: Answers) -> Floats:
+        """How often each category was given, and each two of them together."""
+        counts, others = _pairable_counts(data, self.categories)
+        low, high = self._below
+        return np.concatenate([counts, counts[:, low] * counts[:, high] / others[:, None]], axis=1)
 
-    def value(self, sums: Floats) -> Floats:
-        """Krippendorff 2011, his ``1 - D_o / D_e`` with the n of each squared away."""
-        if self.level == "interval":
-            observed, number, total, squares = np.moveaxis(sums, -1, 0)
-            expected = ratio(2 * (number * squares - total**2), number - 1)
-        elif self.level == "ordinal":
-            c = len(self.categories)
-            counts, coincidences = sums[..., :c], sums[..., c:]
-            number = counts.sum(axis=-1)
-            rank = np.cumsum(counts, axis=-1) - counts / 2
-            low, high = self._below
-            distance = (rank[..., high] - rank[..., low]) ** 2
-            observed = 2 * (coincidences * distance).sum(axis=-1)
-            expected = ratio(2 * (counts[..., low] * counts[..., high] * distance).sum(axis=-1), number - 1)
-        else:
-            observed, counts = sums[..., 0], sums[..., 1:]
-            expected = ratio(((counts @ self._distance) * counts).sum(axis=-1), counts.sum(axis=-1) - 1)
-        return np.asarray(1 - ratio(observed, expected))[..., None]
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        c = len(self.categories)
+        counts, coincidences = sums[..., :c], sums[..., c:]
+        rank = np.cumsum(counts, axis=-1) - counts / 2
+        low, high = self._below
+        squared = (rank[..., high] - rank[..., low]) ** 2
+        expected = 2 * (counts[..., low] * counts[..., high] * squared).sum(axis=-1)
+        return 2 * (coincidences * squared).sum(axis=-1), ratio(expected, counts.sum(axis=-1) - 1)
 
 
-# -- Items whose labels agree to a given degree ----------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class IntervalDistance:
+    """The squared difference of numbers, which needs no categories."""
+
+    centre: float
+
+    width = 4
+
+    def moments(self, data: Answers) -> Floats:
+        """The item's disagreement, labels, their sum and the sum of their squares."""
+        y = data.value - self.centre
+        number, total, squares = item_sums(data, y, y * y)
+        within = 2 * (number * squares - total**2) / np.maximum(number - 1, 1)
+        return np.where(number[:, None] > 1, np.stack([within, number, total, squares], axis=1), 0.0)
+
+    def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Within items, and between all labels."""
+        observed, number, total, squares = np.moveaxis(sums, -1, 0)
+        return observed, ratio(2 * (number * squares - total**2), number - 1)
+
+
+def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:
+    """A caller's distance of each two labels: (labels, labels).
+
+    Raises
+    ------
+    DesignError
+        Where it is no distance: not a finite number, below 0, not 0 between equal labels, or not the same both ways.
+    """
+    found = np.array([[float(distance(a, b)) for b in labels] for a in labels]).reshape(len(labels), len(labels))
+    name = getattr(distance, "__name__", "level")
+    wrong = [
+        (~np.isfinite(found) | (found < 0), "must be 0 or a larger number"),
+        (np.eye(len(labels), dtype=bool) & (found != 0), "must be 0 between equal labels"),
+        (~np.isclose(found, found.T), "must be the same both ways round"),
+    ]
+    for where, rule in wrong:
+        if where.any():
+            i, j = np.argwhere(where)[0]
+            raise DesignError(
+                f"a distance {rule}; {name}({labels[i]!r}, {labels[j]!r}) is {found[i, j]:g}", option="level"
+            )
+    return found
+
+
+# -- items whose labels agree to a given degree -----------------------------------------------------
 # Under common correlation every label of an item has the same distribution, and each two of them the same correlation
 # (Bloch & Kraemer 1989; Dirichlet-multinomial for several categories). One number, the correlation, then says how often
 # each pattern of labels occurs, and so what any coefficient is and with which standard error it is estimated.
@@ -372,9 +447,11 @@ CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geoms
 """The degrees that are tried, from hardly any to nearly all."""
 
 MOST_CELLS = 3_000_000
-"""Patterns times sums times degrees up to which they are tried."""
+"""Patterns times sums times degrees up to which they are tried: 24 MB, some ten ms."""
 
 STEP = 1e-5
+"""Share of the items that a derivative moves to a pattern: small beside 1, large beside the rounding of sums."""
+
 MANY = 1e6
 """Items of a population: the coefficient's own corrections for few items play no part in what it estimates."""
 
@@ -415,7 +492,7 @@ class Patterns:
         size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
         if q < 2 or size * width * len(CORRELATIONS) > MOST_CELLS:
             return None
-        ways = itertools.combinations_with_replacement if anyone else _ordered
+        ways = itertools.combinations_with_replacement if anyone else _arrangements
         made = [
             (row, share * (_orders(given) if anyone else 1), given)
             for row, share, k in zip(rows, number / number.sum(), each, strict=True)
@@ -443,7 +520,7 @@ class Patterns:
         return np.asarray(np.exp(log) * self.share)
 
 
-def _ordered(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
+def _arrangements(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(values, repeat=k)
 
 

@@ -10,21 +10,19 @@ from typing import Literal, NamedTuple, Protocol, cast
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Bools, Floats
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.categories import (
     ROUNDING,
     Based,
-    Ints,
     PanelStatistic,
     Slice,
     Weights,
     agreement_weights,
-    based,
+    as_based,
     grid,
     label_runs,
-    mean_first,
-    once,
     ratio,
+    reuse,
 )
 
 
@@ -35,7 +33,7 @@ class PairStatistic(Protocol):
     def width(self) -> int:
         """How many moments a pair has."""
 
-    def of_pairs(self, x: Floats, y: Floats) -> Floats:
+    def pair_moments(self, x: Floats, y: Floats) -> Floats:
         """What each pair adds: (..., width)."""
 
     def value(self, sums: Floats) -> Floats:
@@ -60,7 +58,7 @@ class Kappa:
         """Agreement, pairs, categories of both."""
         return 1 + 2 * len(self.categories)
 
-    def of_pairs(self, x: Floats, y: Floats) -> Floats:
+    def pair_moments(self, x: Floats, y: Floats) -> Floats:
         """Agreement and the categories that were given."""
         c = len(self.categories)
         x_code, y_code = np.searchsorted(self.categories, x), np.searchsorted(self.categories, y)
@@ -91,7 +89,7 @@ class Moments2:
 
     width = 6
 
-    def of_pairs(self, x: Floats, y: Floats) -> Floats:
+    def pair_moments(self, x: Floats, y: Floats) -> Floats:
         """The six sums."""
         x, y = x - self.centre, y - self.centre
         return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
@@ -119,7 +117,7 @@ class RankTable:
         """Cells of the table."""
         return len(self.categories) ** 2
 
-    def of_pairs(self, x: Floats, y: Floats) -> Floats:
+    def pair_moments(self, x: Floats, y: Floats) -> Floats:
         """The cell that a pair falls into."""
         cell = np.searchsorted(self.categories, x) * len(self.categories) + np.searchsorted(self.categories, y)
         moments = np.zeros((*x.shape, self.width))
@@ -157,7 +155,7 @@ class Distance:
 
     width = 2
 
-    def of_pairs(self, x: Floats, y: Floats) -> Floats:
+    def pair_moments(self, x: Floats, y: Floats) -> Floats:
         """A pair's difference, and one."""
         d = (y - x) / self.unit
         d = np.abs(d) if self.kind == "mae" else d * d if self.kind == "rmse" else d
@@ -167,6 +165,15 @@ class Distance:
         """The mean."""
         mean = ratio(sums[..., 0], sums[..., 1])
         return np.asarray(np.sqrt(mean) if self.kind == "rmse" else mean)
+
+
+def mean_first(each: Floats) -> Floats:
+    """The mean of the values that are defined, then the values themselves; one value stands alone."""
+    if each.shape[-1] == 1:
+        return each
+    known = ~np.isnan(each)
+    mean = ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return np.concatenate([np.asarray(mean)[..., None], each], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +192,8 @@ class MeanOfPairs:
     def moments(self, data: Answers) -> Floats:
         """The moments of every pair of annotators, side by side."""
         key = ("columns", self.first.tobytes(), self.second.tobytes())
-        x, y, both = once(data, key, lambda: _columns(data, self.first, self.second))
-        moments = self.statistic.of_pairs(x, y)
+        x, y, both = reuse(data, key, lambda: _columns(data, self.first, self.second))
+        moments = self.statistic.pair_moments(x, y)
         if not both.all():
             moments *= both[..., None]
         return moments.reshape(len(both), -1)
@@ -218,7 +225,7 @@ class WithinItems:
     def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""
         key = ("label pairs", self.first.tobytes(), self.second.tobytes())
-        found = once(data, key, lambda: label_pairs(data, self.first, self.second))
+        found = reuse(data, key, lambda: label_pairs(data, self.first, self.second))
         total = np.zeros((data.n_items, self.statistic.width))
         if len(found.starts):
             each = self.statistic.moments(found.labels)[found.kind]
@@ -233,7 +240,7 @@ class WithinItems:
     @property
     def basis(self) -> Hashable:
         """That of the statistic, where it has one, of these annotators."""
-        inner = based(self.statistic)
+        inner = as_based(self.statistic)
         return None if inner is None else (inner.basis, self.first.tobytes(), self.second.tobytes())
 
     def numbers(self, sums: Floats) -> Floats:

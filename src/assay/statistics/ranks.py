@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 
 from assay.data.annotations import Answers
-from assay.estimation.statistic import Floats
-from assay.statistics.categories import Ints, label_runs, mean_first, ratio
+from assay.estimation.statistic import Floats, Ints
+from assay.statistics.categories import label_runs, ratio
+from assay.statistics.pairs import mean_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +48,15 @@ class PairRanks:
     second: Ints
 
     @property
-    def n_used(self) -> int:
+    def items_used(self) -> int:
         """Items that some pair of annotators both labelled."""
         return int((~np.isnan(self.cells[:, self.first] + self.cells[:, self.second])).any(axis=1).sum())
 
     def value(self, sums: Floats) -> Floats:
         """From weights; the mean stands first where there are several pairs."""
-        return mean_first(np.stack([self._weighted(sums, a, b) for a, b in self._pairs()], axis=-1))
+        return mean_first(np.stack([self._weigh(sums, a, b) for a, b in self._pairs()], axis=-1))
 
-    def of_items(self, items: Ints) -> Floats:
+    def value_of_items(self, items: Ints) -> Floats:
         """From some items."""
         from scipy.stats import kendalltau
 
@@ -72,7 +73,7 @@ class PairRanks:
     def _pairs(self) -> list[tuple[int, int]]:
         return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
-    def _weighted(self, weights: Floats, a: int, b: int) -> Floats:
+    def _weigh(self, weights: Floats, a: int, b: int) -> Floats:
         x, y = self.cells[:, a], self.cells[:, b]
         both = ~(np.isnan(x) | np.isnan(y))
         of_pair = _spearman if self.kind == "spearman" else _kendall
@@ -107,7 +108,7 @@ class AlphaRanks:
     answers: Answers
 
     @property
-    def n_used(self) -> int:
+    def items_used(self) -> int:
         """Items with two or more labels."""
         return int((label_runs(self.answers)[1] > 1).sum())
 
@@ -128,7 +129,7 @@ class AlphaRanks:
         spread = 2 * (n * (tied * rank**2).sum(axis=-1) - (tied * rank).sum(axis=-1) ** 2)
         return np.asarray(1 - ratio(observed, ratio(spread, n - 1)))[..., None]
 
-    def of_items(self, items: Ints) -> Floats:
+    def value_of_items(self, items: Ints) -> Floats:
         """From some items."""
         weights = np.zeros(len(self.answers.items))
         weights[items] = 1.0
@@ -136,4 +137,4 @@ class AlphaRanks:
 
 
 Ranks = PairRanks | AlphaRanks
-"""Statistics of the weights of items, not of sums; with ``of_items`` for some items that weigh one each."""
+"""Statistics of the weights of items, not of sums; with ``value_of_items`` for some items that weigh one each."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
-from assay.statistics.categories import grid, item_sums, once, ratio
+from assay.statistics.categories import grid, item_sums, ratio, reuse
 
 Form = Literal["1", "k", "C,1", "C,k", "A,1", "A,k"]
 
@@ -141,9 +141,9 @@ class TwoWay:
         k = self.n_annotators
         n, squares, rows, columns = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
         grand = ratio(columns.sum(axis=-1) ** 2, n * k)
-        of_items, of_annotators = rows / k - grand, ratio((columns**2).sum(axis=-1), n) - grand
-        error = ratio(squares - grand - of_items - of_annotators, (n - 1) * (k - 1))
-        item, annotator = ratio(of_items, n - 1), ratio(of_annotators, np.asarray(k - 1))
+        value_of_items, of_annotators = rows / k - grand, ratio((columns**2).sum(axis=-1), n) - grand
+        error = ratio(squares - grand - value_of_items - of_annotators, (n - 1) * (k - 1))
+        item, annotator = ratio(value_of_items, n - 1), ratio(of_annotators, np.asarray(k - 1))
         return np.stack([(item - error) / k, ratio(annotator - error, n), error], axis=-1)
 
 
@@ -217,7 +217,7 @@ class IntraclassCorrelation:
 
     def moments(self, data: Answers) -> Floats:
         """Those of the components; not to be written to."""
-        return once(data, self.components, lambda: self.components.moments(data))
+        return reuse(data, self.components, lambda: self.components.moments(data))
 
     def numbers(self, sums: Floats) -> Floats:
         """The components: (..., 3)."""

@@ -464,7 +464,7 @@ def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, s
     few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
     found = agreement(
         labels,
-        coefficients=dict.fromkeys(f"krippendorff-alpha-{level_of(s)}" for s in labels.scales.values()),
+        coefficients=list(dict.fromkeys(f"krippendorff-alpha-{level_of(s)}" for s in labels.scales.values())),
         who=("humans", "judges", "human pairs", *(("pairs",) if few else ())),
         by=by,
         repeats=settings.repeats,

@@ -1,0 +1,116 @@
+"""How much of the variance of lessons is that of their teachers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.annotations import Annotations
+from assay.data.scales import Interval, Ordinal
+from assay.errors import DataError, DesignError
+from assay.psychometrics.nested_icc import nested_icc
+
+
+def test_nested_scores_average_what_the_result_says():
+    rng = np.random.default_rng(2)
+    rows, items = [], []
+    for teacher in range(30):
+        level = rng.normal(4, 1)
+        for lesson in range(3 + teacher % 3):
+            score = level + rng.normal(0, 0.8)
+            for segment in range(2):
+                item = f"{teacher}-{lesson}-{segment}"
+                items.append({"item": item, "teacher": teacher, "lesson": f"{teacher}-{lesson}"})
+                rows.append({"item": item, "annotator": f"r{segment}", "label": score + rng.normal(0, 0.3)})
+    labels = Annotations.from_frame(pl.DataFrame(rows), scale=Interval(), items=pl.DataFrame(items))
+    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
+    assert (found.n_groups, found.n_units, found.n_labels) == (30, 120, 240)
+    # 1 / (1 + .64 + .045) = .59
+    assert found.low < 0.59 < found.high
+    assert found.adjusted == pytest.approx(
+        found.variance_between / (found.variance_between + found.variance_within / 6), abs=1e-12
+    )
+    assert "mean of its labels" in found.summary()
+    with pytest.raises(DataError, match="did you mean 'teacher'"):
+        nested_icc(labels, within="teachers")
+    with pytest.raises(DesignError, match="no item has two"):
+        nested_icc(labels, within="item")
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.6])
+def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
+    """Two roads: sums over teachers of one size, and the likelihood of the whole table."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"item": f"{t}-{k}", "teacher": t, "annotator": "r", "label": level + e}
+        for t, level in enumerate(rng.normal(0, spread, 25)) for k, e in enumerate(rng.normal(0, 1, 1 + t % 5))
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    labels = Annotations.from_frame(
+        frame.drop("teacher"), scale=Interval(), items=frame.select("item", "teacher").unique(maintain_order=True)
+    )
+    found = nested_icc(labels, within="teacher")
+    study = assay.g_study(labels, "o:i", "i", facets={"o": "item", "i": "teacher"}, estimator="reml")
+    assert found.estimate == pytest.approx(study.generalizability, abs=1e-5)
+    assert (found.estimate > 0) == (spread > 0)
+    one = study.studies[0].generalizability
+    assert (found.profile_low, found.profile_high) == pytest.approx((one.low, one.high), abs=2e-3)
+    assert np.isnan(found.f_low)
+
+
+def test_nested_icc_is_that_of_statsmodels_on_a_balanced_table():
+    statsmodels = pytest.importorskip("statsmodels.formula.api")
+    rng = np.random.default_rng(5)
+    rows = [
+        {"item": f"t{t}-l{i}", "annotator": "r", "label": v, "teacher": f"t{t}"}
+        for t, mean in enumerate(rng.normal(4, 1, 40))
+        for i, v in enumerate(mean + rng.normal(0, 1.2, 5))
+    ]
+    frame = pl.DataFrame(rows)
+    labels = Annotations.from_frame(
+        frame.drop("teacher"), scale=Interval(), items=frame.select("item", "teacher").unique(maintain_order=True)
+    )
+    found = nested_icc(labels, within="teacher")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = statsmodels.mixedlm("label ~ 1", frame.to_pandas(), groups=frame["teacher"].to_list()).fit(reml=True)
+    between, rest = float(model.cov_re.iloc[0, 0]), float(model.scale)
+    # On balanced tables REML and the analysis of variance agree; the optimiser stops at about 1e-5.
+    assert found.estimate == pytest.approx(between / (between + rest), abs=1e-4)
+    assert found.adjusted == pytest.approx(between / (between + rest / 6), abs=1e-4)
+    assert found.low < found.estimate < found.high < found.adjusted_high < 1
+    assert found.f_low == pytest.approx(found.low, abs=0.12)
+
+
+@pytest.mark.real_data
+def test_class_observation_lessons_within_teachers(real_data):
+    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
+    frame = frame.with_columns(item=pl.format("{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM"))
+    about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
+    rows = frame.select("item", annotator="RATERID", label="CLINSTD").drop_nulls()
+    rows = rows.unique(["item", "annotator"], maintain_order=True)
+    labels = Annotations.from_frame(rows, scale=Ordinal(1, 7), items=about)
+    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
+    assert found.n_groups > 300
+    assert 0 < found.low < found.estimate < found.high < found.adjusted < 1
+
+
+@pytest.mark.real_data
+def test_lessons_within_teachers_as_published(real_data):
+    """CLNC of the CLASS table by lme4 1.1-31 (REML on lessons' means): .142, and .498 for six lessons."""
+    frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
+    frame = frame.with_columns(item=pl.format("{}-{}-{}-{}", "NCTETID", "OBSID", "CHAPNUM", "RATERID"))
+    about = frame.select("item", teacher="NCTETID", lesson="OBSID").unique("item", maintain_order=True)
+    rows = frame.select("item", annotator="RATERID", label="CLNC").drop_nulls()
+    labels = Annotations.from_frame(rows, scale=Ordinal(1, 7), items=about)
+    found = nested_icc(labels, within="teacher", unit="lesson", n=6)
+    assert found.estimate == pytest.approx(0.1420613, abs=1e-4)
+    assert found.adjusted == pytest.approx(0.4983714, abs=1e-4)
+    assert found.profile_low < found.estimate < found.profile_high
+    anova = nested_icc(labels, within="teacher", unit="lesson", n=6, estimator="anova")
+    assert anova.estimate == pytest.approx(0.170, abs=1e-3)
+    assert anova.adjusted == pytest.approx(0.552, abs=1e-3)
