@@ -1,6 +1,8 @@
 # The public names, each stated once: `assay/__init__.py` imports them from here when they are used.
 
 from assay._version import __version__ as __version__
+from assay.concordance.agreement import Agreement as Agreement
+from assay.concordance.agreement import agreement as agreement
 from assay.concordance.coefficient import Coefficient as Coefficient
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
@@ -10,6 +12,18 @@ from assay.concordance.icc import NestedICC as NestedICC
 from assay.concordance.icc import icc as icc
 from assay.concordance.icc import icc_table as icc_table
 from assay.concordance.icc import nested_icc as nested_icc
+from assay.concordance.measures import bias as bias
+from assay.concordance.measures import cohen_kappa as cohen_kappa
+from assay.concordance.measures import correlation as correlation
+from assay.concordance.measures import exact_agreement as exact_agreement
+from assay.concordance.measures import fleiss_kappa as fleiss_kappa
+from assay.concordance.measures import gwet_ac as gwet_ac
+from assay.concordance.measures import krippendorff_alpha as krippendorff_alpha
+from assay.concordance.measures import mae as mae
+from assay.concordance.measures import nmae as nmae
+from assay.concordance.measures import rmse as rmse
+from assay.concordance.measures import scott_pi as scott_pi
+from assay.concordance.measures import within_agreement as within_agreement
 from assay.data.annotations import Annotations as Annotations
 from assay.data.chunks import scan as scan
 from assay.data.scales import Interval as Interval
@@ -30,6 +44,10 @@ from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
 from assay.ideas.embedding import triplet_embedding as triplet_embedding
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
 from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
+from assay.ideas.sample_size import Judgments as Judgments
+from assay.ideas.sample_size import TripletPlan as TripletPlan
+from assay.ideas.sample_size import judgments_needed as judgments_needed
+from assay.ideas.sample_size import plan_triplets as plan_triplets
 from assay.ideas.sampling import TripletSample as TripletSample
 from assay.ideas.sampling import sample_triplets as sample_triplets
 from assay.ideas.style import StyleEffect as StyleEffect
@@ -43,12 +61,18 @@ from assay.planning import plan_alt_test as plan_alt_test
 from assay.preference.consistency import RatingSets as RatingSets
 from assay.preference.consistency import consistency as consistency
 from assay.preference.consistency import preference_strength as preference_strength
+from assay.preference.leaderboard import Leaderboard as Leaderboard
+from assay.preference.leaderboard import bradley_terry as bradley_terry
+from assay.preference.leaderboard import elo as elo
 from assay.preference.position import PositionBias as PositionBias
 from assay.preference.position import position_bias as position_bias
 from assay.preference.separability import Separability as Separability
 from assay.preference.separability import separability as separability
+from assay.psychometrics.d_study import DStudy as DStudy
 from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
 from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation
+from assay.psychometrics.g_study import GStudy as GStudy
+from assay.psychometrics.g_study import g_study as g_study
 from assay.psychometrics.raters.model import RaterModel as RaterModel
 from assay.psychometrics.raters.model import rater_model as rater_model
 from assay.psychometrics.raters.rasch import FacetRasch as FacetRasch
