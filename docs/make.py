@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import assay
-from assay.cli.app import COMMANDS, all_commands
+from assay.cli.app import all_commands
+from assay.cli.commands import COMMANDS
 from assay.cli.labels import LabelOptions
 from assay.cli.output import Output
 
@@ -72,9 +73,9 @@ def commands_page() -> str:
     apps = all_commands()
     found = [COMMANDS_HEAD]
     for group, rows in COMMANDS.items():
-        found.append(f"- **{group.name}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
+        found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
     for row in (row for rows in COMMANDS.values() for row in rows):
-        found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{row.example}\n```\n")
+        found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{row.line}\n```\n")
         arguments = [a for a in apps[row.name].assemble_argument_collection(parse_docstring=True) if a.show]
         own = [a for a in arguments if _common(a) is None]
         found.append("\n" + _table(own) if own else "")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.cli import app as cli
-from assay.cli.options import as_typed
+from assay.cli.output import as_typed
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.estimation.options import Limits, Settings, hints_of
 from assay.planning import PlanSettings

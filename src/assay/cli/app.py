@@ -3,7 +3,7 @@
 Exit status: 0 when the command did what was asked, 1 where ``--fail-under`` was not reached or a run stopped before its
 end, 2 on bad input, with one line on standard error and never a traceback, 130 when interrupted.
 
-A new command is one function, in `assay.cli.questions` or `assay.cli.studies`, and one row of `COMMANDS`.
+A new command is one row of `assay.cli.commands`.
 """
 
 from __future__ import annotations
@@ -11,131 +11,21 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.group import Group
 
 from assay._version import __version__
-from assay.cli.output import TYPED
+from assay.cli.commands import BY_NAME, COMMANDS, Command
+from assay.cli.output import TYPED, as_typed
 from assay.errors import AssayError
 
 
-class Command(NamedTuple):
-    """A command: what is typed, the function, an example."""
-
-    name: str
-    function: str
-    example: str
-
-
-_QUESTIONS = Group("Questions", sort_key=1)
-_STUDIES = Group("Studies and files", sort_key=2)
-
-COMMANDS: dict[Group, tuple[Command, ...]] = {
-    _QUESTIONS: (
-        Command("demo", "assay.cli.questions:demo", "assay demo"),
-        Command(
-            "report",
-            "assay.cli.questions:report",
-            "assay report annotations/ --annotators crowd --output report.html",
-        ),
-        Command(
-            "alt-test",
-            "assay.cli.questions:alt_test",
-            "assay alt-test labels.csv --judges gpt-4o,llama --only gpt-4o --annotators crowd",
-        ),
-        Command(
-            "agreement",
-            "assay.cli.questions:agreement",
-            "assay agreement labels.csv --item id --annotator worker --label stars --scale 1-5",
-        ),
-        Command(
-            "scales",
-            "assay.cli.questions:scales",
-            "assay scales answers.csv --scale-column range --judges gpt-4o,llama",
-        ),
-        Command(
-            "separability",
-            "assay.cli.questions:separability",
-            "assay separability outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
-        ),
-        Command("ratings", "assay.cli.questions:ratings", "assay ratings battles.csv --output leaderboard.html"),
-        Command("elo", "assay.cli.questions:elo", "assay elo votes.csv --scale preference --separability separability"),
-        Command(
-            "consistency",
-            "assay.cli.questions:consistency",
-            "assay consistency votes.csv --scale preference --repeat repeat --by separability",
-        ),
-        Command(
-            "ideas",
-            "assay.cli.questions:ideas",
-            "assay ideas my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
-        ),
-        Command(
-            "plan",
-            "assay.cli.questions:plan",
-            "assay plan --n-items 30,50,100,200 --annotators crowd --judge-noise 0.2",
-        ),
-        Command(
-            "triplets",
-            "assay.cli.questions:triplets",
-            "assay triplets notes.csv --document lesson --name note --floor 5 -o triplets.csv",
-        ),
-        Command(
-            "g-study",
-            "assay.cli.questions:g_study",
-            "assay g-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
-        ),
-        Command(
-            "d-study",
-            "assay.cli.questions:d_study",
-            "assay d-study lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher "
-            "--levels r=1-3 --levels o=1-10",
-        ),
-        Command(
-            "raters",
-            "assay.cli.questions:raters",
-            "assay raters labels.csv --judges gpt-4o,llama --group dialect --quick",
-        ),
-        Command("rasch", "assay.cli.questions:rasch", "assay rasch labels.csv --judges gpt-4o,llama --scale 1-5"),
-    ),
-    _STUDIES: (
-        Command("init", "assay.cli.studies:init", "assay init my-study"),
-        Command("judge", "assay.cli.studies:judge", "assay judge my-study --dry-run"),
-        Command("replies", "assay.cli.studies:replies", "assay replies my-study --missing"),
-        Command(
-            "invite",
-            "assay.cli.studies:invite",
-            "assay invite my-study 'Ana Ruiz' ben --attribute expertise=nurse",
-        ),
-        Command("serve", "assay.cli.studies:serve", "assay serve my-study"),
-        Command(
-            "exclude",
-            "assay.cli.studies:exclude",
-            "assay exclude my-study ben --reason 'failed 4 of 5 checks'",
-        ),
-        Command("erase", "assay.cli.studies:erase", "assay erase my-study ben"),
-        Command(
-            "import",
-            "assay.cli.studies:import_",
-            "assay import export.json --option users=users.json -o labels.csv",
-        ),
-        Command(
-            "export",
-            "assay.cli.studies:export",
-            "assay export labels.csv predictions.json --to label-studio --judges gpt-4o",
-        ),
-    ),
-}
-"""Every command, in the order of the help. The functions are imported when they are used."""
-
-
-def _app(said: Mapping[str, str] | None = None) -> App:
-    """All commands; ``said`` is what the list of them says of each function, where none is imported to be asked."""
+def _app(said: Callable[[Command], str] | None = None) -> App:
+    """All commands; ``said`` is what the list of them says of each, where none is imported to be asked."""
     plainly = Parameter(negative=())
     made = App(
         name="assay",
@@ -144,23 +34,25 @@ def _app(said: Mapping[str, str] | None = None) -> App:
         help_format="plaintext",
         default_parameter=plainly,
     )
-    for group, commands in COMMANDS.items():
-        for place, (name, function, example) in enumerate(commands):
+    groups = [Group(title, sort_key=place) for place, title in enumerate(COMMANDS, 1)]
+    for group, rows in zip(groups, COMMANDS.values(), strict=True):
+        for place, row in enumerate(rows):
             made.command(
-                function,
-                name=name,
+                row.run if row.module != _LABELS else f"{_LABELS}:{row.name} command",
+                name=row.name,
                 group=group,
                 sort_key=place,
-                help=None if said is None else said[function],
-                help_epilogue=f"Example: {example}",
+                help=None if said is None else said(row),
+                help_epilogue=f"Example: {row.line}",
                 default_parameter=plainly,
             )
     made.register_install_completion_command(
-        help="Let the shell complete commands and options: bash, zsh, fish, PowerShell.", group=_STUDIES
+        help="Let the shell complete commands and options: bash, zsh, fish, PowerShell.", group=groups[-1]
     )
     return made
 
 
+_LABELS = "assay.cli.labels"
 app = _app()
 
 
@@ -173,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         _any_letters()
         # The list of commands imports none of them: nobody waits a second to read it.
-        asked = _app(_first_lines()) if not given or given[0] in ("--help", "-h") else app
+        asked = _app(_first_line) if not given or given[0] in ("--help", "-h") else app
         status = asked(given, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -198,20 +90,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _first_lines() -> dict[str, str]:
-    """What each command does, from the first line of its function, read as text."""
-    found = {}
-    for module in ("questions", "studies"):
-        tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
-        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-        for node in functions:
-            found[f"assay.cli.{module}:{node.name}"] = (ast.get_docstring(node) or "").partition("\n")[0]
-    return found
+def _first_line(row: Command) -> str:
+    """What a command does: of a function, the first line of its docstring, read as text."""
+    if row.does:
+        return row.does
+    tree = _sources(row.module.rpartition(".")[2])
+    function = row.run.partition(":")[2]
+    found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return (ast.get_docstring(found) or "").partition("\n")[0]
+
+
+@cache
+def _sources(module: str) -> ast.Module:
+    return ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
 
 
 def all_commands() -> dict[str, App]:
     """Every command by name, its function imported, so that it knows what it does."""
-    return {row.name: app[row.name] for rows in COMMANDS.values() for row in rows}
+    return {name: app[name] for name in BY_NAME}
 
 
 @cache
@@ -224,10 +120,8 @@ def typed_options(command: str) -> dict[str, str]:
 def _as_typed(message: str, given: Sequence[str]) -> str:
     """A message in the words of the command that was given."""
     from assay.cli.labels import NAMES
-    from assay.cli.options import as_typed
 
-    known = {row.name for rows in COMMANDS.values() for row in rows}
-    command = next((word for word in given if word in known), None)
+    command = next((word for word in given if word in BY_NAME), None)
     if command is None:
         return as_typed(message, NAMES)
     typed = typed_options(command)

@@ -13,8 +13,7 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
-from assay.cli.options import Names, as_typed
-from assay.cli.output import FOR_PEOPLE, Output, note, progress_bar, target
+from assay.cli.output import FOR_PEOPLE, Names, Output, as_typed, note, progress_bar, target
 from assay.errors import AssayError, ChangedStudyError, require, unknown
 
 if TYPE_CHECKING:

@@ -1,0 +1,239 @@
+"""The commands, a row each: what is typed, what it asks, which page it writes.
+
+A question that is asked of labels alone needs its row and nothing else: its options are those of its settings. Where
+a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of `assay.cli.labels` or
+`assay.cli.studies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes
+    ----------
+    name : str
+        What is typed.
+    example : str
+        What follows ``assay NAME`` in the example of the help.
+    run : str
+        The module and function that runs it, where it needs one of its own.
+    does : str
+        The first line of its help, where it has no such function.
+    source : str
+        What the help says of ``SOURCE``.
+    ask : str
+        The module and function of the question.
+    page : str
+        The module and function that lays its result out as a page.
+    title : str
+        The page's.
+    bar : str
+        What a progress bar says.
+    heading : str
+        Over its options in the help.
+    settings : tuple of str
+        Where its options come from, where that is not the question's own settings alone.
+    without : tuple of str
+        Options that it does not offer, or states itself.
+    named : mapping of option to text
+        What is typed in place of ``--name-of-the-option``.
+    shown : mapping of option to text
+        What the help says in place of the default.
+    """
+
+    name: str
+    example: str
+    run: str = ""
+    does: str = ""
+    source: str = "A file or folder of labels."
+    ask: str = ""
+    page: str = ""
+    title: str = ""
+    bar: str = "Comparing"
+    heading: str = ""
+    settings: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    named: Mapping[str, str] = {}
+    shown: Mapping[str, str] = {}
+
+    @property
+    def line(self) -> str:
+        """The example, as it is typed."""
+        return f"assay {self.name} {self.example}".rstrip()
+
+    @property
+    def module(self) -> str:
+        """Where its function is found: this one's name leads to it."""
+        return self.run.partition(":")[0] or "assay.cli.labels"
+
+
+_LABELS = "assay.cli.labels"
+_STUDIES = "assay.cli.studies"
+_ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
+_PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
+_LIKE_RATINGS = "Votes, as for assay ratings."
+
+QUESTIONS = (
+    Command("demo", "", run=f"{_LABELS}:demo"),
+    Command(
+        "report",
+        "annotations/ --expertise crowd --output report.html",
+        run=f"{_LABELS}:report",
+        heading=_ALT_TEST,
+        settings=("assay.verdict.report:ReportSettings",),
+        without=("judges",),
+    ),
+    Command(
+        "alt-test",
+        "labels.csv --judges gpt-4o,llama --only gpt-4o --expertise crowd",
+        run=f"{_LABELS}:alt_test",
+        heading=_ALT_TEST,
+        settings=("assay.replacement.panel:AltTestBySettings",),
+        shown={"by": "the criterion, where the table has several"},
+    ),
+    Command(
+        "agreement",
+        "labels.csv --item id --annotator worker --label stars --scale 1-5",
+        run=f"{_LABELS}:agreement",
+        heading=_AGREEMENT,
+        settings=("assay.concordance.coefficient:AgreementSettings",),
+    ),
+    Command(
+        "scales",
+        "answers.csv --scale-column range --judges gpt-4o,llama",
+        run=f"{_LABELS}:scales",
+        heading="Grading scales",
+        settings=("assay.concordance.coefficient:GradingScaleSettings",),
+        named={"scale": "--scale-column"},
+    ),
+    Command(
+        "separability",
+        "outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
+        run=f"{_LABELS}:separability",
+        ask="assay.preference.separability:separability",
+        page="assay.preference.page:separability_parts",
+        title="On which items can the systems be told apart?",
+        heading=_VOTES,
+        settings=("assay.preference.votes:SeparabilitySettings",),
+    ),
+    Command(
+        "ratings",
+        "battles.csv --output leaderboard.html",
+        does="Which system do raters prefer? Bradley-Terry ratings, whatever the order of the votes.",
+        source="Votes: labels first, second or tie, with columns first and second that name the systems; a study's "
+        "folder; or a table with model_a, model_b and winner.",
+        ask="assay.preference.leaderboard:bradley_terry",
+        page="assay.preference.page:leaderboard_parts",
+        title="Which system do raters prefer?",
+        bar="Rating",
+        heading=_VOTES,
+        settings=("assay.preference.votes:BradleyTerrySettings",),
+        named={"scale": "--rating-scale"},
+    ),
+    Command(
+        "elo",
+        "votes.csv --scale preference --separability separability",
+        does="Which system do raters prefer? Elo ratings, also weighted by separability, and how much the order "
+        "matters.",
+        source=_LIKE_RATINGS,
+        ask="assay.preference.leaderboard:elo",
+        page="assay.preference.page:leaderboard_parts",
+        title="Which system do raters prefer?",
+        bar="Rating",
+        heading=_VOTES,
+        settings=("assay.preference.votes:EloSettings",),
+        named={"scale": "--rating-scale"},
+    ),
+    Command(
+        "consistency",
+        "votes.csv --scale preference --repeat repeat --by separability",
+        does="Can raters tell two systems apart? How consistent each rater's votes on an item are.",
+        source=_LIKE_RATINGS,
+        ask="assay.preference.consistency:consistency",
+        page="assay.preference.page:consistency_parts",
+        title="Which system do raters prefer?",
+        bar="Rating",
+        heading=_VOTES,
+        settings=("assay.preference.votes:SetSettings",),
+    ),
+    Command(
+        "ideas",
+        "my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
+        run=f"{_LABELS}:ideas",
+        heading=_IDEAS,
+        settings=("assay.ideas.choices:ValidateSettings", "assay.ideas.choices:MapSettings"),
+    ),
+    Command(
+        "plan",
+        "--n-items 30,50,100,200 --expertise crowd --judge-noise 0.2",
+        run=f"{_LABELS}:plan",
+        heading=_PLAN,
+        settings=("assay.planning:PlanSettings", "assay.replacement.panel:AltTestSettings"),
+        without=("expert", "gold", "clusters", "method", "n_resamples", "confidence", "judge"),
+        named={"scale": "--categories"},
+    ),
+    Command(
+        "triplets",
+        "notes.csv --document lesson --name note --floor 5 -o triplets.csv",
+        run=f"{_LABELS}:triplets",
+        heading=_PLAN,
+        settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
+        named={"n": "--n-triplets"},
+    ),
+    Command(
+        "g-study",
+        "lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
+        run=f"{_LABELS}:g_study",
+        heading=_G_STUDY,
+        settings=("assay.psychometrics.design:GStudySettings",),
+    ),
+    Command(
+        "d-study",
+        "lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher --levels r=1-3 "
+        "--levels o=1-10",
+        run=f"{_LABELS}:d_study",
+        heading=_G_STUDY,
+        settings=("assay.psychometrics.design:GStudySettings", "assay.psychometrics.design:DStudySettings"),
+    ),
+    Command(
+        "raters",
+        "labels.csv --judges gpt-4o,llama --group dialect --quick",
+        run=f"{_LABELS}:raters",
+        heading=_RATERS,
+        settings=("assay.psychometrics.raters.table:RaterSettings",),
+    ),
+    Command(
+        "rasch",
+        "labels.csv --judges gpt-4o,llama --scale 1-5",
+        does="How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.",
+        source="A file or folder of labels in ordered categories.",
+        ask="assay.psychometrics.raters.rasch:many_facet_rasch",
+        page="assay.psychometrics.page:rasch_parts",
+        title="How severe is each rater?",
+        bar="Fitting",
+        heading=_RATERS,
+        settings=("assay.psychometrics.raters.table:RaschSettings",),
+    ),
+)
+
+STUDIES = (
+    Command("init", "my-study", run=f"{_STUDIES}:init"),
+    Command("judge", "my-study --dry-run", run=f"{_STUDIES}:judge"),
+    Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
+    Command("invite", "my-study 'Ana Ruiz' ben --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
+    Command("serve", "my-study", run=f"{_STUDIES}:serve"),
+    Command("exclude", "my-study ben --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
+    Command("erase", "my-study ben", run=f"{_STUDIES}:erase"),
+    Command("import", "export.json --option users=users.json -o labels.csv", run=f"{_STUDIES}:import_"),
+    Command("export", "labels.csv predictions.json --to label-studio --judges gpt-4o", run=f"{_STUDIES}:export"),
+)
+
+COMMANDS = {"Questions": QUESTIONS, "Studies and files": STUDIES}
+"""Every command, in the order of the help."""
+
+BY_NAME = {row.name: row for rows in COMMANDS.values() for row in rows}
