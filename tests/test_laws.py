@@ -261,13 +261,11 @@ def test_types_and_run_time_know_the_same_options():
     from assay.preference.leaderboard import RatingOptions
     from assay.preference.separability import SeparabilityOptions
     from assay.preference.votes import RatingSettings, SeparabilitySettings, SetSettings
-    from assay.psychometrics.design import DesignOptions, DesignSettings
     from assay.replacement.panel import AltTestOptions, AltTestSettings, PlanOptions
 
     for typed, settings in (
         (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
         (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
-        (DesignOptions, DesignSettings),
         (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
         (MapOptions, MapSettings), (ReliabilityOptions, ReliabilitySettings),
     ):  # fmt: skip

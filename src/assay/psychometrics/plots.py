@@ -27,7 +27,7 @@ LEAST_NAMED = 6.0
 """Percent of a bar that has room for its number."""
 
 
-def bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | None = None) -> Axes:
+def variance_bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | None = None) -> Axes:
     """One stacked bar a study: the share of each effect in all variance."""
     shown = list(studies)[:MOST_BARS]
     names = list(dict.fromkeys(effect for _, parts in shown for effect, _ in parts))
@@ -51,24 +51,23 @@ def bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | 
 
 
 def curves(
-    rows: pl.DataFrame, along: str, lines: Sequence[str], coefficient: str, target: float | None, ax: Axes | None = None
+    rows: pl.DataFrame, along: str, lines: Sequence[str], label: str, target: float, ax: Axes | None = None
 ) -> Axes:
     """A coefficient against the number of levels of one facet, one line for each other choice."""
     ax = pictures.axes(ax)
     groups = rows.partition_by(list(lines), maintain_order=True) if lines else [rows]
     styles = ("-", "--", ":", "-.")
     for k, group in enumerate(groups[: 2 * len(pictures.PALETTE)]):
-        label = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
+        name = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
         group = group.sort(along)
         ax.plot(
             group[along].to_list(), group["estimate"].to_list(), color=pictures.PALETTE[k % len(pictures.PALETTE)],
-            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=label or None,
+            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=name or None,
         )  # fmt: skip
-    if target is not None:
-        ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
+    ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
     ax.set_ylim(0, 1)
     ax.set_xlabel(f"number of {along}")
-    ax.set_ylabel({"generalizability": "Eρ²", "dependability": "Φ"}.get(coefficient, coefficient))
+    ax.set_ylabel(label)
     pictures.legend(ax)
     return ax
 

@@ -1,8 +1,9 @@
-"""The likelihood of variance components where cells are missing: blocks of labels, joined by a few shared levels.
+"""How likely are labels under given variance components? Random terms as groupings of labels, and two likelihoods.
 
-Labels that agree in the level of every term are collapsed to their mean. Cells are cut into blocks within which most
-terms lie (all labels of a teacher); the covariance of a block is a small matrix. Terms that reach across blocks
-(raters) are added by Woodbury's identity, in one matrix over all their levels: dense while it is small, sparse above.
+A complete table needs its mean squares alone (`Balanced`). In any other, labels that agree in the level of every term
+are collapsed to their mean, and cells are cut into blocks within which most terms lie (all labels of a teacher); the
+covariance of a block is a small matrix (`Blocks`). Terms that reach across blocks (raters) are added by Woodbury's
+identity, in one matrix over all their levels: dense while it is small, sparse above. `reml` searches either.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ import numpy as np
 from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
 
-# -- Random terms of a linear model as groupings of the same labels --------------------------------
+# -- Random terms ------------------------------------------------------------------------------------
 # A term is an array of codes, one a label: labels of one code share one draw of the term.
 
+DEPENDENT = 1e-9
+"""An eigenvalue of covariance matrices, as correlations, that is nothing: rounding leaves 1e-15, and a larger limit
+would refuse designs that a few labels hold together."""
 
-def grouped(*columns: Ints) -> tuple[Ints, int]:
+NAMED_PART = 0.05
+"""Terms with a smaller weight in the combination that is nothing are not named in the message."""
+
+MOST_RANKED = 200_000
+"""Entries of a matrix whose rank is computed (tenths of a second); of a larger one it is bounded."""
+
+
+def cross_codes(*columns: Ints) -> tuple[Ints, int]:
     """The code of each combination of columns that occurs, from 0 in their order, and how many there are."""
     code, n = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
@@ -63,22 +74,10 @@ class Terms:
         """How many levels each term has."""
         return tuple(int(c.max()) + 1 for c in self.codes)
 
-    def with_values(self, value: Floats) -> Terms:
-        """The same labels with other values."""
-        return Terms(value, self.codes)
-
-    def without(self, which: int) -> Terms:
-        """Without one term."""
-        return Terms(self.value, self.codes[:which] + self.codes[which + 1 :])
-
-    def rows(self, keep: Ints) -> Terms:
-        """Some labels, or some of them several times; levels are numbered anew."""
-        return Terms(self.value[keep], tuple(grouped(c[keep])[0] for c in self.codes))
-
 
 def contrasts(fine: Ints, coarse: Ints) -> int | None:
     """How many differences of levels of ``fine`` lie within levels of ``coarse``; None where it does not lie within."""
-    both = grouped(coarse, fine)[1]
+    both = cross_codes(coarse, fine)[1]
     n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
     return n_fine - n_coarse if both == n_fine else None
 
@@ -100,7 +99,7 @@ def left_over(terms: Terms) -> tuple[int, float]:
         kept = kept[~alone]
     if not len(kept):
         return 0, 0.0
-    codes = [grouped(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
+    codes = [cross_codes(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
     y = terms.value[kept] - terms.value[kept].mean()
     return _rest_of(y, codes)
 
@@ -128,7 +127,7 @@ def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     design = sparse.hstack(each, format="csr")
     solved = lsmr(design, y, atol=1e-13, btol=1e-13, maxiter=2000)[0]
     squares = float(np.sum((y - design @ solved) ** 2))
-    if n * design.shape[1] <= 200_000:
+    if n * design.shape[1] <= MOST_RANKED:
         return n - int(np.linalg.matrix_rank(design.toarray())), squares
     return max(n - design.shape[1] + len(codes) - 1, 1), squares
 
@@ -150,7 +149,8 @@ def anova(terms: Terms) -> Floats:
         total = np.bincount(terms.codes[a], weights=y)
         right[a] = (total**2 / size[a]).sum()
         for b in range(k):
-            left[a, b] = _shared(terms.codes[a], terms.codes[b], size[a]) - whole[b]
+            both, level = _combinations(terms.codes[a], terms.codes[b])
+            left[a, b] = float((np.bincount(both).astype(float) ** 2 / size[a][level]).sum()) - whole[b]
         left[a, k] = len(size[a]) - whole[k]
     right[k] = y @ y
     left[k] = n - whole
@@ -159,13 +159,30 @@ def anova(terms: Terms) -> Floats:
     return np.asarray(np.linalg.solve(left, right), dtype=float)
 
 
-def _shared(a: Ints, b: Ints, size: Floats) -> float:
-    """Sum over levels of a of the squared numbers of labels with each level of b, per label of a."""
-    both, n = grouped(a, b)
-    number = np.bincount(both, minlength=n).astype(float)
-    of = np.empty(n, dtype=np.int64)
-    of[both] = a
-    return float((number**2 / size[of]).sum())
+def _combinations(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """The combination of levels of two terms for each label, and the level of the first in each combination."""
+    both, n = cross_codes(a, b)
+    level = np.empty(n, dtype=np.int64)
+    level[both] = a
+    return both, level
+
+
+def dependent_terms(codes: Sequence[Ints], n: int) -> list[int]:
+    """Terms whose covariance matrices, the mean taken out, add to nothing; the residual is the last."""
+    each = [*codes, np.arange(n)]
+    size = [np.bincount(c)[c].astype(float) for c in each]
+    gram = np.empty((len(each), len(each)))
+    for a, one in enumerate(each):
+        for b, other in enumerate(each):
+            # A label has a level of the residual to itself, so that each combination with it holds one label.
+            rest = len(codes) in (a, b)
+            both = float(n) if rest else float((np.bincount(cross_codes(one, other)[0]).astype(float) ** 2).sum())
+            gram[a, b] = both - 2 * float(size[a] @ size[b]) / n + size[a].sum() * size[b].sum() / n**2
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)
+    if values[0] > DEPENDENT:
+        return []
+    return [int(k) for k in np.flatnonzero(np.abs(vectors[:, 0]) > NAMED_PART)]
 
 
 # -- The likelihood of variance components in a balanced table, from its mean squares alone --------
@@ -242,7 +259,7 @@ class Balanced:
         return np.asarray(solved)
 
 
-def balanced(
+def balanced_table(
     value: Floats, axes: Sequence[Ints], strata: Sequence[frozenset[int]], terms: Sequence[frozenset[int]],
     restricted: bool = True,
 ) -> Balanced | None:  # fmt: skip
@@ -300,29 +317,28 @@ def _strata(
     return [squares[frozenset(s)] for s in strata], [df[frozenset(s)] for s in strata]
 
 
-def within(code: Ints, nest: Ints | None) -> Ints:
+def nested_codes(code: Ints, nest: Ints | None) -> Ints:
     """Levels numbered from 0, without gaps; of a nested facet within each level of what it is nested in."""
     if nest is None:
-        return grouped(code)[0]
-    both, n = grouped(nest, code)
-    outer = np.empty(n, dtype=np.int64)
-    outer[both] = nest
+        return cross_codes(code)[0]
+    both, outer = _combinations(nest, code)
     first = np.flatnonzero(np.diff(outer, prepend=-1))
-    return (np.arange(n) - first[outer])[both]
+    return (np.arange(len(outer)) - first[outer])[both]
 
 
 # -- The likelihood of variance components where cells are missing ---------------------------------
 
 MOST_DENSE = 1500
-"""Levels across blocks up to which their matrix is dense."""
+"""Levels across blocks up to which their matrix is dense: its factor takes about as long as a sparse one there."""
 
 LEAST = 1e-250
-"""A sum of variances below which nothing is inverted."""
+"""A sum of variances below which nothing is inverted: squares of its inverse would overflow."""
 
 MOST_CELLS = 60_000_000
 """Numbers that the covariances of all blocks may have (half a GiB)."""
 
 _SIZES = np.unique(np.rint(1.35 ** np.arange(60)).astype(np.int64))
+"""Sizes to which blocks are padded: a third longer each, so that few sizes serve all and padding stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +380,7 @@ class Blocks:
     @classmethod
     def of(cls, terms: Terms, restricted: bool = True) -> Blocks:
         """Collapse labels to cells and cut them into the blocks that cost least."""
-        cell, n = grouped(*terms.codes)
+        cell, n = cross_codes(*terms.codes)
         number = np.bincount(cell, minlength=n).astype(float)
         centre = terms.value.mean()
         mean = np.bincount(cell, weights=terms.value - centre, minlength=n) / number
@@ -372,7 +388,7 @@ class Blocks:
         first = np.empty(n, dtype=np.int64)
         first[cell] = np.arange(len(cell))
         codes = tuple(c[first] for c in terms.codes)
-        block, within = _cheapest(codes)
+        block, within = _cheapest_blocks(codes)
         across = tuple(k for k in range(len(codes)) if k not in within)
         groups = _groups(block, codes, within, across)
         return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
@@ -616,10 +632,10 @@ class _Solved:
         return np.asarray((found + found.T) / 2)
 
 
-# -- cutting ----------------------------------------------------------------------------------------
+# -- Cutting into blocks -----------------------------------------------------------------------------
 
 
-def _cheapest(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
+def _cheapest_blocks(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
     """The term whose levels make the blocks, so that blocks and what reaches across them cost least."""
     n = len(codes[0])
     best: tuple[float, Ints, tuple[int, ...]] | None = None
@@ -630,7 +646,8 @@ def _cheapest(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
         numbers = float((size.astype(float) ** 2).sum()) * (1 + len(within))
         if numbers > MOST_CELLS:
             continue
-        joined = float(min(across, MOST_DENSE)) ** 3 if across <= MOST_DENSE else 400.0 * float(MOST_DENSE) ** 2.5
+        joined = float(across) ** 3 if across <= MOST_DENSE else 400.0 * float(MOST_DENSE) ** 2.5
+        # Roughly, operations: factors of the blocks, of what joins them, numpy's calls, memory that is walked.
         cost = 4 * float((size.astype(float) ** 3).sum()) + joined + 2000 * len(size) ** 0.5 + numbers * 8
         if best is None or cost < best[0]:
             best = cost, block, within
