@@ -184,7 +184,7 @@ class VarianceEstimate(Estimate):
         if self.profiled:
             return profile_p(self.fit, self.quantity, null, self.df)
         value, error, share = self.estimate, self.standard_error, self.quantity.rest is not None
-        if not 0 < min(value, null) or (share and not max(value, null) < 1):
+        if not min(value, null) > 0 or (share and not max(value, null) < 1):
             return np.nan
         error /= value * (1 - value) if share else value
         there, here = (np.log(v / (1 - v) if share else v) for v in (null, value))

@@ -1,4 +1,7 @@
-"""What a page about raters shows: titles, words, frames and pictures, for a report to lay out."""
+"""What does a page show of scores and raters? Titles, words, frames and pictures, for a report to lay out.
+
+Numbers keep all their digits here; whoever lays the page out rounds them.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from assay.psychometrics.raters.rasch import FacetRasch
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
 
-# -- What a page about generalizability shows ------------------------------------------------------
-# Numbers keep all their digits here; whoever lays the page out rounds them.
+# -- Generalizability ------------------------------------------------------------------------------
 
 MOST_STUDIES = 40
+"""Studies with sentences of their own on a page; a table holds all."""
 
 
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
@@ -70,7 +73,7 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
     )
 
 
-# -- What a page about raters shows ----------------------------------------------------------------
+# -- Raters ----------------------------------------------------------------------------------------
 
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:

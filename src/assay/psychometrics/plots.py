@@ -1,4 +1,4 @@
-"""The pictures of raters: bias against variability, ideal ratings beside labels, fairness."""
+"""Pictures of scores and raters: shares of variance, projections, bias against variability, ideal ratings, fairness."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- The pictures of generalizability --------------------------------------------------------------
+# -- Generalizability ------------------------------------------------------------------------------
 
 MOST_BARS = 30
+"""Studies that are drawn: more do not fit on a page."""
+
 LEAST_NAMED = 6.0
 """Percent of a bar that has room for its number."""
 
@@ -72,9 +74,11 @@ def curves(
     return ax
 
 
-# -- The pictures of raters ------------------------------------------------------------------------
+# -- Raters ----------------------------------------------------------------------------------------
 
 MOST_NAMED = 25
+"""Raters up to whom each is named: more names lie on each other."""
+
 KINDS = (("human", pictures.HUMAN, "P", "people"), ("judge", pictures.JUDGE, "v", "judges"))
 
 
@@ -84,7 +88,7 @@ def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
     for kind, colour, marker, name in KINDS:
         some = rows.filter(pl.col("kind") == kind)
-        _crosses(ax, some, ("estimate", "low", "high"), ("psi", "psi_low", "psi_high"), colour, marker, name)
+        _draw_crosses(ax, some, ("estimate", "low", "high"), ("psi", "psi_low", "psi_high"), colour, marker, name)
     ax.set_yscale("log")
     _plain_ticks(ax, [v for c in ("psi_low", "psi_high") for v in rows[c].drop_nans().to_list()])
     ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
@@ -109,7 +113,7 @@ def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = 
         some = rows.filter(pl.col("kind") == kind)
         if several:
             some = some.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
-        _crosses(ax, some, ("estimate", "low", "high"), ("ratio", "ratio_low", "ratio_high"), colour, marker, name)
+        _draw_crosses(ax, some, ("estimate", "low", "high"), ("ratio", "ratio_low", "ratio_high"), colour, marker, name)
     ax.set_yscale("log")
     _plain_ticks(ax, [v for c in ("ratio_low", "ratio_high") for v in rows[c].drop_nans().to_list()])
     other = "others" if several else found.groups[1]
@@ -144,7 +148,7 @@ def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _crosses(
+def _draw_crosses(
     ax: Axes, rows: pl.DataFrame, across: tuple[str, ...], up: tuple[str, ...], colour: str, marker: str, name: str
 ) -> None:
     if not rows.height:
