@@ -82,7 +82,7 @@ class Fitted:
         """The labels with the levels of each term."""
         return self.confounding.random(self.value)
 
-    def resampled(self, counts: Ints) -> Floats:
+    def refit_objects(self, counts: Ints) -> Floats:
         """The variances where each object stands so often, every time as another object; the same terms are fitted."""
         measured = self.settings.object
         times = counts[self.codes[measured]]
@@ -108,12 +108,12 @@ class Fitted:
     def bootstrap(self, rng: np.random.Generator) -> Floats:
         """The variances of objects drawn with replacement."""
         n = int(self.codes[self.settings.object].max()) + 1
-        return self.resampled(np.bincount(rng.integers(0, n, n), minlength=n))
+        return self.refit_objects(np.bincount(rng.integers(0, n, n), minlength=n))
 
     def anova_of_sample(self, rng: np.random.Generator) -> Floats:
         """The analysis of variance of a table drawn from these variances."""
         if isinstance(self.likelihood, Balanced):
-            return np.maximum(self.likelihood.simulated(self.theta, rng).anova(), 0.0)
+            return np.maximum(self.likelihood.simulate(self.theta, rng).anova(), 0.0)
         terms = self.terms
         value = rng.normal(size=len(terms)) * np.sqrt(self.theta[-1])
         for code, n, variance in zip(terms.codes, terms.levels, self.theta, strict=False):
@@ -242,7 +242,7 @@ class Uncertainty:
         if not np.isfinite(value):
             return missing("all its variances are 0")
         if len(self.samples):
-            return self.sampled(value, quantity.value(self.samples))
+            return self.sample_estimate(value, quantity.value(self.samples))
         error = np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
         if self.how == "none":
             return Estimate(value, np.nan, np.nan, error, "no interval was asked for")
@@ -262,7 +262,7 @@ class Uncertainty:
         """As `estimate`, of a coefficient: there is none where the object's variance does not stand alone."""
         return self.estimate(quantity, quick=quick) if self.fitted.object_known else missing(UNKNOWN_OBJECT)
 
-    def sampled(self, value: float, found: Floats) -> Estimate:
+    def sample_estimate(self, value: float, found: Floats) -> Estimate:
         """A value with the percentile interval of what the samples gave."""
         n = self.fitted.n_objects
         how = IntervalSettings(

@@ -65,7 +65,7 @@ class DStudy(Result):
     def sentences(self) -> tuple[str, ...]:
         """How many reach the target, and what they cost."""
         if "scenario" in self.projected.columns:
-            return self._compared()
+            return self._scenario_sentences()
         lines = []
         for row in self.smallest.iter_rows(named=True):
             others = [f"{row[c]} {c}" for c in self.facets if c != self.along and row.get(c) is not None]
@@ -83,7 +83,7 @@ class DStudy(Result):
                 lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
         return tuple(lines)
 
-    def _compared(self) -> tuple[str, ...]:
+    def _scenario_sentences(self) -> tuple[str, ...]:
         """Each scenario at the largest number, and whether the judge helps the person."""
         most = self.projected.filter(pl.col(self.along) == pl.col(self.along).max())
         lines = []
@@ -257,7 +257,7 @@ class _Share(NamedTuple):
 def compare_scenarios(study: DesignStudies, settings: LoopSettings) -> DStudy:
     """One person; another one; a judge beside the person; several judges beside: Φ of each, over numbers of lessons."""
     sizes = _whole_numbers("sizes", settings.sizes)
-    along, rater_facet = _shared_and_raters(study, settings)
+    along, rater_facet = _loop_facets(study, settings)
     people, judges = (_group(study, n) for n in (settings.human or "human", settings.judge or "judge"))
     rows, estimates = [], []
     for criterion in dict.fromkeys(s.criterion for s in study.studies):
@@ -288,7 +288,7 @@ def _group(study: DesignStudies, name: str) -> dict[str | None, CriterionStudy]:
     return found
 
 
-def _shared_and_raters(study: DesignStudies, settings: LoopSettings) -> tuple[str, str]:
+def _loop_facets(study: DesignStudies, settings: LoopSettings) -> tuple[str, str]:
     design, facets = parse(study.design), _random_facets(study)
     columns = study.studies[0].fitted.settings.facets or {}
     raters = settings.rater_facet or next((f for f in facets if columns.get(f, f) == "annotator"), "")
@@ -331,10 +331,10 @@ class _Loop:
         each = [self._weights(share) for share in shares]
         if not all(share.study.fitted.object_known for share in shares):
             return missing(UNKNOWN_OBJECT)
-        value = float(self._combined(each, [share.study.fitted.theta for share in shares]))
+        value = float(self._composite(each, [share.study.fitted.theta for share in shares]))
         samples = [share.study.uncertainty.samples for share in shares]
         if all(map(len, samples)):
-            return shares[0].study.uncertainty.sampled(value, self._combined(each, samples))
+            return shares[0].study.uncertainty.sample_estimate(value, self._composite(each, samples))
         return Estimate(value, np.nan, np.nan, np.nan, "intervals need samples: method='parametric' or 'objects'")
 
     def _weights(self, share: _Share) -> Weights:
@@ -347,7 +347,7 @@ class _Loop:
         many = np.where(held, share.sizes[self.rater_facet], 1.0)
         return replace(made, relative=made.relative * many, absolute=made.absolute * many)
 
-    def _combined(self, each: Sequence[Weights], thetas: Sequence[Any]) -> Any:
+    def _composite(self, each: Sequence[Weights], thetas: Sequence[Any]) -> Any:
         """Φ of all families together: (...) from variances (..., terms) of each."""
         s = self.settings
         universe = [t @ w.universe for t, w in zip(thetas, each, strict=True)]

@@ -308,7 +308,7 @@ class Design:
             if name not in (among or self.facets):
                 raise DesignError(unknown(what, name, among or self.facets, f"the design {self.text}"))
 
-    def without(self, facets: Iterable[str]) -> Design:
+    def drop(self, facets: Iterable[str]) -> Design:
         """The design of the other facets."""
         gone = set(facets)
         kept = tuple(f for f in self.facets if f not in gone)
@@ -318,7 +318,7 @@ class Design:
         """The level of an effect for each label, from the levels of its facets."""
         return cross_codes(*(codes[f] for f in self.facets if f in index))[0]
 
-    def within_nests(self, facet: str, codes: Mapping[str, Ints]) -> Ints:
+    def nested_levels(self, facet: str, codes: Mapping[str, Ints]) -> Ints:
         """The level of a facet for each label, numbered from 0 within each level of what it is nested in."""
         nests = self.nests[facet]
         return nested_codes(codes[facet], self.codes_of(nests, codes) if nests else None)
@@ -342,7 +342,7 @@ def parse(text: str) -> Design:
     """
     tokens = re.findall(r"[^\W\d]\w*|[×:()*]|\S", text)
     reader = _Reader(text, tokens)
-    nests = reader.crossed()
+    nests = reader.read_crossed()
     if reader.tokens:
         raise reader.wrong(f"'{reader.tokens[0]}' is not expected")
     if len(nests) > MOST_FACETS:
@@ -378,22 +378,22 @@ class _Reader:
             f"the design '{self.text}' cannot be read: {what}. x crosses, : nests, brackets group: r x (s:o:i)"
         )
 
-    def crossed(self) -> dict[str, set[str]]:
+    def read_crossed(self) -> dict[str, set[str]]:
         """Parts joined by x."""
-        found = self.nested()
+        found = self.read_nested()
         while self.tokens and self.tokens[0] in ("x", "×", "*", "X"):
             self.tokens.pop(0)
-            other = self.nested()
+            other = self.read_nested()
             self._refuse_twice(found, other)
             found |= other
         return found
 
-    def nested(self) -> dict[str, set[str]]:
+    def read_nested(self) -> dict[str, set[str]]:
         """Parts joined by colons: each is nested in all that follow."""
-        parts = [self.part()]
+        parts = [self.read_part()]
         while self.tokens and self.tokens[0] == ":":
             self.tokens.pop(0)
-            parts.append(self.part())
+            parts.append(self.read_part())
         found: dict[str, set[str]] = {}
         for part in reversed(parts):
             self._refuse_twice(found, part)
@@ -401,13 +401,13 @@ class _Reader:
             found |= {f: nest | outer for f, nest in part.items()}
         return found
 
-    def part(self) -> dict[str, set[str]]:
+    def read_part(self) -> dict[str, set[str]]:
         """A facet, or what is in brackets."""
         if not self.tokens:
             raise self.wrong("it ends where a facet should stand")
         token = self.tokens.pop(0)
         if token == "(":
-            found = self.crossed()
+            found = self.read_crossed()
             if not self.tokens or self.tokens.pop(0) != ")":
                 raise self.wrong("a bracket is not closed")
             return found
@@ -501,7 +501,7 @@ def complete_table(
     place = {f: k for k, f in enumerate(design.facets)}
     strata = [frozenset(place[f] for f in e.index) for e in design.effects]
     terms = [s for s, e in zip(strata, design.effects, strict=True) if e not in omitted][:-1]
-    return balanced_table(value, [design.within_nests(f, codes) for f in design.facets], strata, terms, restricted)
+    return balanced_table(value, [design.nested_levels(f, codes) for f in design.facets], strata, terms, restricted)
 
 
 def resolve_confounding(
@@ -560,7 +560,7 @@ class _Resolver:
         self.cautions.append(
             f"{listing(single)} has one level and is taken out of the design: what is found holds for that level alone."
         )
-        return design.without(single)
+        return design.drop(single)
 
     def _refuse(self, why: str) -> None:
         if self.settings.confounded == "refuse":
@@ -574,7 +574,7 @@ class _Resolver:
             self._merge_unbounded()
         if self.complete is None:
             self._refuse_dependent()
-        terms = (*(replace(t, apart_by=self._apart_by(t)) for t in self.terms), self.rest)
+        terms = (*(replace(t, apart_by=self._nearest_differences(t)) for t in self.terms), self.rest)
         for term in terms:
             others = [e.name for e in term.effects if e != self.object]
             if self.object in term.effects and others:
@@ -592,7 +592,7 @@ class _Resolver:
             return None
         return contrasts(fine.level, coarse.level)
 
-    def _apart_by(self, term: Term) -> int | None:
+    def _nearest_differences(self, term: Term) -> int | None:
         """Differences within the nearest coarser term, or between its own levels."""
         each = [self._differences(term, other) for other in self.terms if other is not term]
         return min((n for n in each if n is not None), default=term.levels - 1)
@@ -613,7 +613,7 @@ class _Resolver:
                 f"{fine.name} and {coarse.name} are confounded: {counted(coarse.levels, 'level')} of "
                 f"{coarse.name} hold {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'difference')} in all"
             )
-            self._merge(why, f"they are one term, {coarse.name},{fine.name}")
+            self._note_merge(why, f"they are one term, {coarse.name},{fine.name}")
             both = replace(coarse, effects=coarse.effects + fine.effects)
             self.terms = [both if t is coarse else t for t in self.terms if t is not fine]
 
@@ -622,7 +622,7 @@ class _Resolver:
         for term in list(self.terms):
             n = len(self.value) - term.levels
             if n < self.settings.least_contrasts:
-                self._into_rest(
+                self._merge_into_rest(
                     term,
                     f"{term.name} is confounded with the residual: its {counted(term.levels, 'level')} hold "
                     f"{counted(len(self.value), 'label')}, {counted(n, 'difference')} in all",
@@ -639,7 +639,7 @@ class _Resolver:
             if finest.effects[0] == self.object:
                 raise DesignError("the labels of each object are all the same, so that no error can be estimated")
             several = int((np.bincount(finest.level) > 1).sum())
-            self._into_rest(
+            self._merge_into_rest(
                 finest,
                 f"{finest.name} and the residual have no solution: {several:,} of {counted(finest.levels, 'level')} of "
                 f"{finest.name} have more than one label, and what no effect explains there "
@@ -655,12 +655,12 @@ class _Resolver:
             return int(self.complete.df[own].sum()), float(self.complete.squares[own].sum())
         return left_over(Terms(self.value, tuple(t.level for t in self.terms)))
 
-    def _into_rest(self, term: Term, why: str) -> None:
+    def _merge_into_rest(self, term: Term, why: str) -> None:
         self.rest = replace(self.rest, effects=term.effects + self.rest.effects)
-        self._merge(why, f"it is fitted as part of the residual, {self.rest.name}")
+        self._note_merge(why, f"it is fitted as part of the residual, {self.rest.name}")
         self.terms = [t for t in self.terms if t is not term]
 
-    def _merge(self, why: str, what: str) -> None:
+    def _note_merge(self, why: str, what: str) -> None:
         self._refuse(why)
         self.merged = True
         self.cautions.append(f"{why}; {what}.")

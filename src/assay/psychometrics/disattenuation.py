@@ -162,8 +162,8 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     labels = in_memory(labels, "a disattenuated correlation")
     design, columns = design_of(settings)
     pair = _families(labels, settings)
-    table, family = _coded(labels, columns, settings, pair)
-    study = _Pairs(table, family, design, _different(design, settings), settings, pair)
+    table, family = _family_table(labels, columns, settings, pair)
+    study = _Pairs(table, family, design, _lesson_facet(design, settings), settings, pair)
     s = settings
     reliabilities = [
         {"family": p, "generalizability": float(w.generalizability.value(f.theta)),
@@ -183,7 +183,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     data = fingerprint_with(table.fingerprint, families=pair)
     run = Run("disattenuated-correlation", s, data, facts, interval, notes=table.notes, cautions=cautions)
     observed, across, published, dependable, structural = study.estimates()
-    resampled = study.published() if published.reason is None else (np.nan, np.nan, np.nan)
+    resampled = study.published_interval() if published.reason is None else (np.nan, np.nan, np.nan)
     return Disattenuation(
         pair, observed, across, published, dependable, structural, resampled, pl.DataFrame(reliabilities),
         finding_of(observed, structural, s), study.n_shared, study.n_pairs, run,
@@ -205,7 +205,7 @@ def _families(labels: Annotations, settings: DisattenuationSettings) -> tuple[st
     return chosen[0], chosen[1]
 
 
-def _different(design: Design, settings: DisattenuationSettings) -> str:
+def _lesson_facet(design: Design, settings: DisattenuationSettings) -> str:
     """The facet in which scores must differ."""
     facets = [f for f in design.facets if f != settings.object]
     if settings.different is not None:
@@ -217,7 +217,7 @@ def _different(design: Design, settings: DisattenuationSettings) -> str:
     return inside[0]
 
 
-def _coded(
+def _family_table(
     labels: Annotations, columns: Mapping[str, str], settings: DisattenuationSettings, pair: tuple[str, str]
 ) -> tuple[Faceted, Ints]:
     """Labels of both families with their facets, and which family each is of."""
@@ -295,7 +295,7 @@ class _Pairs:
         for i in range(s.n_resamples):
             rng = np.random.default_rng(np.random.SeedSequence(s.seed, spawn_key=(i,)))
             counts = np.bincount(rng.integers(0, self.n, self.n), minlength=self.n)
-            thetas = [f.resampled(counts) for f in self.fits]
+            thetas = [f.refit_objects(counts) for f in self.fits]
             if not all(np.isfinite(t).all() for t in thetas):
                 thetas = [np.zeros(len(f.theta)) for f in self.fits]
             found[i] = self.values(counts @ self.cross, counts @ self.same, thetas)
@@ -326,17 +326,17 @@ class _Pairs:
             return f"scores of {listing(zero)} hold no variance of objects"
         return f"in {100 * lost:.0f}% of the resamples a family's scores hold no variance of objects"
 
-    def published(self) -> tuple[float, float, float]:
+    def published_interval(self) -> tuple[float, float, float]:
         """Equation 3 over resamples of pairs, as in the paper: its mean and interval."""
         s = self.settings
         each = [float(w.generalizability.value(f.theta)) for w, f in zip(self.weights, self.fits, strict=True)]
         if not min(each) > LEAST_RELIABILITY:
             return np.nan, np.nan, np.nan
         rng = np.random.default_rng(np.random.SeedSequence(s.seed, spawn_key=(2**20,)))
-        sorted_rows = [_by_object(np.flatnonzero(self.family == k), self.object, self.n) for k in (0, 1)]
+        sorted_rows = [_rows_of_objects(np.flatnonzero(self.family == k), self.object, self.n) for k in (0, 1)]
         chance = self.cross[:, 0] / self.cross[:, 0].sum()
         found = [
-            _drawn_correlation(rng.choice(self.n, s.n_pairs, p=chance), sorted_rows, self.lesson, self.value, rng)
+            _draw_correlation(rng.choice(self.n, s.n_pairs, p=chance), sorted_rows, self.lesson, self.value, rng)
             for _ in range(s.n_resamples)
         ]
         values = np.array(found) / np.sqrt(each[0] * each[1])
@@ -375,13 +375,13 @@ def _correlation(sums: Floats) -> tuple[float, float]:
     return (covariance / np.sqrt(spread) if spread > 1e-12 else np.nan), covariance
 
 
-def _by_object(rows: Ints, of: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+def _rows_of_objects(rows: Ints, of: Ints, n: int) -> tuple[Ints, Ints, Ints]:
     """Rows in the order of their objects, where each object's begin, and how many there are."""
     size = np.bincount(of[rows], minlength=n)
     return rows[np.argsort(of[rows], kind="stable")], np.cumsum(size) - size, size
 
 
-def _drawn_correlation(
+def _draw_correlation(
     objects: Ints, families: Sequence[tuple[Ints, Ints, Ints]], lesson: Ints, value: Floats, rng: np.random.Generator
 ) -> float:
     """Of one pair of scores for each object drawn, at different lessons; pairs at one lesson are drawn again."""

@@ -45,7 +45,7 @@ INTERVALS = {
 }
 
 
-def _with_facets(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, ...], R]:
+def _accept_facets(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, ...], R]:
     """A method that takes the facets of a design as keywords too: ``r=[1, 2]``."""
     shown = signature(method)
     facets = Parameter("facets", Parameter.VAR_KEYWORD, annotation=int | Sequence[int])
@@ -143,7 +143,7 @@ class GStudy(DesignStudies):
         """Each study's variance as a stacked bar."""
         return plots.variance_bars([(s.name, [(c.name, c.percent) for c in s.components]) for s in self.studies], ax)
 
-    @_with_facets
+    @_accept_facets
     @question(DStudySettings)
     def d_study(self, settings: DStudySettings) -> DStudy:
         """Which Eρ² and Φ would means over other numbers of raters and lessons have?
@@ -286,7 +286,7 @@ def _study(
     sure = uncertainty(fitted, settings.method, settings.n_resamples, settings.confidence, settings.seed)
     found = fitted.confounding
     # Of a nested facet, levels within each level of what it is nested in, at most.
-    levels = {f: int(design.within_nests(f, table.codes).max()) + 1 for f in design.facets}
+    levels = {f: int(design.nested_levels(f, table.codes).max()) + 1 for f in design.facets}
     fixed = {f: float(levels[f]) for f in settings.fixed or () if f in found.design.facets}
     one = weights(found.terms, found.design, settings.object, settings.fixed or (), fixed)
     total = float(fitted.theta.sum())

@@ -88,7 +88,7 @@ def left_over(terms: Terms) -> tuple[int, float]:
     Where there are some and their squares are nothing, the likelihood grows without bound as the residual goes to 0.
     Labels that have a level of a term to themselves are explained by it, so that they are put aside first.
     """
-    widest = _outermost(terms.codes)
+    widest = _widest(terms.codes)
     kept = np.arange(len(terms))
     while True:
         alone = np.zeros(len(kept), dtype=bool)
@@ -101,10 +101,10 @@ def left_over(terms: Terms) -> tuple[int, float]:
         return 0, 0.0
     codes = [cross_codes(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
     y = terms.value[kept] - terms.value[kept].mean()
-    return _rest_of(y, codes)
+    return _residual_squares(y, codes)
 
 
-def _outermost(codes: Sequence[Ints]) -> list[Ints]:
+def _widest(codes: Sequence[Ints]) -> list[Ints]:
     """Terms within which no other term lies twice: what they explain holds what the others explain."""
     kept: list[Ints] = []
     for code in sorted(codes, key=lambda c: -int(c.max())):
@@ -113,7 +113,7 @@ def _outermost(codes: Sequence[Ints]) -> list[Ints]:
     return kept
 
 
-def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
+def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     """Degrees of freedom and squares that are left when every level has its own mean."""
     from scipy import sparse
 
@@ -237,7 +237,7 @@ class Balanced:
         """Expected second derivatives of the deviance."""
         return self.derivatives(theta)[1]
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Balanced:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Balanced:
         """Sums of squares as another sample would give them, were these the variances."""
         return replace(self, squares=(self.weights[:-1] @ theta) * rng.chisquare(self.df))
 
@@ -393,7 +393,7 @@ class Blocks:
         groups = _groups(block, codes, within, across)
         return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
 
-    def with_values(self, mean: Floats, inside: float) -> Blocks:
+    def replace_means(self, mean: Floats, inside: float) -> Blocks:
         """The same cells with other means."""
         made = replace(self, mean=mean, inside=inside)
         vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
@@ -421,22 +421,22 @@ class Blocks:
         if float(np.maximum(theta, 0.0).sum()) < LEAST:
             return np.inf
         try:
-            return self._solved(theta).deviance
+            return self._solution(theta).deviance
         except np.linalg.LinAlgError:
             return np.inf
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient of the deviance and its average-information second derivatives."""
-        solved = self._solved(theta)
+        solved = self._solution(theta)
         if solved.dense:
             return solved.gradient(), solved.information()
         return self._differences(theta), solved.information()
 
-    def _solved(self, theta: Floats) -> _Solved:
+    def _solution(self, theta: Floats) -> _Solution:
         """The covariance at a point; the last one is kept, because a step asks for its slope next."""
-        last: tuple[bytes, _Solved] | None = vars(self).get("_last")
+        last: tuple[bytes, _Solution] | None = vars(self).get("_last")
         if last is None or last[0] != theta.tobytes():
-            last = theta.tobytes(), _Solved(self, theta)
+            last = theta.tobytes(), _Solution(self, theta)
             vars(self)["_last"] = last
         return last[1]
 
@@ -453,18 +453,18 @@ class Blocks:
 
     def curvature(self, theta: Floats) -> Floats:
         """Average-information second derivatives of the deviance."""
-        return self._solved(theta).information()
+        return self._solution(theta).information()
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Blocks:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Blocks:
         """The same cells with labels drawn from these variances."""
         mean = rng.normal(size=len(self.mean)) * np.sqrt(theta[-1] / self.number)
         for k, code in enumerate(self.codes):
             mean += np.sqrt(theta[k]) * rng.normal(size=self.levels[k])[code]
         spare = self.n - len(self.mean)
-        return self.with_values(mean, float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        return self.replace_means(mean, float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
 
 
-class _Solved:
+class _Solution:
     """The covariance at one point, inverted block by block."""
 
     def __init__(self, blocks: Blocks, theta: Floats) -> None:
@@ -546,7 +546,7 @@ class _Solved:
         flat = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.coo_matrix(flat, shape=(self.q, self.q)).tocsc()
 
-    def _by_blocks(self, x: Floats) -> Floats:
+    def _solve_blocks(self, x: Floats) -> Floats:
         """B⁻¹x: (cells, k)."""
         found = np.empty_like(x)
         for group, inverse in zip(self.of.groups, self.inverse, strict=True):
@@ -557,7 +557,7 @@ class _Solved:
 
     def solve(self, x: Floats) -> Floats:
         """V⁻¹x: (cells, k)."""
-        found = self._by_blocks(x)
+        found = self._solve_blocks(x)
         if not self.q:
             return found
         of = self.of
@@ -569,7 +569,7 @@ class _Solved:
         spread = np.zeros_like(x)
         for k, start in zip(of.across, of.starts, strict=False):
             spread += joined[start : start + of.levels[k]][of.codes[k]]
-        return found - self._by_blocks(spread)
+        return found - self._solve_blocks(spread)
 
     @property
     def deviance(self) -> float:
@@ -669,7 +669,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
         place = np.arange(size[mine].max())
         there = place < size[mine][:, None]
         cell = np.where(there, order[np.minimum(start[mine][:, None] + place, len(order) - 1)], -1)
-        same = [_same(codes[k], cell) for k in within]
+        same = [_same_level(codes[k], cell) for k in within]
         level = [
             np.where(there, codes[k][cell] + first, offsets[-1]) for k, first in zip(across, offsets, strict=False)
         ]
@@ -681,7 +681,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
     return tuple(groups)
 
 
-def _same(code: Ints, cell: Ints) -> Floats:
+def _same_level(code: Ints, cell: Ints) -> Floats:
     """1 where two cells of a block share a level; a padding cell shares none."""
     level = np.where(cell >= 0, code[cell], -1)
     shared = (level[:, :, None] == level[:, None, :]) & (cell >= 0)[:, :, None]

@@ -43,7 +43,7 @@ class Likelihood(Protocol):
     def curvature(self, theta: Floats) -> Floats:
         """The second derivatives alone."""
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Self:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Self:
         """The same table with other labels."""
 
 
@@ -227,8 +227,8 @@ def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | Non
     error = standard_error(fitted, quantity)
     scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))
     down, up = _Side(fitted, quantity), _Side(fitted, quantity)
-    low = 0.0 if value <= 0 else _end(down, value, -scale, level, 0.0)
-    return low, _end(up, value, scale, level, cap)
+    low = 0.0 if value <= 0 else _find_end(down, value, -scale, level, 0.0)
+    return low, _find_end(up, value, scale, level, cap)
 
 
 def profile_p(fitted: RemlFit, quantity: Ratio, null: float, df: float | None = None) -> float:
@@ -261,7 +261,7 @@ class _Side:
         """√(least deviance with the quantity held at the value, less that of the fit)."""
         along, target = self.quantity.constraint(value)
         likelihood = self.fitted.likelihood
-        start = _on_the_plane(self.theta, along, target)
+        start = _project(self.theta, along, target)
         if start is None:
             return np.inf
         try:
@@ -274,7 +274,7 @@ class _Side:
         return float(np.sqrt(max(deviance - self.fitted.deviance, 0.0)))
 
 
-def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
+def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
     """Variances near these that meet a linear condition, the residual above 0 where it may be; None where none do."""
     total = theta.sum()
     weights = np.diag(1 / np.maximum(theta, 1e-3 * total) ** 2)
@@ -290,7 +290,7 @@ def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
     return None
 
 
-def _end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
+def _find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
     """Where the root deviance reaches the level on one side: secants, kept within a bracket."""
     inner, inner_root = value, 0.0
     outer, outer_root = bound, np.nan
@@ -310,13 +310,13 @@ def _end(side: _Side, value: float, step: float, level: float, bound: float) -> 
                 inner, inner_root = at, root
             else:
                 outer, outer_root = at, root
-        at = _next(inner, inner_root, outer, outer_root, value, step, level)
+        at = _next_trial(inner, inner_root, outer, outer_root, value, step, level)
         if np.isfinite(outer) and abs(outer - inner) <= 1e-6 * max(abs(value), abs(step)):
             return at
     return at
 
 
-def _next(
+def _next_trial(
     inner: float, inner_root: float, outer: float, outer_root: float, value: float, step: float, level: float
 ) -> float:
     """Further out by the slope so far, or between the two ends of the bracket."""
@@ -334,4 +334,4 @@ def replicates(fitted: RemlFit, n: int, seed: int) -> Floats:
     """Variances of so many samples drawn from the fitted model: (n, terms + 1)."""
     start = np.maximum(fitted.theta, INSIDE * fitted.theta.sum())
     rngs = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,))) for i in range(n))
-    return np.array([fit(fitted.likelihood.simulated(fitted.theta, rng), [start], 1e-6).theta for rng in rngs])
+    return np.array([fit(fitted.likelihood.simulate(fitted.theta, rng), [start], 1e-6).theta for rng in rngs])

@@ -153,7 +153,7 @@ def layout(table: RaterTable, settings: RaterSettings) -> Layout:
     if n_criteria > 1:
         add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
     # Raters whose difference between each group and the first these labels show.
-    compared = (table.seen > 0) & (table.seen[:1] > 0)
+    compared = (table.counts > 0) & (table.counts[:1] > 0)
     compared &= compared.sum(axis=1, keepdims=True) > 1
     for g in range(1, n_groups):
         both = np.flatnonzero(compared[g])
@@ -377,7 +377,7 @@ class Density:
         ideal, mixed, unit = [], [], []
         for grid, sums in zip(self.grids, by_unit, strict=True):
             ideal.append(self._ideal(x, xp, grid))
-            mixed.append(self._mixed(likelihood, ideal[-1], grid, xp) + TINY)
+            mixed.append(self._mixtures(likelihood, ideal[-1], grid, xp) + TINY)
             unit.append(sums(xp.log(mixed[-1])) + xp.asarray(grid.traits.log_weights))
             value = value + (_log_sum(unit[-1], xp, 1)[:, 0] * grid.count).sum()
         return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
@@ -406,7 +406,7 @@ class Density:
         return np.asarray(grid.traits.loads[[place[int(b) % n] for b in grid.blocks]])
 
     @staticmethod
-    def _mixed(likelihood: Any, ideal: Any, grid: Grid, xp: Any) -> Any:
+    def _mixtures(likelihood: Any, ideal: Any, grid: Grid, xp: Any) -> Any:
         """p(labels | θ_q) of each cell of a grid: (cells, q)."""
         mine = likelihood[grid.cells]
         if xp is not np:
@@ -427,7 +427,7 @@ class Density:
     # -- numpy --------------------------------------------------------------------------------------
 
     @cached_property
-    def _by_label(self) -> Any:
+    def _label_sums(self) -> Any:
         """Cells by column: how often each holds it, sparse."""
         from scipy.sparse import csr_matrix
 
@@ -436,7 +436,7 @@ class Density:
         return csr_matrix((np.ones(len(cells.column)), cells.column, cells.start), shape=(len(cells), width))
 
     @cached_property
-    def _by_cell(self) -> tuple[Any, ...]:
+    def _cell_sums(self) -> tuple[Any, ...]:
         """Units by cell of each grid, sparse."""
         from scipy.sparse import csr_matrix
 
@@ -448,14 +448,14 @@ class Density:
         )
 
     @cached_property
-    def _backward(self) -> tuple[Any, tuple[Any, ...]]:
+    def _backward_sums(self) -> tuple[Any, tuple[Any, ...]]:
         """The same the other way round."""
-        return self._by_label.T.tocsr(), tuple(one.T.tocsr() for one in self._by_cell)
+        return self._label_sums.T.tocsr(), tuple(one.T.tocsr() for one in self._cell_sums)
 
     def evaluate(self, x: Floats) -> Stages:
         """All on the way to the likelihood, in numpy."""
-        sums = tuple((lambda rows, m=m: m @ rows) for m in self._by_cell)
-        return self.stages(x, np, lambda rows: self._by_label @ rows, sums)
+        sums = tuple((lambda rows, m=m: m @ rows) for m in self._cell_sums)
+        return self.stages(x, np, lambda rows: self._label_sums @ rows, sums)
 
     def value(self, x: Floats) -> float:
         """The log posterior, but for a constant."""
@@ -466,7 +466,7 @@ class Density:
         s = self.evaluate(x)
         slope = -(x - self.layout.mean) / self.layout.sd**2
         responsible = np.zeros_like(s.likelihood)
-        to_label, to_cell = self._backward
+        to_label, to_cell = self._backward_sums
         for i, grid in enumerate(self.grids):
             weight = point_probabilities(s.unit[i]) * grid.count[:, None]
             per_mixed = (to_cell[i] @ weight) / s.mixed[i]

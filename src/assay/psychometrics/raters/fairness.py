@@ -105,7 +105,7 @@ def fairness(found: RaterFit) -> Fairness:
             "can be told from a real one"
         )
     reference = _reference(found)
-    anchors, gaps, p = _anchored(found, reference, 1 - settings.confidence)
+    anchors, gaps, p = _choose_anchors(found, reference, 1 - settings.confidence)
     ratios = found.variability_ratios
     rows = []
     for i, (gap, ratio) in enumerate(zip(gaps, ratios, strict=True)):
@@ -123,7 +123,7 @@ def fairness(found: RaterFit) -> Fairness:
              "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
              "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
              "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,
-             "labels": int(table.seen[g + 1, r]), "labels_against": int(table.seen[0, r]), "verdict": verdict,
+             "labels": int(table.counts[g + 1, r]), "labels_against": int(table.counts[0, r]), "verdict": verdict,
              "reason": reason or gap.reason}
         )  # fmt: skip
     types = {"verdict": pl.String, "reason": pl.String, "p_adjusted": pl.Float64, "probability": pl.Float64,
@@ -142,7 +142,7 @@ def _verdict(value: float, p: float, within: float, alpha: float, enough: float)
     return "severer" if value < 0 else "more lenient"
 
 
-def _anchored(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
+def _choose_anchors(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
     """Raters who are compared with, differences from their mean, p-values over all raters and groups.
 
     The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
@@ -208,7 +208,7 @@ def _cautions(found: RaterFit) -> Iterator[str]:
             f"small groups: {', '.join(few)} subjects of the {LEAST_SUBJECTS} that a comparison of groups should have; "
             "take no difference, and no absence of one, for shown."
         )
-    seen = table.seen
+    seen = table.counts
     thin = [r for i, r in enumerate(table.raters) if 0 < seen[:, i].min() < LEAST_LABELS]
     if thin and not few:
         yield (

@@ -217,13 +217,13 @@ def find_modes(density: Density, starts: int, seed: int, progress: Progress | No
     """
     often = int(np.ceil(len(density.table) / MANY_LABELS))
     if often == 1:
-        return _measured_modes(density, _climb_from_starts(density, starts, seed, progress)[0])
+        return _measure_modes(density, _climb_from_starts(density, starts, seed, progress)[0])
     some = Density(density.table.every_nth_subject(often), density.layout)
     reached, root = _climb_from_starts(some, starts, seed, progress)
     if starts > 1:
         reached += _sweep(some, max(reached, key=lambda pair: pair[1]), root, progress)
     there = [x for x, _, _ in _distinct_maxima(density, reached)[:MOST_CARRIED]]
-    return _measured_modes(density, [climb(density, x, root / np.sqrt(often)) for x in there])
+    return _measure_modes(density, [climb(density, x, root / np.sqrt(often)) for x in there])
 
 
 def _climb_from_starts(
@@ -284,7 +284,7 @@ def _distinct_maxima(density: Density, reached: list[tuple[Floats, float]]) -> l
     return different
 
 
-def _measured_modes(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
+def _measure_modes(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
     """Each mode once, with its mass."""
     found: list[Mode] = []
     for x, value, often in _distinct_maxima(density, reached):
@@ -538,8 +538,8 @@ def jax_value(density: Density) -> Callable[[Any], Any]:
 
     cells = density.table.cells
     width = density.table.n_blocks * len(density.table.raters) * density.table.n_categories
-    by_label = _padded([cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width)
-    by_cell = [_padded(g.patterns, len(g.cells)) for g in density.grids]
+    by_label = _pad([cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width)
+    by_cell = [_pad(g.patterns, len(g.cells)) for g in density.grids]
 
     def summing(place: Ints, blank: int) -> Callable[[Any], Any]:
         if len(place) * blank <= MOST_DENSE:
@@ -560,7 +560,7 @@ def jax_value(density: Density) -> Callable[[Any], Any]:
     return value
 
 
-def _padded(rows: Sequence[Ints], blank: int) -> Ints:
+def _pad(rows: Sequence[Ints], blank: int) -> Ints:
     """Rows of positions of the same length, filled with a position that holds nothing."""
     found = np.full((len(rows), max(map(len, rows))), blank)
     for i, row in enumerate(rows):

@@ -27,7 +27,7 @@ from assay.psychometrics.raters.results import (
     diagnose,
     ideal_ratings,
     modes_frame,
-    not_apart,
+    others_sentence,
     predictive,
     severity_sentences,
     traits,
@@ -216,7 +216,7 @@ def _result(found: RaterFit) -> RaterModel:
 def _rows(found: RaterFit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
     table = found.table
     p = simultaneous_p(found.severity.value, found.severity.replicates)
-    labels = table.seen.sum(axis=0)
+    labels = table.counts.sum(axis=0)
     rows = [
         {"annotator": name, "kind": table.kinds[r], **found.severity[r].row(),
          "p_adjusted": float(p[r]), "psi": found.variability[r].estimate, "psi_low": found.variability[r].low,
@@ -329,7 +329,7 @@ def _consistency_sentences(found: RaterModel, alpha: float) -> Iterator[str]:
                 for r in some.iter_rows(named=True)
             ]
             yield f"{words}, ψ in categories: {listing(each, 6)}."
-    yield from not_apart(found.rows.height - rows.height, found.rows.height, "consistency")
+    yield from others_sentence(found.rows.height - rows.height, found.rows.height, "consistency")
 
 
 def _judge_sentence(found: RaterModel) -> Iterator[str]:

@@ -292,7 +292,7 @@ def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
     middle = np.exp(Rasch(table, 1).log_p(best.x))[..., 0]
     low = np.array([c[0] if isinstance(c[0], int) else 0 for c in table.categories])
     fair = ((middle * np.arange(table.n_categories)).sum(axis=2) + low[:, None]).mean(axis=0)
-    labels = table.seen.sum(axis=0)
+    labels = table.counts.sum(axis=0)
     rows = [
         {"annotator": name, "kind": table.kinds[r], **severity[r].row(),
          "p_adjusted": float(p[r]), "fair_average": float(fair[r]), "infit": float(infit[r]),

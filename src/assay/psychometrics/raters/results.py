@@ -213,7 +213,7 @@ def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     for x in draws:
         mine, said = _cell_posteriors(found.density, x), _average_label(found.density, x)
         each = said[cells.block[cells.kind]]
-        p += _as_labels(found.density, mine, said) / len(draws)
+        p += _label_shares(found.density, mine, said) / len(draws)
         first += (mine * each).sum(axis=1) / len(draws)
         second += (mine * each**2).sum(axis=1) / len(draws)
     low = np.array([c[0] if isinstance(c[0], int) else 0 for c in table.categories])[cells.criterion]
@@ -231,7 +231,7 @@ def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     return frame.drop("criterion") if table.criteria == (None,) else frame
 
 
-def _as_labels(density: Density, p: Floats, said: Floats) -> Floats:
+def _label_shares(density: Density, p: Floats, said: Floats) -> Floats:
     """Probabilities of ideal ratings as those of the labels that the average rater gives to them."""
     k = density.table.n_categories
     to_label = (np.rint(said)[:, :, None] == np.arange(k)) & density.valid[:, :, None]
@@ -302,7 +302,7 @@ def ideal_shares(found: RaterFit) -> Floats:
     draws = found.spread_draws(AVERAGED // 4)
     for x in draws:
         mine = _cell_posteriors(found.density, x)
-        np.add.at(total, cells.criterion, _as_labels(found.density, mine, _average_label(found.density, x)))
+        np.add.at(total, cells.criterion, _label_shares(found.density, mine, _average_label(found.density, x)))
     return np.asarray(total / total.sum(axis=1, keepdims=True))
 
 
@@ -322,10 +322,10 @@ def severity_sentences(rows: pl.DataFrame, alpha: float, unit: str, severe: int)
                 for r in some.iter_rows(named=True)
             ]
             yield f"{words}: {listing(each, 6)}."
-    yield from not_apart(rows.height - shown.height, rows.height, "severity")
+    yield from others_sentence(rows.height - shown.height, rows.height, "severity")
 
 
-def not_apart(left: int, n: int, what: str) -> Iterator[str]:
+def others_sentence(left: int, n: int, what: str) -> Iterator[str]:
     """Raters who are not shown to differ from the mean."""
     if left:
         yield f"{counted(left, 'rater')} of {n} not told apart from the mean in {what}."

@@ -208,7 +208,7 @@ class RaterTable:
         )  # fmt: skip
 
     @cached_property
-    def seen(self) -> Ints:
+    def counts(self) -> Ints:
         """Labels by group and rater: (groups, raters)."""
         n = len(self.raters)
         found = np.bincount(self.group * n + self.rater, minlength=len(self.groups) * n)
