@@ -130,10 +130,9 @@ class Disattenuation(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """All correlations as a forest plot."""
-        ax = pictures.axes(ax, height=2.4)
-        pictures.forest(ax, list(NAMES), *(self.table[c].to_list() for c in ("estimate", "low", "high")))
-        ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
-        ax.axvline(1, color=pictures.FAINT, linewidth=1, zorder=0)
+        ax = super().plot(ax)
+        for end in (0, 1):
+            ax.axvline(end, color=pictures.FAINT, linewidth=1, zorder=0)
         ax.set_xlabel(f"correlation of {self.families[0]} and {self.families[1]}")
         return ax
 

@@ -84,18 +84,11 @@ KINDS = (("human", pictures.HUMAN, "P", "people"), ("judge", pictures.JUDGE, "v"
 
 def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
     """Each rater at its φ and ψ, with both intervals."""
-    ax = pictures.axes(ax, width=6.6, height=4.6)
-    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
-    for kind, colour, marker, name in KINDS:
-        some = rows.filter(pl.col("kind") == kind)
-        _draw_crosses(ax, some, ("estimate", "low", "high"), ("psi", "psi_low", "psi_high"), colour, marker, name)
-    ax.set_yscale("log")
-    _plain_ticks(ax, [v for c in ("psi_low", "psi_high") for v in rows[c].drop_nans().to_list()])
+    ax = _bias_against_scatter(rows, "psi", ax)
     ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
     ax.set_ylabel("ψ, categories    erratic ↑")
     if not converged:
         pictures.title(ax, "NOT CONVERGED: do not use")
-    pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
 
@@ -103,22 +96,36 @@ def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = 
     """Each rater's difference of φ between groups, and the ratio of its ψ."""
     if found is None:
         raise DesignError("no group was named, so there is no fairness to draw; name one with group=...")
-    rows = found.rows.filter(pl.col("verdict").is_not_null())
-    ax = pictures.axes(ax, width=6.6, height=4.6)
+    rows, several = found.rows.filter(pl.col("verdict").is_not_null()), len(found.groups) > 2
+    if several:
+        rows = rows.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
+    ax = _bias_against_scatter(rows, "ratio", ax)
     ax.axvspan(-settings.rope, settings.rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
-    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
     ax.axhline(1, color=pictures.FAINT, linewidth=1, zorder=0)
-    several = len(found.groups) > 2
-    for kind, colour, marker, name in KINDS:
-        some = rows.filter(pl.col("kind") == kind)
-        if several:
-            some = some.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
-        _draw_crosses(ax, some, ("estimate", "low", "high"), ("ratio", "ratio_low", "ratio_high"), colour, marker, name)
-    ax.set_yscale("log")
-    _plain_ticks(ax, [v for c in ("ratio_low", "ratio_high") for v in rows[c].drop_nans().to_list()])
     other = "others" if several else found.groups[1]
     ax.set_xlabel(f"← severer with {other}    Δφ, categories, against {found.groups[0]}    more lenient →")
     ax.set_ylabel(f"ψ with {other} / ψ with {found.groups[0]}")
+    return ax
+
+
+def _bias_against_scatter(rows: pl.DataFrame, up: str, ax: Axes | None) -> Axes:
+    """A cross of two intervals for each rater: the estimate across, another column up, on a logarithmic axis."""
+    ax = pictures.axes(ax, width=6.6, height=4.6)
+    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
+    columns = ("estimate", "low", "high", up, f"{up}_low", f"{up}_high")
+    for kind, colour, marker, name in KINDS:
+        some = rows.filter(pl.col("kind") == kind)
+        if not some.height:
+            continue
+        x, x_low, x_high, y, y_low, y_high = (some[c].cast(pl.Float64).to_numpy() for c in columns)
+        ax.hlines(y, x_low, x_high, color=colour, linewidth=1.2, alpha=0.7)
+        ax.vlines(x, y_low, y_high, color=colour, linewidth=1.2, alpha=0.35)
+        ax.plot(x, y, marker=marker, color=colour, linestyle="none", markersize=7, label=name)
+        if some.height <= MOST_NAMED:
+            for text, a, b in zip(some["annotator"].to_list(), x, y, strict=True):
+                ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=8, color=pictures.INK)
+    ax.set_yscale("log")
+    _plain_ticks(ax, [v for c in columns[4:] for v in rows[c].drop_nans().to_list()])
     pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
@@ -146,21 +153,6 @@ def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
     ax.set_xlabel("category, percent of items and of labels")
     return ax
-
-
-def _draw_crosses(
-    ax: Axes, rows: pl.DataFrame, across: tuple[str, ...], up: tuple[str, ...], colour: str, marker: str, name: str
-) -> None:
-    if not rows.height:
-        return
-    x, x_low, x_high = (rows[c].cast(pl.Float64).to_numpy() for c in across)
-    y, y_low, y_high = (rows[c].cast(pl.Float64).to_numpy() for c in up)
-    ax.hlines(y, x_low, x_high, color=colour, linewidth=1.2, alpha=0.7)
-    ax.vlines(x, y_low, y_high, color=colour, linewidth=1.2, alpha=0.35)
-    ax.plot(x, y, marker=marker, color=colour, linestyle="none", markersize=7, label=name)
-    if rows.height <= MOST_NAMED:
-        for text, a, b in zip(rows["annotator"].to_list(), x, y, strict=True):
-            ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=8, color=pictures.INK)
 
 
 def _plain_ticks(ax: Axes, values: list[float]) -> None:

@@ -393,12 +393,6 @@ class Blocks:
         groups = _groups(block, codes, within, across)
         return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
 
-    def replace_means(self, mean: Floats, inside: float) -> Blocks:
-        """The same cells with other means."""
-        made = replace(self, mean=mean, inside=inside)
-        vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
-        return made
-
     @cached_property
     def n(self) -> int:
         """Labels."""
@@ -461,7 +455,9 @@ class Blocks:
         for k, code in enumerate(self.codes):
             mean += np.sqrt(theta[k]) * rng.normal(size=self.levels[k])[code]
         spare = self.n - len(self.mean)
-        return self.replace_means(mean, float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        made = replace(self, mean=mean, inside=float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
+        return made
 
 
 class _Solution:

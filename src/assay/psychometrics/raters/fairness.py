@@ -21,10 +21,10 @@ from assay.psychometrics.raters.fit import RaterFit
 from assay.reporting.tables import interval, p_value, signed
 
 LEAST_SUBJECTS = 30
-"""Subjects of a group below which no difference, and no absence of one, is called shown."""
+"""Subjects that a group should have: with 30, its mean trait is known to about a fifth of a standard deviation."""
 
 LEAST_LABELS = 20
-"""Labels of a rater in a group below which differences are known badly: their intervals are wider than a category."""
+"""Labels that a rater should have in a group: at ψ = .5 the difference of two means of 20 alone has an error of .16."""
 
 
 @dataclass(frozen=True, eq=False)
