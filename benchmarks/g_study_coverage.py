@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.psychometrics.components import fit_components, uncertainty, weights
 from assay.psychometrics.design import DesignSettings, parse
-from assay.statistics.blocks import grouped
+from assay.statistics.blocks import cross_codes
 from assay.statistics.reml import Ratio
 
 DESIGNS = {
@@ -40,7 +40,7 @@ def draw(design, sizes, missing, spread, rng):
     codes = dict(zip(parsed.facets, cells, strict=True))
     value = np.zeros(cells.shape[1])
     for effect in parsed.effects:
-        code, n = grouped(*(codes[f] for f in parsed.facets if f in effect.index))
+        code, n = cross_codes(*(codes[f] for f in parsed.facets if f in effect.index))
         value += spread[effect.name] * rng.normal(size=n)[code]
     return parsed, value, codes
 
@@ -61,13 +61,13 @@ def main() -> None:
             parsed, value, codes = draw(design, sizes, missing, spread, np.random.default_rng([given.seed, k]))
             fitted = fit_components(parsed, value, codes, settings)
             sure = uncertainty(fitted, given.method, 200, 0.95, k)
-            terms = fitted.identified.terms
+            terms = fitted.confounding.terms
             truth = np.array([sum(spread[e.name] ** 2 for e in t.effects) for t in terms])
             by_size = weights(terms, parsed, measured, (), {})
             asked = {t.name: Ratio(row) for t, row in zip(terms, np.eye(len(terms)), strict=True)}
             asked |= {"Eρ²": by_size.generalizability, "Φ": by_size.dependability}
             for what, quantity in asked.items():
-                one, true = sure.of(quantity), float(quantity.value(truth))
+                one, true = sure.estimate(quantity), float(quantity.value(truth))
                 found.setdefault(what, []).append(-1 if true < one.low else 1 if true > one.high else 0)
         for what, sides in found.items():
             side = np.array(sides)

@@ -580,7 +580,7 @@ QUESTIONS = (
     ),
     Question(
         "g_study: human_in_the_loop", _of_study("human_in_the_loop", by="kind", method="none"), LoopSettings,
-        {"sizes": [(2, 5)], "along": ["o"], "raters": ["r"], "human": ["human"], "judge": ["judge"],
+        {"sizes": [(2, 5)], "along": ["o"], "rater_facet": ["r"], "human": ["human"], "judge": ["judge"],
          "of_human": [{"r": 2}], "of_judge": [{"r": 2}], "ensemble": [2], "reading": ["composite"], "another": ["same"],
          "correlation": [{"reading": "composite", "correlation": 0.5}], "target": [0.4], "merged": ["usual"],
          "price": [5.0], "judge_price": [{"price": 5.0, "judge_price": 1.0}]},
@@ -603,7 +603,7 @@ QUESTIONS = (
          "baseline": [{"group": "language", "baseline": "en"}],
          "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
          "rope": [{"group": "language", "rope": 0.3}], "dimensions": [], "quick": [], "starts": [2],
-         "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200]},
+         "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200], "progress": []},
         {"quick": True, "starts": 1, "draws": 100},
     ),
     Question(

@@ -14,7 +14,7 @@ from assay.errors import DesignError
 from assay.psychometrics.components import fit_components
 from assay.psychometrics.design import DesignSettings, parse
 from assay.psychometrics.g_study import g_study
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, grouped
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes
 from assay.statistics.reml import Ratio, fit, profile
 
 # -- published ----------------------------------------------------------------------------------------
@@ -115,7 +115,12 @@ def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most
     # Two labels of some cells.
     value = np.concatenate([value, value[:20] + 0.3])
     c = {f: np.concatenate([x, x[:20]]) for f, x in c.items()}
-    codes = [grouped(c["i"])[0], grouped(c["i"], c["o"])[0], grouped(c["r"])[0], grouped(c["i"], c["r"])[0]]
+    codes = [
+        cross_codes(c["i"])[0],
+        cross_codes(c["i"], c["o"])[0],
+        cross_codes(c["r"])[0],
+        cross_codes(c["i"], c["r"])[0],
+    ]
     terms = Terms(value, tuple(codes))
     blocks = Blocks.of(terms, restricted)
     theta = np.array([0.3, 0.2, 0.15, 0.1, 0.4])

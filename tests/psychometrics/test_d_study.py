@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import polars as pl
 import pytest
@@ -212,6 +214,28 @@ def test_segments_that_each_sees():
 
     value = dict(found.select("scenario", "estimate").iter_rows())
     assert value["a judge beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 2) + error(m, 8)))
+
+
+def test_the_facet_of_raters_is_named_by_an_option_of_its_own(both):
+    found = both.human_in_the_loop(sizes=[3], rater_facet="r", along="o").projected
+    assert found.equals(both.human_in_the_loop(sizes=range(3, 4)).projected)
+    with pytest.raises(DesignError, match=r"raters=\.\.\. is now rater_facet=\.\.\."):
+        both.human_in_the_loop(sizes=[3], raters="r")
+    with pytest.raises(DesignError, match=r"rater_facet=\.\.\., one of r, o"):
+        both.human_in_the_loop(rater_facet="x")
+
+
+def test_facets_are_options_beside_those_that_help_names():
+    shown = inspect.signature(assay.psychometrics.g_study.GStudy.d_study)
+    assert [*shown.parameters][:3] == ["self", "sizes", "target"]
+    assert shown.parameters["facets"].kind is inspect.Parameter.VAR_KEYWORD
+    study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
+    one, other = study.d_study({"r": [1, 2]}, o=3), study.d_study(r=(1, 2), o=[3])
+    assert one.projected.equals(other.projected)
+    assert one.signature == other.signature
+    assert [e.estimate for e in one.estimates] == one.projected["estimate"].to_list()
+    with pytest.raises(DesignError, match="facet 'targett' is not in the design"):
+        study.d_study(targett=[1])
 
 
 def test_without_a_study_of_each_it_is_refused():

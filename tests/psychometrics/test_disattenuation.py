@@ -112,6 +112,14 @@ def test_an_interval_over_16_systems_is_wider_than_that_of_pairs():
     assert "too narrow" in found.summary()
 
 
+def test_every_correlation_answers_at_another_level():
+    found = ask(lessons(25, 4, 4, judges=3, seed=4), n_resamples=60)
+    for one in (found.observed, found.across, found.published, found.dependable, found.structural):
+        low, high = one.interval(0.5)
+        assert one.low < low < high < one.high
+        assert one.p(0) < 0.05 < one.p(low)
+
+
 def test_objects_may_count_alike():
     labels = lessons(8, 3, 2, judges=2, missing=0.15, seed=3)
     one, other = ask(labels), ask(labels, weights="objects")

@@ -10,7 +10,7 @@ from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, ta
 import assay
 from assay.data.ratings import faceted
 from assay.errors import DataError, DesignError
-from assay.psychometrics.design import DesignSettings, identify, parse
+from assay.psychometrics.design import DesignSettings, parse, resolve_confounding
 from assay.psychometrics.g_study import g_study
 
 # -- coefficients -----------------------------------------------------------------------------------------
@@ -66,15 +66,15 @@ def unreplicated():
     return table(rows)
 
 
-def test_effects_that_cannot_be_told_apart_are_merged_and_named():
+def test_confounded_effects_are_merged_and_named():
     facets = {"r": "annotator", "i": "t"}
     found = g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, method="none")
     assert "o:i,ro:i" in found.components["effect"].to_list()
     assert found.components["effect"][-1] == "s:o:i,rs:o:i,e"
     words = found.summary()
-    assert "ro:i and o:i cannot be told apart: 48 levels of o:i hold 48 levels of ro:i, 0 differences in all" in words
-    assert "s:o:i cannot be told from the residual: its 144 levels hold 144 labels, 0 differences in all" in words
-    with pytest.raises(DesignError, match=r"cannot be told apart.*confounded='merge' goes on"):
+    assert "ro:i and o:i are confounded: 48 levels of o:i hold 48 levels of ro:i, 0 differences in all" in words
+    assert "s:o:i is confounded with the residual: its 144 levels hold 144 labels, 0 differences in all" in words
+    with pytest.raises(DesignError, match=r"are confounded.*confounded='merge' goes on"):
         g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, confounded="refuse")
 
 
@@ -113,7 +113,7 @@ def test_an_object_that_cannot_be_told_apart_has_no_coefficient():
     """One lesson a teacher: which of both varies cannot be known."""
     found = g_study(lessons(12, 1, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)
     assert np.isnan(found.generalizability)
-    assert "the object's variance cannot be told" in found.studies[0].generalizability.reason
+    assert "the object's variance is confounded" in found.studies[0].generalizability.reason
     assert "no coefficient" in found.summary()
     assert found.d_study(o=[2]).projected["reason"].null_count() == 0
 
@@ -244,6 +244,26 @@ def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch)
     assert "profile-likelihood" in complete.summary()
 
 
+@pytest.mark.parametrize("method", ["profile", "delta", "parametric"])
+def test_every_number_answers_at_another_level_and_of_a_null(method):
+    """An interval ends where the p-value of its end is one less its level."""
+    study = g_study(
+        lessons(20, 3, 4, missing=0.1, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=60
+    ).studies[0]
+    asked = {c.name: c.variance for c in study.components} | study.coefficients()
+    for name, one in asked.items():
+        assert one.interval(0.95) == pytest.approx((one.low, one.high), nan_ok=True), name
+        low, high = one.interval(0.8)
+        assert one.low < low < one.estimate < high < one.high, name
+        assert one.p(one.estimate) == pytest.approx(1)
+        if method != "parametric":
+            assert [one.p(low), one.p(high)] == pytest.approx([0.2, 0.2], abs=2e-3), name
+        assert np.isnan(one.p(0)) if method == "delta" else one.p(0) < one.p(low)
+    assert study.components[0].variance.p(10.0) < 0.05
+    with pytest.raises(DesignError, match="level must lie between 0 and 1"):
+        study.generalizability.interval(1.5)
+
+
 # -- real data --------------------------------------------------------------------------------------------
 
 WITHOUT = {"CLPC", "CLNC", "CLTS", "CLRSP", "CLBM", "CLPRDT", "CLINSTD", "CLSTENG"}
@@ -293,13 +313,13 @@ def test_segments_without_a_solution_are_told_with_the_reason(observed):
     told = set()
     for item in ITEMS:
         rows = faceted(observed.where(criterion=item), SEGMENTS)
-        found = identify(design, rows.value, rows.codes, settings)
+        found = resolve_confounding(design, rows.value, rows.codes, settings)
         if any("have no solution" in c for c in found.cautions):
             told.add(item)
         last = "s:o:i,rs:o:i,e" if item in WITHOUT else "rs:o:i,e"
         assert found.terms[-1].name == last
     assert told == WITHOUT
-    with pytest.raises(DesignError, match="ro:i and o:i cannot be told apart: 1,710 levels of o:i hold 1,712"):
+    with pytest.raises(DesignError, match="ro:i and o:i are confounded: 1,710 levels of o:i hold 1,712"):
         g_study(observed.where(criterion="CLPC"), "r x (s:o:i)", "i", facets=SEGMENTS, confounded="refuse")
 
 

@@ -52,6 +52,14 @@ def test_severity_and_spread_are_found_again(found):
     assert order == sorted(order, reverse=True)
 
 
+def test_every_parameter_answers_at_another_level(found):
+    for one in (found.severity[0], found.difficulty[0], found.spread):
+        low, high = one.interval(0.5)
+        assert one.low < low < high < one.high
+        assert one.p(one.estimate) == 1 > one.p(one.high)
+    assert found.severity[0].p(0) < 0.01
+
+
 def test_severe_is_above_0_here_and_below_0_there(found):
     """Logits of severity have the other sign than φ; both say who is severe."""
     assert "Severer than the raters' mean, in logits: gpt" in found.summary()

@@ -19,8 +19,9 @@ from assay.psychometrics.raters.table import RaterSettings, rater_table
 
 
 def density(labels, group=None, nodes=9, dimensions=None, **options) -> Density:
-    table = rater_table(labels, RaterSettings(**options), group=group)
-    return Density(table, layout(table, dimensions, nodes))
+    settings = RaterSettings(group=group, nodes=nodes, dimensions=dimensions, **options)
+    table = rater_table(labels, settings)
+    return Density(table, layout(table, settings))
 
 
 def somewhere(found: Density, seed: int = 1) -> np.ndarray:
@@ -72,7 +73,7 @@ def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
     table, plan = found.table, found.layout
     shape = (len(table.criteria), len(table.raters))
     phi, psi = (plan.phi @ x).reshape(shape), np.exp((plan.psi @ x).reshape(shape))
-    alpha = np.exp(x[plan.of_kind("ln alpha")])
+    alpha = np.exp(x[plan.indices("ln alpha")])
     theta = np.linspace(-6, 6, 2001)
     weight = np.exp(-(theta**2) / 2)
     weight /= weight.sum()
@@ -90,7 +91,7 @@ def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
                 given = given * (p / p.sum(axis=0))[k]
             of_item = of_item * (ideal @ given)
         total += np.log(weight @ of_item)
-    assert found.at(x).value == pytest.approx(total, abs=1e-5)
+    assert found.evaluate(x).value == pytest.approx(total, abs=1e-5)
 
 
 def test_items_that_were_labelled_alike_are_computed_once_and_count_each():
@@ -233,8 +234,8 @@ def test_parties_that_share_no_items_are_told_of():
     mine = pl.when(pl.col("annotator").is_in(["ann_1", "ann_2"])).then(number < 30).otherwise(number >= 30)
     apart = assay.read(labels.labels.filter(mine), judges=["gpt"], scale="1-5")
     found = assay.rater_model(apart, quick=True, starts=2)
-    assert any("2 parties that share no items (ann_1, ann_2; ann_3, ann_4, gpt)" in c for c in found.cautions)
-    assert not any("parties" in c for c in assay.rater_model(labels, quick=True, starts=1).cautions)
+    assert any("2 disjoint subsets that share no items (ann_1, ann_2; ann_3, ann_4, gpt)" in c for c in found.cautions)
+    assert not any("disjoint subsets" in c for c in assay.rater_model(labels, quick=True, starts=1).cautions)
 
 
 def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
@@ -255,9 +256,9 @@ def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     np.testing.assert_allclose(found.rows["estimate"], whole.rows["estimate"], atol=1e-3)
     np.testing.assert_allclose(found.rows["estimate"], truth.phi, atol=0.2)
     np.testing.assert_allclose(found.rows["psi"], truth.psi, rtol=0.2)
-    said = [c for c in found.cautions if "parties" in c]
+    said = [c for c in found.cautions if "disjoint subsets" in c]
     assert len(said) == 1
-    assert "6 parties that share no items (r1; r2; r3 …)" in said[0]
+    assert "6 disjoint subsets that share no items (r1; r2; r3 …)" in said[0]
     assert "through 'teacher' that they share" in said[0]
 
 
@@ -274,17 +275,17 @@ def test_classroom_observations_arrive(real_data):
     phi = dict(found.rows.select("annotator", "estimate").iter_rows())
     assert phi["5"] == pytest.approx(-1.19, abs=0.05)
     assert phi["17"] == pytest.approx(0.01, abs=0.05)
-    assert any("17 parties that share no items" in c for c in found.cautions)
+    assert any("17 disjoint subsets that share no items" in c for c in found.cautions)
 
 
 def test_parties_that_share_no_teacher_are_named_and_right_within():
     truth = lessons(parties=2, seed=0)
     found = assay.rater_model(truth.labels, quick=True, starts=3, repeats="each", object="teacher")
     assert found.converged
-    assert any("2 parties that share no 'teacher' (r1, r3, r5; r2, r4, r6)" in c for c in found.cautions)
-    for party in (["r1", "r3", "r5"], ["r2", "r4", "r6"]):
-        one = found.compare(party[1], party[0])
-        gap = truth.phi[int(party[1][1]) - 1] - truth.phi[int(party[0][1]) - 1]
+    assert any("2 disjoint subsets that share no 'teacher' (r1, r3, r5; r2, r4, r6)" in c for c in found.cautions)
+    for subset in (["r1", "r3", "r5"], ["r2", "r4", "r6"]):
+        one = found.compare(subset[1], subset[0])
+        gap = truth.phi[int(subset[1][1]) - 1] - truth.phi[int(subset[0][1]) - 1]
         assert one.low < gap < one.high
 
 
@@ -397,6 +398,17 @@ def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
     monkeypatch.setattr(importlib, "import_module", lambda name, *rest: without(name))
     with pytest.raises(MissingExtra, match=r"quick=True fits it without.*\[raters\]"):
         assay.rater_model(rated(20).labels, starts=1)
+
+
+def test_every_parameter_answers_at_another_level(quick, unfair):
+    _, found = quick
+    assert unfair.fairness.gaps[2].p(0) < 0.01
+    assert unfair.fairness.ratios[2].p(1) > 0.01
+    for one in (found.severity[0], found.variability[3], unfair.fairness.gaps[2], unfair.fairness.ratios[2]):
+        low, high = one.interval(0.5)
+        assert one.low < low < high < one.high
+        assert one.p(one.estimate) == 1
+        assert one.p(low) > 0.2 > one.p(one.estimate + 2 * (one.high - one.estimate))
 
 
 def test_two_raters_are_compared_by_name(quick):

@@ -10,7 +10,7 @@ import pytest
 
 from assay.psychometrics.components import fit_components, uncertainty, weights
 from assay.psychometrics.design import DesignSettings, parse
-from assay.statistics.blocks import grouped
+from assay.statistics.blocks import cross_codes
 from assay.statistics.reml import Ratio
 
 SPREAD = {"p": 0.7, "t": 0.5, "r:t": 0.4, "pt": 0.6, "pr:t": 1.0}
@@ -25,7 +25,7 @@ def drawn(rng, n=25, tasks=4, raters=3, missing=0.0):
     codes = dict(zip(parsed.facets, cells, strict=True))
     value = np.zeros(cells.shape[1])
     for effect in parsed.effects:
-        code, levels = grouped(*(codes[f] for f in parsed.facets if f in effect.index))
+        code, levels = cross_codes(*(codes[f] for f in parsed.facets if f in effect.index))
         value += SPREAD[effect.name] * rng.normal(size=levels)[code]
     return parsed, value, codes
 
@@ -38,7 +38,7 @@ def fitted(seed, missing=0.0):
 @pytest.mark.parametrize(("missing", "tables"), [(0.0, 120), (0.25, 10)])
 def test_variances_have_no_bias_that_shows(missing, tables):
     found = np.array([fitted(seed, missing).theta for seed in range(tables)])
-    names = [t.effects[0].name for t in fitted(0, missing).identified.terms]
+    names = [t.effects[0].name for t in fitted(0, missing).confounding.terms]
     truth = np.array([SPREAD[n] ** 2 for n in names])
     error = found.std(axis=0, ddof=1) / np.sqrt(tables)
     assert (np.abs(found.mean(axis=0) - truth) < 4 * error).all()
@@ -50,13 +50,13 @@ def test_intervals_cover_what_they_say():
     for seed in range(160):
         fit = fitted(seed)
         sure = uncertainty(fit, "profile", 0, 0.95, 0)
-        terms = fit.identified.terms
+        terms = fit.confounding.terms
         truth = np.array([sum(SPREAD[e.name] ** 2 for e in t.effects) for t in terms])
-        by_size = weights(terms, fit.identified.design, "p", (), {})
+        by_size = weights(terms, fit.confounding.design, "p", (), {})
         asked = {t.name: Ratio(row) for t, row in zip(terms, np.eye(len(terms)), strict=True)}
         asked |= {"Eρ²": by_size.generalizability, "Φ": by_size.dependability}
         for name, quantity in asked.items():
-            one = sure.of(quantity)
+            one = sure.estimate(quantity)
             held.setdefault(name, []).append(bool(one.low <= quantity.value(truth) <= one.high))
     shares = {name: float(np.mean(each)) for name, each in held.items()}
     # Three standard errors of 160 tables beside 92 to 97%.

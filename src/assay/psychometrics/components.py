@@ -1,26 +1,38 @@
-"""Variance components of one table: the terms that it tells apart, fitted, with what is known of how sure they are."""
+"""Of what is the variance of these scores made, and how sure is that? One table, its components and coefficients.
+
+The terms that a table tells apart (`resolve_confounding`) are fitted; coefficients are ratios of sums of their
+variances (Brennan 2001, section 4); every number can be asked for another interval or a p-value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from assay.errors import DesignError, listing, unknown
-from assay.estimation.intervals import Estimate, ends_of, missing
+from assay.estimation.intervals import Estimate, missing
+from assay.estimation.options import IntervalSettings, number_in
+from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.design import Design, DesignSettings, How, Identified, Merged, Term, complete_table, identify
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, grouped
-from assay.statistics.reml import Ratio, RemlFit, fit, profile, replicates, standard_error
+from assay.psychometrics.design import (
+    UNKNOWN_OBJECT,
+    Confounding,
+    Design,
+    DesignSettings,
+    IntervalMethod,
+    Merged,
+    Term,
+    complete_table,
+    resolve_confounding,
+)
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes
+from assay.statistics.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
 
-# -- Variance components of one table --------------------------------------------------------------
-
-MOST_PROFILED = 20_000
-"""Labels of an unbalanced table up to which intervals are profiles when nothing else is asked for: minutes above."""
+# -- The fit ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +41,18 @@ class Fitted:
 
     Attributes
     ----------
-    identified : Identified
+    confounding : Confounding
         The terms, the residual last.
     theta : (terms,) float
     raw : (terms,) float
         Before what is below 0 was set to 0; only the analysis of variance gives such.
-    fit : Fit or None
+    fit : RemlFit or None
         None for the analysis of variance.
     value : (labels,) float
     codes : mapping of facet to (labels,) int
     """
 
-    identified: Identified
+    confounding: Confounding
     theta: Floats
     raw: Floats
     fit: RemlFit | None
@@ -60,31 +72,53 @@ class Fitted:
         return len(np.unique(self.codes[self.settings.object]))
 
     @property
-    def known(self) -> bool:
+    def object_known(self) -> bool:
         """Whether the object's variance stands alone."""
-        own = self.identified.design.nests[self.settings.object] | {self.settings.object}
-        return any(len(t.effects) == 1 and t.effects[0].index == own for t in self.identified.terms)
+        own = self.confounding.design.nests[self.settings.object] | {self.settings.object}
+        return any(len(t.effects) == 1 and t.effects[0].index == own for t in self.confounding.terms)
 
-    @cached_property
+    @property
     def terms(self) -> Terms:
         """The labels with the levels of each term."""
-        return self.identified.random(self.value)
+        return self.confounding.random(self.value)
 
-    def again(self, rows: Ints, codes: Mapping[str, Ints]) -> Floats:
-        """The variances of other rows of the same table; the same terms are fitted."""
-        found, value, restricted = self.identified, self.value[rows], self.settings.estimator == "reml"
-        start = np.maximum(self.theta, 0.02 * self.theta.sum())
-        if np.ptp(value) == 0:
+    def refit_objects(self, counts: Ints) -> Floats:
+        """The variances where each object stands so often, every time as another object; the same terms are fitted."""
+        measured = self.settings.object
+        times = counts[self.codes[measured]]
+        rows = np.repeat(np.arange(len(times)), times)
+        copy = np.concatenate([np.arange(t) for t in times])
+        codes = {f: c[rows] for f, c in self.codes.items()}
+        codes[measured] = cross_codes(codes[measured], copy)[0]
+        value = self.value[rows]
+        if len(np.unique(codes[measured])) < 2 or np.ptp(value) == 0:
             return np.full(len(self.theta), np.nan)
-        if found.complete is not None:
+        found, restricted = self.confounding, self.settings.estimator == "reml"
+        start = np.maximum(self.theta, INSIDE * self.theta.sum())
+        if found.complete is not None and self.fit is not None:
             complete = complete_table(found.design, found.terms[-1].omitted, value, codes, restricted)
-            if complete is not None and self.fit is not None:
+            if complete is not None:
                 return fit(complete, [start], 1e-6).theta
         each = [t.effects[0].index for t in found.terms if t.code is not None]
-        terms = Terms(value, tuple(grouped(*(codes[f] for f in found.design.facets if f in i))[0] for i in each))
+        terms = Terms(value, tuple(found.design.codes_of(index, codes) for index in each))
         if self.fit is None:
             return np.maximum(anova(terms), 0.0)
         return fit(Blocks.of(terms, restricted), [start], 1e-6).theta
+
+    def bootstrap(self, rng: np.random.Generator) -> Floats:
+        """The variances of objects drawn with replacement."""
+        n = int(self.codes[self.settings.object].max()) + 1
+        return self.refit_objects(np.bincount(rng.integers(0, n, n), minlength=n))
+
+    def anova_of_sample(self, rng: np.random.Generator) -> Floats:
+        """The analysis of variance of a table drawn from these variances."""
+        if isinstance(self.likelihood, Balanced):
+            return np.maximum(self.likelihood.simulate(self.theta, rng).anova(), 0.0)
+        terms = self.terms
+        value = rng.normal(size=len(terms)) * np.sqrt(self.theta[-1])
+        for code, n, variance in zip(terms.codes, terms.levels, self.theta, strict=False):
+            value += rng.normal(size=n)[code] * np.sqrt(variance)
+        return np.maximum(anova(replace(terms, value=value)), 0.0)
 
 
 def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings) -> Fitted:
@@ -92,7 +126,7 @@ def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], set
 
     A complete table is fitted from its mean squares, any other in blocks.
     """
-    found = identify(design, value, codes, settings)
+    found = resolve_confounding(design, value, codes, settings)
     likelihood: Balanced | Blocks
     likelihood = found.complete or Blocks.of(found.random(value), settings.estimator != "ml")
     start = likelihood.anova() if isinstance(likelihood, Balanced) else anova(found.random(value))
@@ -105,12 +139,88 @@ def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], set
     return Fitted(found, best.theta, best.theta, best, likelihood, value, codes, settings)
 
 
-# -- how sure ---------------------------------------------------------------------------------------
+# -- How sure --------------------------------------------------------------------------------------
+
+MOST_PROFILED = 20_000
+"""Labels of an unbalanced table up to which intervals are profiles when nothing else is asked for: minutes above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarianceEstimate(Estimate):
+    """A variance, or a share of variances, whose intervals and p-values come from its likelihood.
+
+    Attributes
+    ----------
+    fit : RemlFit
+    quantity : Ratio
+    profiled : bool
+        By the profile of the likelihood, or by the delta method.
+    df : float or None
+        Of the t distribution that a profile is compared with; None for the normal.
+    """
+
+    fit: RemlFit = field(repr=False, compare=False, metadata={"json": False})
+    quantity: Ratio = field(repr=False, compare=False, metadata={"json": False})
+    profiled: bool = field(repr=False, compare=False, metadata={"json": False})
+    df: float | None = field(repr=False, compare=False, metadata={"json": False})
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level; NaN where the labels cannot show how sure the value is."""
+        number_in("level", level, above=0, below=1)
+        if self.profiled:
+            low, high = profile(self.fit, self.quantity, level, self.df)
+        else:
+            low, high = _delta(self.estimate, self.standard_error, self.quantity.rest is not None, level)
+        known = np.isfinite(low) and np.isfinite(high) and high > low
+        return (low, high) if known else (np.nan, np.nan)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``: the level at which the interval would end there.
+
+        By the delta method NaN of a null at a bound, where its scale has no value.
+        """
+        from scipy.special import ndtr
+
+        if self.profiled:
+            return profile_p(self.fit, self.quantity, null, self.df)
+        value, error, share = self.estimate, self.standard_error, self.quantity.rest is not None
+        if not min(value, null) > 0 or (share and not max(value, null) < 1):
+            return np.nan
+        error /= value * (1 - value) if share else value
+        there, here = (np.log(v / (1 - v) if share else v) for v in (null, value))
+        return float(2 * ndtr(-abs(here - there) / error))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootEstimate(Estimate):
+    """The square root of a variance: a standard error of measurement."""
+
+    variance: Estimate = field(repr=False, compare=False, metadata={"json": False})
+
+    @classmethod
+    def of(cls, found: Estimate) -> RootEstimate:
+        """The root of an estimated variance, with its interval."""
+        value, low, high = (_root(v) for v in (found.estimate, found.low, found.high))
+        error = found.standard_error / (2 * value) if value > 0 else np.nan
+        return cls(value, low, high, error, found.reason, variance=found)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The roots of the variance's ends."""
+        low, high = self.variance.interval(level)
+        return _root(low), _root(high)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``."""
+        return self.variance.p(null**2)
+
+
+def _root(value: float) -> float:
+    return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """How intervals are made of a fit: by its profile, or from variances of other samples.
+    """How intervals are made of a fit: by its likelihood, or from variances of other samples.
 
     Attributes
     ----------
@@ -120,34 +230,50 @@ class Uncertainty:
     """
 
     fitted: Fitted
-    how: How
+    how: IntervalMethod
     confidence: float
+    seed: int
     samples: Floats
 
-    def of(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
+    def estimate(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
         """The value with its interval; ``quick`` takes the delta method in place of a profile."""
         fitted = self.fitted
         value = float(quantity.value(fitted.theta))
         if not np.isfinite(value):
             return missing("all its variances are 0")
-        if self.how == "none":
-            return Estimate(value, np.nan, np.nan, _error(fitted, quantity), "no interval was asked for")
         if len(self.samples):
-            return from_samples(value, quantity.value(self.samples), self.confidence)
+            return self.sample_estimate(value, quantity.value(self.samples))
+        error = np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
+        if self.how == "none":
+            return Estimate(value, np.nan, np.nan, error, "no interval was asked for")
         assert fitted.fit is not None
-        error = standard_error(fitted.fit, quantity)
-        if quick or self.how == "delta":
-            low, high = _delta(value, error, quantity, self.confidence)
-        else:
-            # The residual has its many labels; whatever else is known rests on few levels.
-            alone = quantity.rest is None and not quantity.top[:-1].any()
-            low, high = profile(fitted.fit, quantity, self.confidence, None if alone else fitted.n_objects - 1)
-        known = np.isfinite(low) and np.isfinite(high) and high > low
-        reason = None if known else "the labels cannot show how sure it is"
-        return Estimate(value, low if known else np.nan, high if known else np.nan, error, reason)
+        profiled = self.how == "profile" and not quick
+        # The residual has its many labels; whatever else is known rests on few levels.
+        of_residual = quantity.rest is None and not quantity.top[:-1].any()
+        found = VarianceEstimate(
+            value, np.nan, np.nan, error, fit=fitted.fit, quantity=quantity, profiled=profiled,
+            df=fitted.n_objects - 1 if profiled and not of_residual else None,
+        )  # fmt: skip
+        low, high = found.interval(self.confidence)
+        reason = "the labels cannot show how sure it is" if np.isnan(low) else None
+        return replace(found, low=low, high=high, reason=reason)
+
+    def object_estimate(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
+        """As `estimate`, of a coefficient: there is none where the object's variance does not stand alone."""
+        return self.estimate(quantity, quick=quick) if self.fitted.object_known else missing(UNKNOWN_OBJECT)
+
+    def sample_estimate(self, value: float, found: Floats) -> Estimate:
+        """A value with the percentile interval of what the samples gave."""
+        n = self.fitted.n_objects
+        how = IntervalSettings(
+            method="percentile", n_resamples=len(found), confidence=self.confidence, seed=self.seed
+        )  # fmt: skip
+        return of_replicates(np.array([value]), found[:, None], how, n_items=n, n_units=n)[0]
 
 
-def uncertainty(fitted: Fitted, how: How | None, n_resamples: int, confidence: float, seed: int) -> Uncertainty:
+def uncertainty(
+    fitted: Fitted, how: IntervalMethod | None, n_resamples: int, confidence: float, seed: int
+) -> Uncertainty:  # fmt: skip
     """How intervals will be made.
 
     Raises
@@ -156,85 +282,35 @@ def uncertainty(fitted: Fitted, how: How | None, n_resamples: int, confidence: f
         For a profile of variances that come from no likelihood.
     """
     large = not fitted.is_balanced and len(fitted.value) > MOST_PROFILED
-    chosen: How = how or ("parametric" if fitted.fit is None else "delta" if large else "profile")
+    chosen: IntervalMethod = how or ("parametric" if fitted.fit is None else "delta" if large else "profile")
     if chosen in ("profile", "delta") and fitted.fit is None:
         raise DesignError(
             f"method='{chosen}' needs a likelihood; with estimator='anova' take method='parametric' or 'objects'"
         )
     samples = np.empty((0, len(fitted.theta)))
-    if chosen == "objects":
-        samples = _each(lambda rng: resampled(fitted, rng)[0], n_resamples, seed)
-    elif chosen == "parametric":
-        samples = (
-            replicates(fitted.fit, n_resamples, seed)
-            if fitted.fit is not None
-            else _each(lambda rng: _anova_sample(fitted, rng), n_resamples, seed)
-        )
-    return Uncertainty(fitted, chosen, confidence, samples)
+    if chosen == "parametric" and fitted.fit is not None:
+        samples = replicates(fitted.fit, n_resamples, seed)
+    elif chosen in ("parametric", "objects"):
+        draw = fitted.bootstrap if chosen == "objects" else fitted.anova_of_sample
+        rngs = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,))) for i in range(n_resamples))
+        samples = np.array([draw(rng) for rng in rngs])
+    return Uncertainty(fitted, chosen, confidence, seed, samples)
 
 
-def _each(draw: Callable[[np.random.Generator], Floats], n: int, seed: int) -> Floats:
-    rngs = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,))) for i in range(n))
-    return np.array([draw(rng) for rng in rngs])
-
-
-def resampled(fitted: Fitted, rng: np.random.Generator) -> tuple[Floats, Ints]:
-    """Variances of objects drawn with replacement, and how often each was drawn."""
-    of = fitted.codes[fitted.settings.object]
-    counts = np.bincount(rng.integers(0, int(of.max()) + 1, int(of.max()) + 1), minlength=int(of.max()) + 1)
-    return again(fitted, counts), counts
-
-
-def again(fitted: Fitted, counts: Ints) -> Floats:
-    """Variances where each object stands so often, every time as another object."""
-    measured = fitted.settings.object
-    of = fitted.codes[measured]
-    times = counts[of]
-    rows = np.repeat(np.arange(len(of)), times)
-    copy = np.concatenate([np.arange(t) for t in times]) if len(times) else times
-    codes = {f: c[rows] for f, c in fitted.codes.items()}
-    codes[measured] = grouped(codes[measured], copy)[0]
-    if len(np.unique(codes[measured])) < 2:
-        return np.full(len(fitted.theta), np.nan)
-    return fitted.again(rows, codes)
-
-
-def _anova_sample(fitted: Fitted, rng: np.random.Generator) -> Floats:
-    if isinstance(fitted.likelihood, Balanced):
-        return np.maximum(fitted.likelihood.simulated(fitted.theta, rng).anova(), 0.0)
-    terms = fitted.terms
-    value = rng.normal(size=len(terms)) * np.sqrt(fitted.theta[-1])
-    for code, n, variance in zip(terms.codes, terms.levels, fitted.theta, strict=False):
-        value += rng.normal(size=n)[code] * np.sqrt(variance)
-    return np.maximum(anova(terms.with_values(value)), 0.0)
-
-
-def _error(fitted: Fitted, quantity: Ratio) -> float:
-    return np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
-
-
-def from_samples(value: float, found: Floats, confidence: float) -> Estimate:
-    """A value with the percentile interval of what other samples gave."""
-    error, low, high, reasons = ends_of(
-        "percentile", np.array([value]), found[:, None], np.empty((0, 1)), confidence, ("none",)
-    )
-    return Estimate(value, float(low[0]), float(high[0]), float(error[0]), reasons[0])
-
-
-def _delta(value: float, error: float, quantity: Ratio, confidence: float) -> tuple[float, float]:
+def _delta(value: float, error: float, share: bool, confidence: float) -> tuple[float, float]:
     """Symmetric on the logit scale of a share, on the log scale of a variance."""
     from scipy.special import ndtri
 
-    if not np.isfinite(error) or value <= 0 or (quantity.rest is not None and value >= 1):
+    if not np.isfinite(error) or value <= 0 or (share and value >= 1):
         return np.nan, np.nan
     half = float(ndtri((1 + confidence) / 2)) * error
-    if quantity.rest is None:
+    if not share:
         return float(value * np.exp(-half / value)), float(value * np.exp(half / value))
     centre, wide = np.log(value / (1 - value)), half / (value * (1 - value))
     return float(1 / (1 + np.exp(wide - centre))), float(1 / (1 + np.exp(-wide - centre)))
 
 
-# -- Which variances count in which coefficient, for so many levels of each facet (Brennan 2001 ----
+# -- Coefficients ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,15 +336,6 @@ class Weights:
         """Φ: universe score over itself and absolute error."""
         return Ratio(self.universe, self.absolute)
 
-    def quantities(self) -> dict[str, Ratio]:
-        """Everything that is reported of a study, by name."""
-        return {
-            "Eρ²": self.generalizability,
-            "Φ": self.dependability,
-            "σ²(δ)": Ratio(self.relative),
-            "σ²(Δ)": Ratio(self.absolute),
-        }
-
 
 def weights(
     terms: Sequence[Term], design: Design, measured: str, fixed: Sequence[str], sizes: Mapping[str, float],
@@ -278,14 +345,13 @@ def weights(
 
     An effect with the object and only fixed facets is a part of the universe score; one without the object and
     without a random facet is in no error; all others are error, relative where they hold the object. A term of
-    several effects that cannot be told apart shrinks with the facets that all of them share (``careful``), or with
-    all that index any of them (``usual``).
+    several confounded effects shrinks with the facets that all of them share (``careful``), or with all that index any
+    of them (``usual``).
     """
     own = design.nests[measured] | {measured}
     found = np.zeros((3, len(terms)))
     for k, term in enumerate(terms):
-        shares = term.shared if merged == "careful" else term.index
-        many = float(np.prod([sizes.get(f, 1.0) for f in shares - own] or [1.0]))
+        many = float(np.prod([sizes.get(f, 1.0) for f in term.facets(merged) - own] or [1.0]))
         holds = any(measured in e.index for e in term.effects)
         random = any((e.index - own) - set(fixed) for e in term.effects) or term.code is None
         if holds and not random:
@@ -307,7 +373,7 @@ class Component:
     Attributes
     ----------
     name : str
-        The effect, or the effects that cannot be told apart; the residual's ends in ``e``.
+        The effect, or the confounded effects; the residual's ends in ``e``.
     variance : Estimate
     percent : float
         Of all variance.
@@ -386,40 +452,30 @@ class CriterionStudy:
         """The fit behind it."""
         return self.uncertainty.fitted
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a variance, then the coefficients and the standard errors of measurement."""
-        place = {"criterion": self.criterion, "group": self.group}
-        for one in self.components:
-            yield {
-                **place, "quantity": f"σ²({one.name})", **one.variance.row(), "percent": one.percent,
-                "levels": one.levels, "reason": one.variance.reason,
-            }  # fmt: skip
-        for name, found in self.coefficients().items():
-            yield {
-                **place,
-                "quantity": name,
-                **found.row(),
-                "percent": None,
-                "levels": None,
-                "reason": found.reason,
-            }
-
     def coefficients(self) -> dict[str, Estimate]:
         """Eρ², Φ and both standard errors of measurement."""
         return {
             "Eρ²": self.generalizability,
             "Φ": self.dependability,
-            "SEM (relative)": _root(self.relative_error),
-            "SEM (absolute)": _root(self.absolute_error),
+            "SEM (relative)": RootEstimate.of(self.relative_error),
+            "SEM (absolute)": RootEstimate.of(self.absolute_error),
         }
 
+    def weights(self, fixed: Sequence[str], sizes: Mapping[str, float], merged: Merged) -> Weights:
+        """Each term's part in a mean over other numbers of levels; fixed facets stand at all of theirs."""
+        found = self.fitted.confounding
+        kept = {f: float(n) for f, n in sizes.items() if f in found.design.facets}
+        kept |= {f: float(self.levels[f]) for f in fixed if f in found.design.facets}
+        return weights(found.terms, found.design, self.fitted.settings.object, fixed, kept, merged)
 
-def _root(found: Estimate) -> Estimate:
-    """The square root of a variance, with its interval."""
-    value, low, high = (
-        float(np.sqrt(max(v, 0.0))) if np.isfinite(v) else np.nan for v in (found.estimate, found.low, found.high)
-    )
-    return Estimate(value, low, high, found.standard_error / (2 * value) if value > 0 else np.nan, found.reason)
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row a variance, then the coefficients and the standard errors of measurement."""
+        each = [(f"σ²({c.name})", c.variance, c.percent, c.levels) for c in self.components]
+        for name, found, percent, levels in (*each, *((n, e, None, None) for n, e in self.coefficients().items())):
+            yield {
+                "criterion": self.criterion, "group": self.group, "quantity": name, **found.row(), "percent": percent,
+                "levels": levels, "reason": found.reason,
+            }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,7 +487,7 @@ class DesignStudies(Result):
     design : str
     object : str
     fixed : tuple of str
-    studies : tuple of Study
+    studies : tuple of CriterionStudy
     run : Run
     """
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from assay.errors import DesignError, listing, unknown
+from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Result, Run
 from assay.psychometrics import plots
-from assay.psychometrics.components import CriterionStudy, DesignStudies, Weights, from_samples, weights
-from assay.psychometrics.design import Coefficient, DStudySettings, LoopOptions, LoopSettings, Merged, parse
+from assay.psychometrics.components import CriterionStudy, DesignStudies, Weights
+from assay.psychometrics.design import UNKNOWN_OBJECT, CoefficientName, DStudySettings, LoopSettings, parse
 from assay.reporting.tables import estimated, said
-from assay.statistics.reml import Ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 MOST = 100_000
-"""Levels of a facet up to which the smallest number is looked for."""
+"""Levels of a facet up to which the smallest number is looked for: more than anybody collects."""
 
 NAMES = {"generalizability": "Eρ²", "dependability": "Φ"}
 
@@ -45,6 +44,8 @@ class DStudy(Result):
     target : float
     coefficient : str
     run : Run
+    estimates : tuple of Estimate
+        Of each row of ``projected``: they answer ``.interval(level)`` and ``.p(null)``.
     """
 
     projected: pl.DataFrame
@@ -52,24 +53,19 @@ class DStudy(Result):
     facets: tuple[str, ...]
     along: str
     target: float
-    coefficient: Coefficient
+    coefficient: CoefficientName
     run: Run
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The projection."""
         return self.projected
 
-    @property
-    def _lines(self) -> list[str]:
-        """Columns that tell the lines of a picture apart."""
-        names = [c for c in ("study", "scenario", *self.facets) if c != self.along and c in self.projected.columns]
-        return [c for c in names if self.projected[c].n_unique() > 1]
-
     def sentences(self) -> tuple[str, ...]:
         """How many reach the target, and what they cost."""
         if "scenario" in self.projected.columns:
-            return self._compared()
+            return self._scenario_sentences()
         lines = []
         for row in self.smallest.iter_rows(named=True):
             others = [f"{row[c]} {c}" for c in self.facets if c != self.along and row.get(c) is not None]
@@ -87,7 +83,7 @@ class DStudy(Result):
                 lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
         return tuple(lines)
 
-    def _compared(self) -> tuple[str, ...]:
+    def _scenario_sentences(self) -> tuple[str, ...]:
         """Each scenario at the largest number, and whether the judge helps the person."""
         most = self.projected.filter(pl.col(self.along) == pl.col(self.along).max())
         lines = []
@@ -120,122 +116,74 @@ class DStudy(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """The coefficient against the number of one facet, a line for each choice of the others."""
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
-        return plots.curves(rows, self.along, self._lines, self.coefficient, self.target, ax)
+        names = [c for c in ("study", "scenario", *self.facets) if c != self.along and c in self.projected.columns]
+        lines = [c for c in names if self.projected[c].n_unique() > 1]
+        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, ax)
 
 
-def d_study(
-    study: DesignStudies,
-    sizes: Mapping[str, Sequence[int] | int] | None = None,
-    *,
-    target: float = 0.7,
-    coefficient: Coefficient = "dependability",
-    along: str | None = None,
-    price: float | None = None,
-    prices: Mapping[str, float] | None = None,
-    merged: Merged = "careful",
-) -> DStudy:
-    """Which Eρ² and Φ would means over other numbers of raters and lessons have?
-
-    Called as ``study.d_study(r=[1, 2, 3], o=range(1, 11))``.
-
-    Parameters
-    ----------
-    study : GStudy
-    sizes : mapping of facet to whole numbers, optional
-        A facet that is not named stands at one level, a fixed one at all of its levels. A nested facet
-        is counted within what it is nested in: segments of a lesson.
-    target, coefficient
-        What is to be reached, and by which coefficient.
-    along : str, optional
-        The facet whose smallest number is looked for; the one with most numbers when not given.
-    price : float, optional
-        Of one rating: of each object there are as many as all numbers multiplied.
-    prices : mapping of facet to float, optional
-        Of one level of a facet, such as a visit to a lesson.
-    merged : {"careful", "usual"}
-        A variance of several effects that cannot be told apart shrinks with the facets that all of them share, or with
-        all that any of them has.
-
-    Returns
-    -------
-    DStudy
-        Intervals are those of the G-study's samples where it drew some; otherwise by the delta method, on the logit
-        scale.
-
-    Raises
-    ------
-    DesignError
-        For a facet that the design does not have, the object, or numbers below 1.
-    """
-    numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in (sizes or {}).items()}
-    settings = DStudySettings.of(
-        {"sizes": numbers, "target": target, "coefficient": coefficient, "along": along, "price": price,
-         "prices": dict(prices) if prices is not None else None, "merged": merged}, "d_study",
-    )  # fmt: skip
-    random = _facets_of(study)
-    for name in (*numbers, *(prices or {})):
+def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
+    """Coefficients at every choice of numbers, and the least number of one facet that reaches the target."""
+    random = _random_facets(study)
+    numbers = settings.sizes or {}
+    for name in (*numbers, *(settings.prices or {})):
         if name in study.fixed:
             raise DesignError(f"{name} is fixed: scores are means over all of its levels, and no others are chosen")
-        if name not in random:
-            raise DesignError(unknown("facet", name, random, f"the design {study.design}, object {study.object}"))
-        if name in numbers:
-            _whole(name, numbers[name])
-    if along is not None and along not in random:
-        raise DesignError(unknown("facet", along, random, f"the design {study.design}, object {study.object}"))
-    along = along or max(random, key=lambda f: len(numbers.get(f, (1,))))
-    grid = {f: numbers.get(f, (1,)) for f in random if f in numbers or f == along}
-    rows, smallest = [], []
+    named = [*numbers, *(settings.prices or {}), *([] if settings.along is None else [settings.along])]
+    replace(parse(study.design), text=f"{study.design}, object {study.object}").check_facets(named, among=random)
+    grid = {name: _whole_numbers(name, numbers[name]) for name in numbers}
+    along = settings.along or max(random, key=lambda f: len(grid.get(f, (1,))))
+    grid = {f: grid.get(f, (1,)) for f in random if f in grid or f == along}
+    rows, smallest, estimates = [], [], []
     for one in study.studies:
         projection = _Projection(one, study, settings)
         for chosen in product(*grid.values()):
-            rows += projection.rows(dict(zip(grid, chosen, strict=True)))
+            for estimate, row in projection.coefficients(dict(zip(grid, chosen, strict=True))):
+                estimates.append(estimate)
+                rows.append(row)
         others = {f: v for f, v in grid.items() if f != along}
         smallest += [
             projection.smallest(along, dict(zip(others, chosen, strict=True))) for chosen in product(*others.values())
         ]
-    return _wrap(study, rows, smallest, tuple(grid), along, settings)
+    return _result(study, rows, smallest, estimates, tuple(grid), along, settings)
 
 
-def _facets_of(study: DesignStudies) -> tuple[str, ...]:
+def _random_facets(study: DesignStudies) -> tuple[str, ...]:
     """Facets whose number can be chosen."""
     parsed = parse(study.design)
     return tuple(f for f in parsed.facets if f not in parsed.nests[study.object] | {study.object, *study.fixed})
 
 
-def _whole(name: str, values: Any) -> None:
+def _whole_numbers(name: str, values: Any) -> tuple[int, ...]:
     bad = [v for v in values if not isinstance(v, int | np.integer) or isinstance(v, bool) or v < 1]
     if bad or not len(values):
         raise DesignError(f"numbers of {name} are whole and at least 1; got {listing(bad) or 'none'}")
+    return tuple(values)
 
 
-def _wrap(
-    study: DesignStudies, rows: list[dict[str, Any]], smallest: list[dict[str, Any]], facets: tuple[str, ...],
-    along: str,
-    settings: DStudySettings | LoopSettings, question: str = "d-study",
+def _result(
+    study: DesignStudies, rows: list[dict[str, Any]], smallest: list[dict[str, Any]], estimates: Sequence[Estimate],
+    facets: tuple[str, ...], along: str, settings: DStudySettings | LoopSettings,
 ) -> DStudy:  # fmt: skip
     kinds = {"study": pl.String, "scenario": pl.String, "reason": pl.String, "smallest": pl.Int64}
     numbers = dict.fromkeys(("estimate", "low", "high", "error", "limit", "cost"), pl.Float64)
     frames = []
     for found in (rows, smallest):
         frame = pl.DataFrame(found, schema_overrides={**kinds, **numbers}, infer_schema_length=None)
-        frames.append(
-            frame.drop([c for c in ("cost",) if c in frame.columns and frame[c].null_count() == frame.height])
-        )
+        frames.append(frame.drop("cost") if frame["cost"].null_count() == frame.height else frame)
     cautions = list(study.run.cautions)
-    if any(len(t.effects) > 1 for one in study.studies for t in one.fitted.identified.terms):
+    if any(len(t.effects) > 1 for one in study.studies for t in one.fitted.confounding.terms):
         careful = "only with the facets that all of them share; merged='usual' takes all"
         usual = "with every facet that any of them has, which promises most"
-        cautions.append(
-            "variance of effects that cannot be told apart shrinks "
-            f"{careful if settings.merged == 'careful' else usual}."
-        )
-    sampled = len(study.studies[0].uncertainty.samples)
-    how = study.run.interval if sampled else study.run.interval.replace(
-        "profile-likelihood interval", "interval by the delta method on the logit scale")  # fmt: skip
-    run = Run(question, settings, study.run.data, {"along": along, "numbers": ",".join(facets)}, how,
-              study.run.exclusions, study.run.notes, tuple(cautions), of=study.run)  # fmt: skip
+        cautions.append(f"variance of confounded effects shrinks {careful if settings.merged == 'careful' else usual}.")
+    how = study.run.interval
+    if not len(study.studies[0].uncertainty.samples):
+        how = how.replace("profile-likelihood interval", "interval by the delta method on the logit scale")
+    decides = isinstance(settings, DStudySettings)
+    run = Run("d-study" if decides else "human-in-the-loop", settings, study.run.data,
+              {"along": along, "numbers": ",".join(facets)}, how, study.run.exclusions, study.run.notes,
+              tuple(cautions), of=study.run)  # fmt: skip
     coefficient = settings.coefficient if isinstance(settings, DStudySettings) else "dependability"
-    return DStudy(frames[0], frames[1], facets, along, settings.target, coefficient, run)
+    return DStudy(frames[0], frames[1], facets, along, settings.target, coefficient, run, tuple(estimates))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,30 +194,19 @@ class _Projection:
     of: DesignStudies
     settings: DStudySettings
 
-    def weights(self, sizes: Mapping[str, float]) -> Weights:
-        found = self.study.fitted.identified
-        kept = {f: float(n) for f, n in sizes.items() if f in found.design.facets}
-        kept |= {f: float(self.study.levels[f]) for f in self.of.fixed if f in found.design.facets}
-        return weights(found.terms, found.design, self.of.object, self.of.fixed, kept, self.settings.merged)
-
-    def _value(self, quantity: Ratio) -> Estimate:
-        if not self.study.fitted.known:
-            return missing("the object's variance cannot be told from that of its interactions")
-        return self.study.uncertainty.of(quantity, quick=True)
-
-    def rows(self, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-        by_size = self.weights(sizes)
-        theta = self.study.fitted.theta
+    def coefficients(self, sizes: Mapping[str, int]) -> list[tuple[Estimate, dict[str, Any]]]:
+        """Eρ² and Φ at these numbers, each with its row."""
+        by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
         found = []
         for name, quantity, error in (
             ("generalizability", by_size.generalizability, by_size.relative),
             ("dependability", by_size.dependability, by_size.absolute),
         ):
-            value = self._value(quantity)
-            found.append({
-                "study": self.study.name, **sizes, "coefficient": name, **value.row(), "error": float(theta @ error),
-                "cost": self.cost(sizes), "reason": value.reason,
-            })  # fmt: skip
+            value = self.study.uncertainty.object_estimate(quantity, quick=True)
+            found.append((value, {
+                "study": self.study.name, **sizes, "coefficient": name, **value.row(),
+                "error": float(self.study.fitted.theta @ error), "cost": self.cost(sizes), "reason": value.reason,
+            }))  # fmt: skip
         return found
 
     def cost(self, sizes: Mapping[str, int]) -> float | None:
@@ -277,7 +214,7 @@ class _Projection:
         s = self.settings
         if s.price is None and s.prices is None:
             return None
-        nests = self.study.fitted.identified.design.nests
+        nests = self.study.fitted.confounding.design.nests
         total = (s.price or 0.0) * float(np.prod(list(sizes.values())))
         for facet, price in (s.prices or {}).items():
             outer = nests.get(facet, frozenset()) & set(sizes)
@@ -285,13 +222,11 @@ class _Projection:
         return total
 
     def value_at(self, sizes: Mapping[str, float]) -> float:
-        if not self.study.fitted.known:
+        """The coefficient that is to reach the target."""
+        if not self.study.fitted.object_known:
             return float("nan")
-        by_size = self.weights(sizes)
-        quantity = (
-            by_size.generalizability if self.settings.coefficient == "generalizability" else by_size.dependability
-        )
-        return float(quantity.value(self.study.fitted.theta))
+        by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
+        return float(getattr(by_size, self.settings.coefficient).value(self.study.fitted.theta))
 
     def smallest(self, along: str, others: Mapping[str, int]) -> dict[str, Any]:
         """The least number that reaches the target, by halving: the coefficient grows with every facet."""
@@ -307,83 +242,43 @@ class _Projection:
         return {"study": self.study.name, **others, "smallest": n, "limit": limit, "cost": cost}
 
 
-# -- a judge beside a person ------------------------------------------------------------------------
+# -- A judge beside a person -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _FamilyShare:
-    """One family's share of a scenario: its study and how many levels of each facet it sees."""
+class _Share(NamedTuple):
+    """One family's share of a scenario: its study, what a rating of it costs, how many levels of each facet it sees."""
 
     study: CriterionStudy
-    sizes: Mapping[str, float]
+    price: float
+    sizes: Mapping[str, int]
     lessons_apart: bool = False
 
 
-def human_in_the_loop(study: DesignStudies, **options: Unpack[LoopOptions]) -> DStudy:
-    """Would a judge do instead of a second person? Equations 8 and 12 of Hardy, "All that glitters".
-
-    Called as ``study.human_in_the_loop(of_human={"s": 2}, of_judge={"s": 8})`` on a G-study with ``by="kind"``.
-
-    Parameters
-    ----------
-    study : GStudy
-        With a study of people and one of judges.
-    sizes : list of int
-        Numbers of lessons (of ``along``) that people and judges share.
-    along : str, optional
-        The facet that they share; what is nested in the object when not given.
-    raters : str, optional
-        The facet of raters, which they do not share; the one whose column is ``annotator`` when not given.
-    human, judge : str, optional
-        Groups; ``human`` and ``judge`` when not given.
-    of_human, of_judge : mapping of facet to int, optional
-        How many levels of further facets each sees, such as segments: those shared and its own.
-    ensemble : int
-        Judges of the ensemble.
-    reading : {"sum", "composite"}
-        ``sum``, equation 8 as printed: universe and error variances of the families are added up, which takes people's
-        and judges' universe scores as unrelated and both scores at their own scale. ``composite``: the variance of the
-        mean of both scores, whose universe scores correlate as ``correlation`` says.
-    another : {"other", "same"}
-        The other person sees other lessons (the text's "separate from the baseline observer"), so that there are twice
-        as many lessons and each is seen by one; or the same lessons, as equation 12 crosses them.
-    correlation : float
-        See ``reading``; `assay.disattenuated_correlation` estimates it.
-    merged, price, judge_price
-        See `d_study`.
-
-    Returns
-    -------
-    DStudy
-        With a column ``scenario``; Φ only, as in the paper.
-
-    Raises
-    ------
-    DesignError
-        Where there is no study of people and one of judges.
-    """
-    given: dict[str, Any] = {**options}
-    if "sizes" in given:
-        given["sizes"] = tuple(given["sizes"])
-    settings = LoopSettings.of(given, "human_in_the_loop")
-    _whole("sizes", settings.sizes)
-    along, raters = _shared_and_raters(study, settings)
+def compare_scenarios(study: DesignStudies, settings: LoopSettings) -> DStudy:
+    """One person; another one; a judge beside the person; several judges beside: Φ of each, over numbers of lessons."""
+    sizes = _whole_numbers("sizes", settings.sizes)
+    along, rater_facet = _loop_facets(study, settings)
     people, judges = (_group(study, n) for n in (settings.human or "human", settings.judge or "judge"))
-    rows = []
+    rows, estimates = [], []
     for criterion in dict.fromkeys(s.criterion for s in study.studies):
-        pair = [next((s for s in found if s.criterion == criterion), None) for found in (people, judges)]
-        if pair[0] is None or pair[1] is None:
+        if criterion not in people or criterion not in judges:
             continue
-        for n in settings.sizes:
-            for scenario, parts in _scenarios(pair[0], pair[1], n, along, raters, settings).items():
-                rows.append(_row(study, criterion, scenario, parts, n, along, raters, settings))
+        loop = _Loop(people[criterion], judges[criterion], study, along, rater_facet, settings)
+        for n in sizes:
+            for scenario, shares in loop.scenarios(n).items():
+                found = loop.dependability(shares)
+                estimates.append(found)
+                rows.append({"study": criterion or "all", "scenario": scenario, along: n,
+                             "coefficient": "dependability", **found.row(), "cost": loop.cost(shares),
+                             "reason": found.reason})  # fmt: skip
     if not rows:
         raise DesignError("no criterion has both a study of people and one of judges")
-    return _wrap(study, rows, _reached(rows, along, settings.target), (along,), along, settings, "human-in-the-loop")
+    return _result(study, rows, _first_reaching(rows, along, settings.target), estimates, (along,), along, settings)
 
 
-def _group(study: DesignStudies, name: str) -> list[CriterionStudy]:
-    found = [s for s in study.studies if s.group == name]
+def _group(study: DesignStudies, name: str) -> dict[str | None, CriterionStudy]:
+    """The studies of a group by their criterion."""
+    found = {s.criterion: s for s in reversed(study.studies) if s.group == name}
     if not found:
         groups = list(dict.fromkeys(s.group for s in study.studies if s.group is not None))
         raise DesignError(
@@ -393,93 +288,98 @@ def _group(study: DesignStudies, name: str) -> list[CriterionStudy]:
     return found
 
 
-def _shared_and_raters(study: DesignStudies, settings: LoopSettings) -> tuple[str, str]:
-    design, facets = parse(study.design), _facets_of(study)
-    columns = dict(study.studies[0].fitted.settings.facets or {})
-    raters = settings.raters or next((f for f in facets if columns.get(f, f) == "annotator"), None)
+def _loop_facets(study: DesignStudies, settings: LoopSettings) -> tuple[str, str]:
+    design, facets = parse(study.design), _random_facets(study)
+    columns = study.studies[0].fitted.settings.facets or {}
+    raters = settings.rater_facet or next((f for f in facets if columns.get(f, f) == "annotator"), "")
     inside = [f for f in facets if design.nests[f] == {study.object} and f != raters]
-    along = settings.along or next(iter(inside or [f for f in facets if f != raters]), None)
-    for given, what in ((along, "along"), (raters, "raters")):
+    along = settings.along or next(iter(inside or [f for f in facets if f != raters]), "")
+    for given, what in ((along, "along"), (raters, "rater_facet")):
         if given not in facets:
             raise DesignError(f"say which facet is shared and which holds raters: {what}=..., one of {listing(facets)}")
-    assert along is not None
-    assert raters is not None
     return along, raters
 
 
-def _scenarios(
-    people: CriterionStudy, judges: CriterionStudy, n: int, along: str, raters: str, s: LoopSettings
-) -> dict[str, tuple[_FamilyShare, ...]]:  # fmt: skip
-    """The four of figure 4."""
-    human = {along: n, raters: 1, **(s.of_human or {})}
-    judge = {along: n, raters: 1, **(s.of_judge or {})}
-    two = {**human, along: 2 * n if s.another == "other" else n, raters: 2}
-    one = _FamilyShare(people, human)
-    return {
-        "one person": (one,),
-        "another person": (_FamilyShare(people, two, s.another == "other"),),
-        "a judge beside": (one, _FamilyShare(judges, judge)),
-        f"{s.ensemble} judges beside": (one, _FamilyShare(judges, {**judge, raters: s.ensemble})),
-    }
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """People and judges of one criterion."""
+
+    people: CriterionStudy
+    judges: CriterionStudy
+    of: DesignStudies
+    along: str
+    rater_facet: str
+    settings: LoopSettings
+
+    def scenarios(self, n: int) -> dict[str, tuple[_Share, ...]]:
+        """The four of figure 4, with n lessons."""
+        s, along, raters = self.settings, self.along, self.rater_facet
+        price = s.price or 0.0
+        human = {along: n, raters: 1, **(s.of_human or {})}
+        judge = {along: n, raters: 1, **(s.of_judge or {})}
+        two = {**human, along: 2 * n if s.another == "other" else n, raters: 2}
+        one = _Share(self.people, price, human)
+        return {
+            "one person": (one,),
+            "another person": (_Share(self.people, price, two, s.another == "other"),),
+            "a judge beside": (one, _Share(self.judges, s.judge_price, judge)),
+            f"{s.ensemble} judges beside": (one, _Share(self.judges, s.judge_price, {**judge, raters: s.ensemble})),
+        }
+
+    def dependability(self, shares: Sequence[_Share]) -> Estimate:
+        """Φ of the shares together, with an interval where the G-study drew samples."""
+        each = [self._weights(share) for share in shares]
+        if not all(share.study.fitted.object_known for share in shares):
+            return missing(UNKNOWN_OBJECT)
+        value = float(self._composite(each, [share.study.fitted.theta for share in shares]))
+        samples = [share.study.uncertainty.samples for share in shares]
+        if all(map(len, samples)):
+            return shares[0].study.uncertainty.sample_estimate(value, self._composite(each, samples))
+        return Estimate(value, np.nan, np.nan, np.nan, "intervals need samples: method='parametric' or 'objects'")
+
+    def _weights(self, share: _Share) -> Weights:
+        merged, both = self.settings.merged, {self.along, self.rater_facet}
+        made = share.study.weights(self.of.fixed, share.sizes, merged)
+        if not share.lessons_apart:
+            return made
+        # Each lesson is seen by one person: what holds lessons and raters is averaged over lessons alone.
+        held = np.array([both <= t.facets(merged) for t in share.study.fitted.confounding.terms])
+        many = np.where(held, share.sizes[self.rater_facet], 1.0)
+        return replace(made, relative=made.relative * many, absolute=made.absolute * many)
+
+    def _composite(self, each: Sequence[Weights], thetas: Sequence[Any]) -> Any:
+        """Φ of all families together: (...) from variances (..., terms) of each."""
+        s = self.settings
+        universe = [t @ w.universe for t, w in zip(thetas, each, strict=True)]
+        error = [t @ w.absolute for t, w in zip(thetas, each, strict=True)]
+        if s.reading == "sum" or len(each) == 1:
+            top, bottom = sum(universe), sum(universe) + sum(error)
+        else:
+            shared = 2 * s.correlation * np.sqrt(universe[0] * universe[1])
+            top = (universe[0] + universe[1] + shared) / 4
+            bottom = top + (error[0] + error[1]) / 4
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.nan)
+
+    def cost(self, shares: Sequence[_Share]) -> float | None:
+        """Of one object, where people's ratings have a price; lessons of their own are seen by one person each."""
+        if self.settings.price is None:
+            return None
+        total = 0.0
+        for share in shares:
+            often = share.sizes[self.rater_facet] if share.lessons_apart else 1
+            total += share.price * float(np.prod(list(share.sizes.values()))) / often
+        return total
 
 
-def _row(
-    study: DesignStudies, criterion: str | None, scenario: str, parts: Sequence[_FamilyShare], n: int,
-    along: str, raters: str,
-    s: LoopSettings,
-) -> dict[str, Any]:  # fmt: skip
-    each = [_parts_of_variance(study, p, along, raters, s) for p in parts]
-    value = float(_combined(each, [p.study.fitted.theta for p in parts], s))
-    samples = [p.study.uncertainty.samples for p in parts]
-    known = all(p.study.fitted.known for p in parts)
-    found = Estimate(value, np.nan, np.nan, np.nan, "intervals need samples: method='parametric' or 'objects'")
-    if not known:
-        found = missing("the object's variance cannot be told from that of its interactions")
-    elif all(len(x) for x in samples):
-        found = from_samples(value, _combined(each, samples, s), parts[0].study.uncertainty.confidence)
-    cost = None
-    if s.price is not None:
-        labels = [float(np.prod(list(p.sizes.values()))) / (p.sizes[raters] if p.lessons_apart else 1) for p in parts]
-        cost = sum(m * (s.price if p.study.group == (s.human or "human") else s.judge_price)
-                   for m, p in zip(labels, parts, strict=True))  # fmt: skip
-    return {"study": criterion or "all", "scenario": scenario, along: n, "coefficient": "dependability", **found.row(),
-            "cost": cost, "reason": found.reason}  # fmt: skip
-
-
-def _parts_of_variance(study: DesignStudies, part: _FamilyShare, along: str, raters: str, s: LoopSettings) -> Weights:
-    found = part.study.fitted.identified
-    sizes = {f: float(n) for f, n in part.sizes.items() if f in found.design.facets}
-    made = weights(found.terms, found.design, study.object, study.fixed, sizes, s.merged)
-    if not part.lessons_apart:
-        return made
-    # Each lesson is seen by one person: what holds lessons and raters is averaged over lessons alone.
-    both = np.array([{along, raters} <= (t.shared if s.merged == "careful" else t.index) for t in found.terms])
-    many = np.where(both, part.sizes[raters], 1.0)
-    return replace(made, relative=made.relative * many, absolute=made.absolute * many)
-
-
-def _combined(each: Sequence[Weights], thetas: Sequence[Any], s: LoopSettings) -> Any:
-    """Φ of all families together: (...) from variances (..., terms) of each."""
-    universe = [t @ w.universe for t, w in zip(thetas, each, strict=True)]
-    error = [t @ w.absolute for t, w in zip(thetas, each, strict=True)]
-    if s.reading == "sum" or len(each) == 1:
-        top, bottom = sum(universe), sum(universe) + sum(error)
-    else:
-        shared = 2 * s.correlation * np.sqrt(universe[0] * universe[1])
-        top = (universe[0] + universe[1] + shared) / 4
-        bottom = top + (error[0] + error[1]) / 4
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.nan)
-
-
-def _reached(rows: Sequence[dict[str, Any]], along: str, target: float) -> list[dict[str, Any]]:
+def _first_reaching(rows: Sequence[dict[str, Any]], along: str, target: float) -> list[dict[str, Any]]:
     """Of the numbers that were asked for, the least at which each scenario reaches the target."""
     found = []
     for study, scenario in dict.fromkeys((r["study"], r["scenario"]) for r in rows):
         mine = sorted((r for r in rows if (r["study"], r["scenario"]) == (study, scenario)), key=lambda r: r[along])
-        first = next((r for r in mine if r["estimate"] >= target), None)
+        first = next((r for r in mine if r["estimate"] >= target), {})
         found.append({
-            "study": study, "scenario": scenario, "smallest": None if first is None else first[along],
-            "limit": max(r["estimate"] for r in mine), "cost": None if first is None else first["cost"],
+            "study": study, "scenario": scenario, "smallest": first.get(along),
+            "limit": max(r["estimate"] for r in mine), "cost": first.get("cost"),
         })  # fmt: skip
     return found

@@ -1,92 +1,112 @@
-"""Designs as the field writes them: ``r x (s:o:i)``, and the effects that they have (Brennan 2001)."""
+"""What is asked of a table of facets? The design as the field writes it, and the effects that its labels tell apart.
+
+``r x (s:o:i)`` has the effects of Brennan (2001, chapter 3). Before anything is fitted, effects that are confounded in
+these labels are merged, or refused, with the reason.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from assay.data.annotations import Repeats
 from assay.errors import DesignError, counted, listing, unknown
-from assay.estimation.options import Settings, option
+from assay.estimation.options import Limits, Settings, option
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.blocks import Balanced, Terms, balanced, contrasts, grouped, left_over, within
+from assay.statistics.blocks import (
+    Balanced,
+    Terms,
+    balanced_table,
+    contrasts,
+    cross_codes,
+    dependent_terms,
+    left_over,
+    nested_codes,
+)
 
-# -- The options of generalizability ---------------------------------------------------------------
+# -- Options ---------------------------------------------------------------------------------------
 
 Estimator = Literal["reml", "ml", "anova"]
-How = Literal["profile", "delta", "parametric", "objects", "none"]
-Confounded = Literal["merge", "refuse"]
+IntervalMethod = Literal["profile", "delta", "parametric", "objects", "none"]
+CoefficientName = Literal["generalizability", "dependability"]
 Merged = Literal["careful", "usual"]
-Coefficient = Literal["generalizability", "dependability"]
-Reading = Literal["sum", "composite"]
-Another = Literal["other", "same"]
-Weights = Literal["pairs", "objects"]
-
-
-class DesignOptions(TypedDict, total=False):
-    """Which labels a design is fitted to, and how.
-
-    Attributes
-    ----------
-    facets : mapping of facet to column
-        Columns of the answers, the items or the annotators; a facet that is not named is a column of that name.
-    annotators : tuple of str
-        Whose labels count; all when not given.
-    repeats : {"error", "first", "last", "mean", "majority", "each"}
-        What several answers of one annotator to one item stand for, where ``repeat`` is no facet.
-    omit : tuple of str
-        Effects that are taken to be nothing: their variance, if there is any, is in the residual.
-    reverse : tuple of str
-        Criteria that are worded negatively: their labels are turned round on the scale.
-    confounded : {"merge", "refuse"}
-        What becomes of effects that these labels cannot tell apart.
-    least_contrasts : int
-        Effects are told apart by at least so many differences; 3 by default.
-    estimator : {"reml", "ml", "anova"}
-        Restricted or full maximum likelihood, or the analysis of variance (Henderson's method 1).
-    """
-
-    facets: Mapping[str, str] | None
-    annotators: tuple[str, ...] | None
-    repeats: Repeats
-    omit: tuple[str, ...] | None
-    reverse: tuple[str, ...] | None
-    confounded: Confounded
-    least_contrasts: int
-    estimator: Estimator
+PairWeights = Literal["pairs", "objects"]
 
 
 @dataclass(frozen=True)
 class DesignSettings(Settings):
-    """Which labels a design is fitted to, and how; see `DesignOptions`."""
+    """Which labels a design is fitted to, and how."""
 
-    design: str = option("", "Facets crossed (x) and nested (:), such as 'r x (o:i)'.", always=True)
-    object: str = option("", "The facet whose levels are measured.", always=True)
-    facets: Mapping[str, str] | None = option(None, "The column of each facet.", key="", hidden=True)
-    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    omit: tuple[str, ...] | None = option(None, "Effects taken to be nothing, separated by commas: ro:i.")
-    reverse: tuple[str, ...] | None = option(None, "Criteria that are worded negatively, separated by commas.")
-    confounded: Confounded = option("merge", "What becomes of effects that cannot be told apart.")
-    least_contrasts: int = option(3, "Differences that tell two effects apart, at least.", low=1)
-    estimator: Estimator = option("reml", "How variances are estimated.")
+    design: Annotated[
+        str,
+        Limits(
+            "Facets crossed (x) and nested (:), such as 'r x (o:i)'.", always=True,
+            details="``r x (s:o:i)`` is raters crossed with segments in lessons in teachers.",
+        ),
+    ]  # fmt: skip
+    object: Annotated[str, Limits("The facet whose levels are measured.", always=True)]
+    _: KW_ONLY
+    facets: Mapping[str, str] | None = option(
+        None, "The column of each facet.", key="", hidden=True,
+        details="Of the answers, the items or the annotators; a facet that is not named is a column of that name.",
+    )  # fmt: skip
+    annotators: str | Sequence[str] | None = option(
+        None, "Annotators whose labels count.", details="All when not given."
+    )
+    repeats: Repeats = option(
+        "error", "What repeated answers stand for.",
+        details="Of one annotator to one item, where ``repeat`` is no facet.",
+    )  # fmt: skip
+    omit: str | Sequence[str] | None = option(
+        None, "Effects taken to be nothing, separated by commas: ro:i.",
+        details="Their variance, if there is any, is in the residual.",
+    )  # fmt: skip
+    reverse: str | Sequence[str] | None = option(
+        None, "Criteria that are worded negatively, separated by commas.",
+        details="Their labels are turned round on the scale.",
+    )  # fmt: skip
+    confounded: Literal["merge", "refuse"] = option("merge", "What becomes of confounded effects.")
+    least_contrasts: int = option(
+        3, "Differences that tell two effects apart, at least.", low=1,
+        details="A variance of fewer rests on one or two numbers.",
+    )  # fmt: skip
+    estimator: Estimator = option(
+        "reml", "How variances are estimated.",
+        details="Restricted or full maximum likelihood, or the analysis of variance (Henderson's method 1).",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        for name in {"annotators", "omit", "reverse", "fixed"} & {f.name for f in fields(self)}:
+            if isinstance(one := getattr(self, name), str):
+                object.__setattr__(self, name, (one,))
+        super().__post_init__()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GStudySettings(DesignSettings):
     """Options of `assay.g_study`."""
 
-    fixed: tuple[str, ...] | None = option(None, "Facets whose levels are all there are, separated by commas.")
-    by: str | None = option(None, "A column whose values are studied one by one: kind for people and judges apart.")
-    method: How | None = option(
-        None, "How intervals are made; by profile where variances come from a likelihood, by delta for large tables."
-    )
+    fixed: str | Sequence[str] | None = option(
+        None, "Facets whose levels are all there are, separated by commas.",
+        details="Scores are means over them, and what the object has with them is a part of its universe score.",
+    )  # fmt: skip
+    by: str | None = option(
+        None, "A column whose values are studied one by one: kind for people and judges apart.",
+        details="Together they are one population of raters, or families in the design: ``(r:f) x (o:i)`` with "
+        '``facets={"f": "kind"}``.',
+    )  # fmt: skip
+    method: IntervalMethod | None = option(
+        None, "How intervals are made; by profile where variances come from a likelihood, by delta for large tables.",
+        details="Profile likelihood; the delta method; samples drawn from the fitted variances; resampled objects. "
+        "When not given: profile, delta for unbalanced tables of more than 20,000 labels, and parametric for the "
+        "analysis of variance.",
+    )  # fmt: skip
     n_resamples: int = option(200, "Samples drawn, where intervals come from some.", low=20, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
@@ -96,52 +116,75 @@ class GStudySettings(DesignSettings):
 class DStudySettings(Settings):
     """Options of `GStudy.d_study`."""
 
-    sizes: Mapping[str, tuple[int, ...]] | None = option(None, "How many levels of each facet.", hidden=True)
+    sizes: Mapping[str, int | Sequence[int]] | None = option(
+        None, "How many levels of each facet.", hidden=True,
+        details="``d_study(r=[1, 2], o=range(1, 11))`` says the same. A facet that is not named stands at one level, a "
+        "fixed one at all of its levels. A nested facet is counted within what it is nested in: segments of a lesson.",
+    )  # fmt: skip
+    _: KW_ONLY
     target: float = option(0.7, "The coefficient that is to be reached.", above=0, below=1)
-    coefficient: Coefficient = option("dependability", "Which coefficient is to reach it.")
-    along: str | None = option(None, "The facet whose smallest number is looked for.")
-    price: float | None = option(None, "What one rating costs.", low=0)
-    prices: Mapping[str, float] | None = option(None, "What one level of a facet costs.", hidden=True)
-    merged: Merged = option(
-        "careful", "Whether merged variance shrinks only with facets that all of its effects share."
+    coefficient: CoefficientName = option("dependability", "Which coefficient is to reach it.")
+    along: str | None = option(
+        None, "The facet whose smallest number is looked for.", details="The one with most numbers when not given."
     )
+    price: float | None = option(
+        None, "What one rating costs.", low=0, details="Each object has as many as all numbers multiplied."
+    )
+    prices: Mapping[str, float] | None = option(
+        None, "What one level of a facet costs.", hidden=True, details="Such as a visit to a lesson."
+    )
+    merged: Merged = option(
+        "careful", "Whether merged variance shrinks only with facets that all of its effects share.",
+        details="``usual`` lets it shrink with all that any of them has, which promises most.",
+    )  # fmt: skip
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
+        """Settings from keyword options; what is no option is a facet with its numbers."""
+        known = {f.name for f in fields(cls)}
+        sizes = {**(options.get("sizes") or {}), **{k: v for k, v in options.items() if k not in known}}
+        numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in sizes.items()}
+        return super().of({**{k: v for k, v in options.items() if k in known}, "sizes": numbers}, question)
 
 
-class LoopOptions(TypedDict, total=False):
-    """Options of `GStudy.human_in_the_loop`; see `assay.psychometrics.d_study.human_in_the_loop`."""
-
-    sizes: Sequence[int]
-    along: str | None
-    raters: str | None
-    human: str | None
-    judge: str | None
-    of_human: Mapping[str, int] | None
-    of_judge: Mapping[str, int] | None
-    ensemble: int
-    reading: Reading
-    another: Another
-    correlation: float
-    target: float
-    merged: Merged
-    price: float | None
-    judge_price: float
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoopSettings(Settings):
     """Options of `GStudy.human_in_the_loop`."""
 
-    sizes: tuple[int, ...] = option((1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of lessons, or whatever is shared.")
-    along: str | None = option(None, "The facet that people and judges share.")
-    raters: str | None = option(None, "The facet of raters, which they do not share.")
-    human: str | None = option(None, "The study of people.")
-    judge: str | None = option(None, "The study of judges.")
-    of_human: Mapping[str, int] | None = option(None, "Levels of further facets that a person sees.", hidden=True)
+    renamed: ClassVar[Mapping[str, str]] = {"raters": "rater_facet=..."}
+
+    sizes: Sequence[int] = option(
+        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of lessons, or whatever people and judges share."
+    )
+    along: str | None = option(
+        None, "The facet that people and judges share.", details="What is nested in the object when not given."
+    )
+    rater_facet: str | None = option(
+        None, "The facet of raters, which they do not share.",
+        details="The one whose column is ``annotator`` when not given.",
+    )  # fmt: skip
+    human: str | None = option(None, "The study of people.", details="The group ``human`` when not given.")
+    judge: str | None = option(None, "The study of judges.", details="The group ``judge`` when not given.")
+    of_human: Mapping[str, int] | None = option(
+        None, "Levels of further facets that a person sees.", hidden=True, details="Such as segments of a lesson."
+    )
     of_judge: Mapping[str, int] | None = option(None, "Levels of further facets that a judge sees.", hidden=True)
     ensemble: int = option(3, "Judges of an ensemble.", low=2)
-    reading: Reading = option("sum", "Equation 8 as printed, or the variance of the mean of both.")
-    another: Another = option("other", "Whether the other person sees other lessons, or the same.")
-    correlation: float = option(1.0, "Of people's and judges' universe scores, for the mean of both.", low=-1, high=1)
+    reading: Literal["sum", "composite"] = option(
+        "sum", "Equation 8 as printed, or the variance of the mean of both.",
+        details="``sum`` adds up the universe and error variances of the families, which takes people's and judges' "
+        "universe scores as unrelated and both scores at their own scale; ``composite`` lets universe scores correlate "
+        "as ``correlation`` says.",
+    )  # fmt: skip
+    another: Literal["other", "same"] = option(
+        "other", "Whether the other person sees other lessons, or the same.",
+        details='Other ones (the text\'s "separate from the baseline observer") are twice as many, each seen by one; '
+        "the same, as equation 12 crosses them.",
+    )  # fmt: skip
+    correlation: float = option(
+        1.0, "Of people's and judges' universe scores, for the mean of both.", low=-1, high=1,
+        details="`assay.disattenuated_correlation` estimates it.",
+    )  # fmt: skip
     target: float = option(0.7, "The Φ that is to be reached.", above=0, below=1)
     merged: Merged = option(
         "careful", "Whether merged variance shrinks only with facets that all of its effects share."
@@ -149,26 +192,41 @@ class LoopSettings(Settings):
     price: float | None = option(None, "What a person's rating costs.", low=0)
     judge_price: float = option(0.0, "What a judge's rating costs.", low=0)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.sizes, range | np.ndarray):
+            object.__setattr__(self, "sizes", tuple(self.sizes))
+        super().__post_init__()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class DisattenuationSettings(DesignSettings):
-    """Options of `assay.disattenuated_correlation`."""
+    """Options of `assay.disattenuated_correlation`; the design is that of each family's G-study."""
 
-    different: str | None = option(None, "The facet in which two scores of an object must differ.")
+    different: str | None = option(
+        None, "The facet in which two scores of an object must differ.",
+        details="The one nested in the object when not given.",
+    )  # fmt: skip
     by: str = option("kind", "The column that tells the two families apart.")
-    families: tuple[str, ...] | None = option(None, "The two values of that column.")
-    weights: Weights = option("pairs", "Whether every pair of scores counts alike, or every object.")
-    n_resamples: int = option(200, "Resamples of the objects.", low=20, key="resamples")
+    families: Sequence[str] | None = option(None, "The two values of that column.", details="All, where there are two.")
+    weights: PairWeights = option("pairs", "Whether every pair of scores counts alike, or every object.")
+    n_resamples: int = option(
+        200, "Resamples of the objects.", low=20, key="resamples",
+        details="Both families' reliabilities are estimated anew in each.",
+    )  # fmt: skip
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
     n_pairs: int = option(1500, "Pairs of each published resample.", low=20)
     observed_high: float = option(0.3, "An observed correlation of this size looks good.", low=0, high=1)
-    implied_low: float = option(0.5, "An implied correlation below this is spurious agreement.", low=0, high=1)
+    implied_low: float = option(
+        0.5, "An implied correlation below this is spurious agreement.", low=0, high=1,
+        details="Where the observed one looks good.",
+    )  # fmt: skip
 
 
-# -- Designs as the field writes them --------------------------------------------------------------
+# -- The design and its effects --------------------------------------------------------------------
 
 MOST_FACETS = 6
+"""Facets of a design: six crossed ones have 63 effects, and each merge of two looks at every pair of effects."""
 
 
 @dataclass(frozen=True)
@@ -234,22 +292,36 @@ class Design:
             For a name that is no effect of this design.
         """
         for one in self.effects:
-            if one.name == name or _letters(one.name, self.facets) == _letters(name, self.facets):
+            if one.name == name or self._letters(one.name) == self._letters(name):
                 return one
         raise DesignError(unknown("effect", name, [e.name for e in self.effects], f"the design {self.text}"))
 
-    def without(self, facets: Iterable[str]) -> Design:
+    def _letters(self, name: str) -> tuple[str, ...]:
+        """The facets of each nesting of an effect's name, in alphabetical order."""
+        parts = name.replace("×", "x").split(":")
+        single = all(len(f) == 1 for f in self.facets)
+        return tuple("".join(sorted(p)) if single else "x".join(sorted(p.split("x"))) for p in parts)
+
+    def check_facets(self, named: Iterable[str], what: str = "facet", among: Sequence[str] | None = None) -> None:
+        """Refuse a name that is no facet, or none of some."""
+        for name in named:
+            if name not in (among or self.facets):
+                raise DesignError(unknown(what, name, among or self.facets, f"the design {self.text}"))
+
+    def drop(self, facets: Iterable[str]) -> Design:
         """The design of the other facets."""
         gone = set(facets)
         kept = tuple(f for f in self.facets if f not in gone)
         return Design(self.text, kept, {f: self.nests[f] - gone for f in kept})
 
+    def codes_of(self, index: Iterable[str], codes: Mapping[str, Ints]) -> Ints:
+        """The level of an effect for each label, from the levels of its facets."""
+        return cross_codes(*(codes[f] for f in self.facets if f in index))[0]
 
-def _letters(name: str, facets: Sequence[str]) -> tuple[str, ...]:
-    """The facets of each nesting of an effect's name, in any order."""
-    parts = name.replace("×", "x").split(":")
-    single = all(len(f) == 1 for f in facets)
-    return tuple("".join(sorted(p)) if single else "x".join(sorted(p.split("x"))) for p in parts)
+    def nested_levels(self, facet: str, codes: Mapping[str, Ints]) -> Ints:
+        """The level of a facet for each label, numbered from 0 within each level of what it is nested in."""
+        nests = self.nests[facet]
+        return nested_codes(codes[facet], self.codes_of(nests, codes) if nests else None)
 
 
 def parse(text: str) -> Design:
@@ -270,7 +342,7 @@ def parse(text: str) -> Design:
     """
     tokens = re.findall(r"[^\W\d]\w*|[×:()*]|\S", text)
     reader = _Reader(text, tokens)
-    nests = reader.crossed()
+    nests = reader.read_crossed()
     if reader.tokens:
         raise reader.wrong(f"'{reader.tokens[0]}' is not expected")
     if len(nests) > MOST_FACETS:
@@ -279,6 +351,20 @@ def parse(text: str) -> Design:
         raise DesignError(f"the design '{text}' has one facet; write what it is crossed with or nested in: r x {text}")
     order = tuple(t for t in tokens if t in nests)
     return Design(text, order, {f: frozenset(nests[f]) for f in order})
+
+
+def design_of(settings: DesignSettings) -> tuple[Design, dict[str, str]]:
+    """The design, and the column of each facet.
+
+    Raises
+    ------
+    DesignError
+        For a design that cannot be read, an object that is no facet, or columns of facets that it does not have.
+    """
+    design, columns = parse(settings.design), settings.facets or {}
+    design.check_facets([settings.object], "object")
+    design.check_facets(columns)
+    return design, {f: columns.get(f, f) for f in design.facets}
 
 
 class _Reader:
@@ -292,36 +378,36 @@ class _Reader:
             f"the design '{self.text}' cannot be read: {what}. x crosses, : nests, brackets group: r x (s:o:i)"
         )
 
-    def crossed(self) -> dict[str, set[str]]:
+    def read_crossed(self) -> dict[str, set[str]]:
         """Parts joined by x."""
-        found = self.nested()
+        found = self.read_nested()
         while self.tokens and self.tokens[0] in ("x", "×", "*", "X"):
             self.tokens.pop(0)
-            other = self.nested()
-            self._apart(found, other)
+            other = self.read_nested()
+            self._refuse_twice(found, other)
             found |= other
         return found
 
-    def nested(self) -> dict[str, set[str]]:
+    def read_nested(self) -> dict[str, set[str]]:
         """Parts joined by colons: each is nested in all that follow."""
-        parts = [self.one()]
+        parts = [self.read_part()]
         while self.tokens and self.tokens[0] == ":":
             self.tokens.pop(0)
-            parts.append(self.one())
+            parts.append(self.read_part())
         found: dict[str, set[str]] = {}
         for part in reversed(parts):
-            self._apart(found, part)
+            self._refuse_twice(found, part)
             outer = set(found)
             found |= {f: nest | outer for f, nest in part.items()}
         return found
 
-    def one(self) -> dict[str, set[str]]:
+    def read_part(self) -> dict[str, set[str]]:
         """A facet, or what is in brackets."""
         if not self.tokens:
             raise self.wrong("it ends where a facet should stand")
         token = self.tokens.pop(0)
         if token == "(":
-            found = self.crossed()
+            found = self.read_crossed()
             if not self.tokens or self.tokens.pop(0) != ")":
                 raise self.wrong("a bracket is not closed")
             return found
@@ -329,21 +415,23 @@ class _Reader:
             raise self.wrong(f"'{token}' stands where a facet should")
         return {token: set()}
 
-    def _apart(self, found: Mapping[str, object], other: Mapping[str, object]) -> None:
-        twice = [f for f in other if f in found]
-        if twice:
+    def _refuse_twice(self, found: Mapping[str, object], other: Mapping[str, object]) -> None:
+        if twice := [f for f in other if f in found]:
             raise self.wrong(f"{listing(twice)} appears twice")
 
 
-# -- Before any fit, what these labels can tell ----------------------------------------------------
+# -- Confounding: which effects these labels tell apart -----------------------------------------------
 
 NOTHING = 1e-12
-"""Squares below this share of all are rounding."""
+"""Squares below this share of all are rounding: a double has 16 digits, and a sum of many squares loses a few."""
+
+UNKNOWN_OBJECT = "the object's variance is confounded with that of its interactions"
+"""Why there is no coefficient."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What has one variance: an effect, or several that cannot be told apart.
+    """What has one variance: an effect, or several that are confounded.
 
     Attributes
     ----------
@@ -369,39 +457,57 @@ class Term:
         """``o:i``, ``s:o:i,rs:o:i,e``."""
         return ",".join([*(e.name for e in self.effects), *(["e"] if self.code is None else [])])
 
-    @property
-    def shared(self) -> frozenset[str]:
-        """Facets that index every one of its effects."""
-        return frozenset.intersection(*(e.index for e in self.effects))
+    def facets(self, merged: Merged) -> frozenset[str]:
+        """Facets that index every one of its effects (``careful``), or any of them (``usual``)."""
+        each = [e.index for e in self.effects]
+        return frozenset.intersection(*each) if merged == "careful" else frozenset[str]().union(*each)
 
     @property
-    def index(self) -> frozenset[str]:
-        """Facets that index any of them."""
-        return frozenset[str]().union(*(e.index for e in self.effects))
+    def level(self) -> Ints:
+        """The level of each label, of a term that is not the residual."""
+        assert self.code is not None
+        return self.code
 
 
 @dataclass(frozen=True, eq=False)
-class Identified:
-    """The terms that are fitted, the residual last, and what was decided on the way."""
+class Confounding:
+    """The terms that are fitted, the residual last, and what was decided on the way.
+
+    Attributes
+    ----------
+    design : Design
+        Without facets of one level.
+    terms : tuple of Term
+    notes, cautions : tuple of str
+    complete : Balanced or None
+        The mean squares, where no cell is missing and nothing was merged.
+    """
 
     design: Design
     terms: tuple[Term, ...]
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
-    merged: bool
-    dropped: tuple[str, ...]
     complete: Balanced | None
-    """The mean squares, where no cell is missing and nothing was merged."""
 
     def random(self, value: Floats) -> Terms:
-        """As a fit takes them."""
+        """The terms as a fit takes them."""
         return Terms(value, tuple(t.code for t in self.terms if t.code is not None))
 
 
-def identify(
+def complete_table(
+    design: Design, omitted: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
+) -> Balanced | None:
+    """The mean squares of a table without missing cells; None of any other."""
+    place = {f: k for k, f in enumerate(design.facets)}
+    strata = [frozenset(place[f] for f in e.index) for e in design.effects]
+    terms = [s for s, e in zip(strata, design.effects, strict=True) if e not in omitted][:-1]
+    return balanced_table(value, [design.nested_levels(f, codes) for f in design.facets], strata, terms, restricted)
+
+
+def resolve_confounding(
     design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings
-) -> Identified:  # fmt: skip
-    """Which variances these labels tell apart.
+) -> Confounding:  # fmt: skip
+    """Which variances do these labels tell apart?
 
     Raises
     ------
@@ -410,24 +516,10 @@ def identify(
     """
     if not len(value) or np.ptp(value) == 0:
         raise DesignError("the labels do not vary, so that there is no variance to take apart")
-    maker = _Identifier(design, value, codes, settings)
-    return maker.found()
+    return _Resolver(design, value, codes, settings).resolve()
 
 
-def complete_table(
-    design: Design, omitted: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
-) -> Balanced | None:
-    """The mean squares of a table without missing cells; None of any other."""
-    axes, place = [], {f: k for k, f in enumerate(design.facets)}
-    for f in design.facets:
-        nest = [codes[g] for g in design.facets if g in design.nests[f]]
-        axes.append(within(codes[f], grouped(*nest)[0] if nest else None))
-    strata = [frozenset(place[f] for f in e.index) for e in design.effects]
-    terms = [s for s, e in zip(strata, design.effects, strict=True) if e not in omitted][:-1]
-    return balanced(value, axes, strata, terms, restricted)
-
-
-class _Identifier:
+class _Resolver:
     """Merges step by step, and keeps the reasons."""
 
     def __init__(self, design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings) -> None:
@@ -435,53 +527,46 @@ class _Identifier:
         self.notes: list[str] = []
         self.cautions: list[str] = []
         self.merged = False
-        self.design, self.dropped = self._with_levels(design)
-        self.omitted = tuple(self.design.effect(name) for name in settings.omit or ())
-        top = self.design.effects[-1]
-        if top in self.omitted or any(
-            settings.object in e.index and e.index == self._object.index for e in self.omitted
-        ):
+        self.design = self._drop_single_levels(design)
+        effects = self.design.effects
+        nests = self.design.nests[settings.object]
+        self.object = next(e for e in effects if e.index == nests | {settings.object})
+        omitted = tuple(self.design.effect(name) for name in settings.omit or ())
+        if {effects[-1], self.object} & {*omitted}:
             raise DesignError(
                 f"neither the object's effect nor the residual can be omitted; got {listing(settings.omit or ())}"
             )
-        each = [e for e in self.design.effects if e not in self.omitted and e is not top]
-        self.terms = [self._term(e) for e in each]
-        self.complete = complete_table(self.design, self.omitted, value, codes, settings.estimator != "ml")
-        cells = grouped(*(codes[f] for f in self.design.facets))[1]
-        self.rest = Term((top,), None, len(value), len(value) - cells, self.omitted)
+        self.terms = []
+        for effect in effects[:-1]:
+            if effect not in omitted:
+                code = self.design.codes_of(effect.index, codes)
+                self.terms.append(Term((effect,), code, int(code.max()) + 1))
+        self.complete = complete_table(self.design, omitted, value, codes, settings.estimator != "ml")
+        cells = cross_codes(*(codes[f] for f in self.design.facets))[1]
+        self.rest = Term((effects[-1],), None, len(value), len(value) - cells, omitted)
         if cells < len(value):
             self.notes.append(
                 f"cells of {design.text} hold several labels; their differences within a cell are in the residual"
             )
 
-    @property
-    def _object(self) -> Effect:
-        nests = self.design.nests[self.settings.object]
-        return next(e for e in self.design.effects if e.index == nests | {self.settings.object})
-
-    def _with_levels(self, design: Design) -> tuple[Design, tuple[str, ...]]:
+    def _drop_single_levels(self, design: Design) -> Design:
         """Without facets of one level, which vary with nothing."""
-        single = tuple(f for f in design.facets if int(self.codes[f].max()) == 0)
+        single = [f for f in design.facets if int(self.codes[f].max()) == 0]
         if self.settings.object in single:
             raise DesignError(f"the object {self.settings.object} has one level; there is nothing to tell apart")
         if not single:
-            return design, ()
-        self._refuse(f"{listing(single)} has one level, so that its effects cannot be told from others")
+            return design
+        self._refuse(f"{listing(single)} has one level, so that its effects are confounded with others")
         self.cautions.append(
             f"{listing(single)} has one level and is taken out of the design: what is found holds for that level alone."
         )
-        kept = design.without(single)
-        return kept, single
-
-    def _term(self, effect: Effect) -> Term:
-        code, n = grouped(*(self.codes[f] for f in self.design.facets if f in effect.index))
-        return Term((effect,), code, n)
+        return design.drop(single)
 
     def _refuse(self, why: str) -> None:
         if self.settings.confounded == "refuse":
             raise DesignError(f"{why}. confounded='merge' goes on with them as one, and says so")
 
-    def found(self) -> Identified:
+    def resolve(self) -> Confounding:
         """All steps, in order."""
         self._merge_effects()
         self._merge_with_rest()
@@ -489,36 +574,25 @@ class _Identifier:
             self._merge_unbounded()
         if self.complete is None:
             self._refuse_dependent()
-        found = tuple(replace(t, apart_by=self._apart(t)) for t in self.terms)
-        self._say_of_object()
-        complete = None if self.merged else self.complete
-        return Identified(
-            self.design,
-            (*found, self.rest),
-            tuple(self.notes),
-            tuple(self.cautions),
-            self.merged,
-            self.dropped,
-            complete,
-        )
-
-    def _say_of_object(self) -> None:
-        for term in (*self.terms, self.rest):
-            others = [e.name for e in term.effects if e != self._object]
-            if self._object in term.effects and others:
+        terms = (*(replace(t, apart_by=self._nearest_differences(t)) for t in self.terms), self.rest)
+        for term in terms:
+            others = [e.name for e in term.effects if e != self.object]
+            if self.object in term.effects and others:
                 self.cautions.append(
-                    f"the object's own variance cannot be told from that of {listing(others)}: no coefficient is given."
+                    f"the object's own variance is confounded with that of {listing(others)}: no coefficient is given."
                 )
+        complete = None if self.merged else self.complete
+        return Confounding(self.design, terms, tuple(self.notes), tuple(self.cautions), complete)
 
     def _differences(self, fine: Term, coarse: Term) -> int | None:
         """Differences of levels of one term within levels of another; None where it does not lie within."""
-        if fine.index > coarse.index:
+        if fine.facets("usual") > coarse.facets("usual"):
             return fine.levels - coarse.levels
         if fine.levels < coarse.levels or self.complete is not None:
             return None
-        return contrasts(_code(fine), _code(coarse))
+        return contrasts(fine.level, coarse.level)
 
-    def _apart(self, term: Term) -> int | None:
+    def _nearest_differences(self, term: Term) -> int | None:
         """Differences within the nearest coarser term, or between its own levels."""
         each = [self._differences(term, other) for other in self.terms if other is not term]
         return min((n for n in each if n is not None), default=term.levels - 1)
@@ -534,13 +608,12 @@ class _Identifier:
             ]  # fmt: skip
             if not pairs:
                 return
-            n, coarse, fine = min(pairs, key=lambda p: (p[0], p[1].levels, len(p[1].index)))
+            n, coarse, fine = min(pairs, key=lambda p: (p[0], p[1].levels, len(p[1].facets("usual"))))
             why = (
-                f"{fine.name} and {coarse.name} cannot be told apart: {counted(coarse.levels, 'level')} of "
+                f"{fine.name} and {coarse.name} are confounded: {counted(coarse.levels, 'level')} of "
                 f"{coarse.name} hold {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'difference')} in all"
             )
-            self._refuse(why)
-            self._say(why + f"; they are one term, {coarse.name},{fine.name}")
+            self._note_merge(why, f"they are one term, {coarse.name},{fine.name}")
             both = replace(coarse, effects=coarse.effects + fine.effects)
             self.terms = [both if t is coarse else t for t in self.terms if t is not fine]
 
@@ -549,11 +622,11 @@ class _Identifier:
         for term in list(self.terms):
             n = len(self.value) - term.levels
             if n < self.settings.least_contrasts:
-                why = (
-                    f"{term.name} cannot be told from the residual: its {counted(term.levels, 'level')} hold "
-                    f"{counted(len(self.value), 'label')}, {counted(n, 'difference')} in all"
+                self._merge_into_rest(
+                    term,
+                    f"{term.name} is confounded with the residual: its {counted(term.levels, 'level')} hold "
+                    f"{counted(len(self.value), 'label')}, {counted(n, 'difference')} in all",
                 )
-                self._into_rest(term, why)
 
     def _merge_unbounded(self) -> None:
         """Where the terms explain every label, the criterion falls without bound as the residual goes to 0."""
@@ -563,10 +636,10 @@ class _Identifier:
             if n == 0 or squares > NOTHING * whole:
                 return
             finest = max(self.terms, key=lambda t: t.levels)
-            if finest.effects[0] == self._object:
+            if finest.effects[0] == self.object:
                 raise DesignError("the labels of each object are all the same, so that no error can be estimated")
-            several = int((np.bincount(_code(finest)) > 1).sum())
-            self._into_rest(
+            several = int((np.bincount(finest.level) > 1).sum())
+            self._merge_into_rest(
                 finest,
                 f"{finest.name} and the residual have no solution: {several:,} of {counted(finest.levels, 'level')} of "
                 f"{finest.name} have more than one label, and what no effect explains there "
@@ -580,54 +653,24 @@ class _Identifier:
             # Effects that were omitted have strata of their own, which the residual holds.
             own = self.complete.weights[:-1, :-1].sum(axis=1) == 0
             return int(self.complete.df[own].sum()), float(self.complete.squares[own].sum())
-        return left_over(Terms(self.value, tuple(_code(t) for t in self.terms)))
+        return left_over(Terms(self.value, tuple(t.level for t in self.terms)))
 
-    def _into_rest(self, term: Term, why: str) -> None:
-        self._refuse(why)
+    def _merge_into_rest(self, term: Term, why: str) -> None:
         self.rest = replace(self.rest, effects=term.effects + self.rest.effects)
+        self._note_merge(why, f"it is fitted as part of the residual, {self.rest.name}")
         self.terms = [t for t in self.terms if t is not term]
-        self._say(f"{why}; it is fitted as part of the residual, {self.rest.name}")
 
-    def _say(self, what: str) -> None:
+    def _note_merge(self, why: str, what: str) -> None:
+        self._refuse(why)
         self.merged = True
-        self.cautions.append(f"{what}.")
+        self.cautions.append(f"{why}; {what}.")
 
     def _refuse_dependent(self) -> None:
         """Variances of which a combination leaves every covariance as it is."""
-        dependent = _dependent([_code(t) for t in self.terms], len(self.value))
+        dependent = dependent_terms([t.level for t in self.terms], len(self.value))
         if dependent:
             names = [(*self.terms, self.rest)[k].name for k in dependent]
             raise DesignError(
                 f"the variances of {listing(names)} are not identified: more of one and less of the others gives the "
                 "same labels. Leave one of them out with omit=(...), or collect labels that cross them"
             )
-
-
-def _code(term: Term) -> Ints:
-    assert term.code is not None
-    return term.code
-
-
-def _dependent(codes: Sequence[Ints], n: int) -> list[int]:
-    """Terms whose covariance matrices, the mean taken out, add to nothing; the residual is the last."""
-    each = [*codes, None]
-    size = [np.ones(n) if c is None else np.bincount(c)[c].astype(float) for c in each]
-    gram = np.empty((len(each), len(each)))
-    for a, one in enumerate(each):
-        for b, other in enumerate(each):
-            both = _shared(one, other, n)
-            cross = float((size[a] * size[b]).sum())
-            gram[a, b] = both - 2 * cross / n + size[a].sum() * size[b].sum() / n**2
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)
-    if values[0] > 1e-9:
-        return []
-    return [int(k) for k in np.flatnonzero(np.abs(vectors[:, 0]) > 0.05)]
-
-
-def _shared(a: Ints | None, b: Ints | None, n: int) -> float:
-    """Sum of squared numbers of labels in each combination of levels."""
-    if a is None or b is None:
-        return float(n)
-    both, m = grouped(a, b)
-    return float((np.bincount(both, minlength=m).astype(float) ** 2).sum())

@@ -1,4 +1,7 @@
-"""What a page about raters shows: titles, words, frames and pictures, for a report to lay out."""
+"""What does a page show of scores and raters? Titles, words, frames and pictures, for a report to lay out.
+
+Numbers keep all their digits here; whoever lays the page out rounds them.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from assay.psychometrics.raters.rasch import FacetRasch
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
 
-# -- What a page about generalizability shows ------------------------------------------------------
-# Numbers keep all their digits here; whoever lays the page out rounds them.
+# -- Generalizability ------------------------------------------------------------------------------
 
 MOST_STUDIES = 40
+"""Studies with sentences of their own on a page; a table holds all."""
 
 
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
@@ -70,49 +73,34 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
     )
 
 
-# -- What a page about raters shows ----------------------------------------------------------------
+# -- Raters ----------------------------------------------------------------------------------------
 
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
-    shown = filled(found.rows)
     parts = [
         Part(
             "Who is severe, who is erratic?",
             (*found.sentences(), *found.cautions),
-            (("φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic.", shown),),
-            (
-                ("Severity against variability.", found.plot),
-                ("Ideal ratings, as the average rater says them, beside the labels.", found.plot_ideal),
-            ),
+            (("φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic.",
+              filled(found.rows)),),
+            (("Severity against variability.", found.plot),
+             ("Ideal ratings, as the average rater says them, beside the labels.", found.plot_ideal)),
             (*map(str, found.exclusions), *found.notes),
         )
-    ]
-    fair = found.fairness
-    if fair is not None:
-        rows = filled(fair.rows)
-        families = ((("Judges' mean difference less people's.", fair.families),)) if fair.families.height else ()
-        parts.append(
-            Part(
-                f"Who is unfair? By {fair.group}",
-                tuple(fair.sentences(found.fitted.settings.rope)),
-                (
-                    (
-                        f"Δφ against {fair.groups[0]}, less the mean of raters who are not shown to differ.",
-                        rows,
-                    ),
-                    *families,
-                ),
-                (("Differences between groups of each rater.", found.plot_fairness),),
-            )
-        )
-    if found.diagnostics.rows.height or found.modes.height > 1:
-        frames: list[tuple[str, pl.DataFrame]] = [
-            ("Modes, and how far their φ and ψ are from the best's.", found.modes)
-        ]
-        if found.diagnostics.rows.height:
-            worst = found.diagnostics.rows.sort("rhat", descending=True).head(10)
-            frames.append(("The ten largest R-hat.", worst))
+    ]  # fmt: skip
+    if (fair := found.fairness) is not None:
+        about = f"Δφ against {fair.groups[0]}, less the mean of raters who are not shown to differ."
+        frames = [(about, filled(fair.rows)), ("Judges' mean difference less people's.", fair.families)]
+        pictures = (("Differences between groups of each rater.", found.plot_fairness),)
+        words = tuple(fair.sentences(found.fitted.settings.rope))
+        shown = tuple(frames if fair.families.height else frames[:1])
+        parts.append(Part(f"Who is unfair? By {fair.group}", words, shown, pictures))
+    checked = found.diagnostics.rows
+    if checked.height or found.modes.height > 1:
+        frames = [("Modes, and how far their φ and ψ are from the best's.", found.modes)]
+        if checked.height:
+            frames.append(("The ten largest R-hat.", checked.sort("rhat", descending=True).head(10)))
         parts.append(Part("Can the fit be trusted?", (), tuple(frames)))
     return tuple(parts)
 

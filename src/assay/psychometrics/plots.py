@@ -1,4 +1,4 @@
-"""The pictures of raters: bias against variability, ideal ratings beside labels, fairness."""
+"""Pictures of scores and raters: shares of variance, projections, bias against variability, ideal ratings, fairness."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- The pictures of generalizability --------------------------------------------------------------
+# -- Generalizability ------------------------------------------------------------------------------
 
 MOST_BARS = 30
+"""Studies that are drawn: more do not fit on a page."""
+
 LEAST_NAMED = 6.0
 """Percent of a bar that has room for its number."""
 
 
-def bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | None = None) -> Axes:
+def variance_bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | None = None) -> Axes:
     """One stacked bar a study: the share of each effect in all variance."""
     shown = list(studies)[:MOST_BARS]
     names = list(dict.fromkeys(effect for _, parts in shown for effect, _ in parts))
@@ -51,48 +53,42 @@ def bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax: Axes | 
 
 
 def curves(
-    rows: pl.DataFrame, along: str, lines: Sequence[str], coefficient: str, target: float | None, ax: Axes | None = None
+    rows: pl.DataFrame, along: str, lines: Sequence[str], label: str, target: float, ax: Axes | None = None
 ) -> Axes:
     """A coefficient against the number of levels of one facet, one line for each other choice."""
     ax = pictures.axes(ax)
     groups = rows.partition_by(list(lines), maintain_order=True) if lines else [rows]
     styles = ("-", "--", ":", "-.")
     for k, group in enumerate(groups[: 2 * len(pictures.PALETTE)]):
-        label = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
+        name = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
         group = group.sort(along)
         ax.plot(
             group[along].to_list(), group["estimate"].to_list(), color=pictures.PALETTE[k % len(pictures.PALETTE)],
-            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=label or None,
+            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=name or None,
         )  # fmt: skip
-    if target is not None:
-        ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
+    ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
     ax.set_ylim(0, 1)
     ax.set_xlabel(f"number of {along}")
-    ax.set_ylabel({"generalizability": "Eρ²", "dependability": "Φ"}.get(coefficient, coefficient))
+    ax.set_ylabel(label)
     pictures.legend(ax)
     return ax
 
 
-# -- The pictures of raters ------------------------------------------------------------------------
+# -- Raters ----------------------------------------------------------------------------------------
 
 MOST_NAMED = 25
+"""Raters up to whom each is named: more names lie on each other."""
+
 KINDS = (("human", pictures.HUMAN, "P", "people"), ("judge", pictures.JUDGE, "v", "judges"))
 
 
 def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
     """Each rater at its φ and ψ, with both intervals."""
-    ax = pictures.axes(ax, width=6.6, height=4.6)
-    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
-    for kind, colour, marker, name in KINDS:
-        some = rows.filter(pl.col("kind") == kind)
-        _crosses(ax, some, ("estimate", "low", "high"), ("psi", "psi_low", "psi_high"), colour, marker, name)
-    ax.set_yscale("log")
-    _plain_ticks(ax, [v for c in ("psi_low", "psi_high") for v in rows[c].drop_nans().to_list()])
+    ax = _bias_against_scatter(rows, "psi", ax)
     ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
     ax.set_ylabel("ψ, categories    erratic ↑")
     if not converged:
         pictures.title(ax, "NOT CONVERGED: do not use")
-    pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
 
@@ -100,22 +96,36 @@ def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = 
     """Each rater's difference of φ between groups, and the ratio of its ψ."""
     if found is None:
         raise DesignError("no group was named, so there is no fairness to draw; name one with group=...")
-    rows = found.rows.filter(pl.col("verdict").is_not_null())
-    ax = pictures.axes(ax, width=6.6, height=4.6)
+    rows, several = found.rows.filter(pl.col("verdict").is_not_null()), len(found.groups) > 2
+    if several:
+        rows = rows.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
+    ax = _bias_against_scatter(rows, "ratio", ax)
     ax.axvspan(-settings.rope, settings.rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
-    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
     ax.axhline(1, color=pictures.FAINT, linewidth=1, zorder=0)
-    several = len(found.groups) > 2
-    for kind, colour, marker, name in KINDS:
-        some = rows.filter(pl.col("kind") == kind)
-        if several:
-            some = some.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
-        _crosses(ax, some, ("estimate", "low", "high"), ("ratio", "ratio_low", "ratio_high"), colour, marker, name)
-    ax.set_yscale("log")
-    _plain_ticks(ax, [v for c in ("ratio_low", "ratio_high") for v in rows[c].drop_nans().to_list()])
     other = "others" if several else found.groups[1]
     ax.set_xlabel(f"← severer with {other}    Δφ, categories, against {found.groups[0]}    more lenient →")
     ax.set_ylabel(f"ψ with {other} / ψ with {found.groups[0]}")
+    return ax
+
+
+def _bias_against_scatter(rows: pl.DataFrame, up: str, ax: Axes | None) -> Axes:
+    """A cross of two intervals for each rater: the estimate across, another column up, on a logarithmic axis."""
+    ax = pictures.axes(ax, width=6.6, height=4.6)
+    ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
+    columns = ("estimate", "low", "high", up, f"{up}_low", f"{up}_high")
+    for kind, colour, marker, name in KINDS:
+        some = rows.filter(pl.col("kind") == kind)
+        if not some.height:
+            continue
+        x, x_low, x_high, y, y_low, y_high = (some[c].cast(pl.Float64).to_numpy() for c in columns)
+        ax.hlines(y, x_low, x_high, color=colour, linewidth=1.2, alpha=0.7)
+        ax.vlines(x, y_low, y_high, color=colour, linewidth=1.2, alpha=0.35)
+        ax.plot(x, y, marker=marker, color=colour, linestyle="none", markersize=7, label=name)
+        if some.height <= MOST_NAMED:
+            for text, a, b in zip(some["annotator"].to_list(), x, y, strict=True):
+                ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=8, color=pictures.INK)
+    ax.set_yscale("log")
+    _plain_ticks(ax, [v for c in columns[4:] for v in rows[c].drop_nans().to_list()])
     pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
@@ -143,21 +153,6 @@ def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
     ax.set_xlabel("category, percent of items and of labels")
     return ax
-
-
-def _crosses(
-    ax: Axes, rows: pl.DataFrame, across: tuple[str, ...], up: tuple[str, ...], colour: str, marker: str, name: str
-) -> None:
-    if not rows.height:
-        return
-    x, x_low, x_high = (rows[c].cast(pl.Float64).to_numpy() for c in across)
-    y, y_low, y_high = (rows[c].cast(pl.Float64).to_numpy() for c in up)
-    ax.hlines(y, x_low, x_high, color=colour, linewidth=1.2, alpha=0.7)
-    ax.vlines(x, y_low, y_high, color=colour, linewidth=1.2, alpha=0.35)
-    ax.plot(x, y, marker=marker, color=colour, linestyle="none", markersize=7, label=name)
-    if rows.height <= MOST_NAMED:
-        for text, a, b in zip(rows["annotator"].to_list(), x, y, strict=True):
-            ax.annotate(text, (a, b), xytext=(5, 4), textcoords="offset points", fontsize=8, color=pictures.INK)
 
 
 def _plain_ticks(ax: Axes, values: list[float]) -> None:

@@ -1,8 +1,9 @@
-"""The likelihood of variance components where cells are missing: blocks of labels, joined by a few shared levels.
+"""How likely are labels under given variance components? Random terms as groupings of labels, and two likelihoods.
 
-Labels that agree in the level of every term are collapsed to their mean. Cells are cut into blocks within which most
-terms lie (all labels of a teacher); the covariance of a block is a small matrix. Terms that reach across blocks
-(raters) are added by Woodbury's identity, in one matrix over all their levels: dense while it is small, sparse above.
+A complete table needs its mean squares alone (`Balanced`). In any other, labels that agree in the level of every term
+are collapsed to their mean, and cells are cut into blocks within which most terms lie (all labels of a teacher); the
+covariance of a block is a small matrix (`Blocks`). Terms that reach across blocks (raters) are added by Woodbury's
+identity, in one matrix over all their levels: dense while it is small, sparse above. `reml` searches either.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ import numpy as np
 from assay.errors import DesignError
 from assay.estimation.statistic import Floats, Ints
 
-# -- Random terms of a linear model as groupings of the same labels --------------------------------
+# -- Random terms ------------------------------------------------------------------------------------
 # A term is an array of codes, one a label: labels of one code share one draw of the term.
 
+DEPENDENT = 1e-9
+"""An eigenvalue of covariance matrices, as correlations, that is nothing: rounding leaves 1e-15, and a larger limit
+would refuse designs that a few labels hold together."""
 
-def grouped(*columns: Ints) -> tuple[Ints, int]:
+NAMED_PART = 0.05
+"""Terms with a smaller weight in the combination that is nothing are not named in the message."""
+
+MOST_RANKED = 200_000
+"""Entries of a matrix whose rank is computed (tenths of a second); of a larger one it is bounded."""
+
+
+def cross_codes(*columns: Ints) -> tuple[Ints, int]:
     """The code of each combination of columns that occurs, from 0 in their order, and how many there are."""
     code, n = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
@@ -63,22 +74,10 @@ class Terms:
         """How many levels each term has."""
         return tuple(int(c.max()) + 1 for c in self.codes)
 
-    def with_values(self, value: Floats) -> Terms:
-        """The same labels with other values."""
-        return Terms(value, self.codes)
-
-    def without(self, which: int) -> Terms:
-        """Without one term."""
-        return Terms(self.value, self.codes[:which] + self.codes[which + 1 :])
-
-    def rows(self, keep: Ints) -> Terms:
-        """Some labels, or some of them several times; levels are numbered anew."""
-        return Terms(self.value[keep], tuple(grouped(c[keep])[0] for c in self.codes))
-
 
 def contrasts(fine: Ints, coarse: Ints) -> int | None:
     """How many differences of levels of ``fine`` lie within levels of ``coarse``; None where it does not lie within."""
-    both = grouped(coarse, fine)[1]
+    both = cross_codes(coarse, fine)[1]
     n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
     return n_fine - n_coarse if both == n_fine else None
 
@@ -89,7 +88,7 @@ def left_over(terms: Terms) -> tuple[int, float]:
     Where there are some and their squares are nothing, the likelihood grows without bound as the residual goes to 0.
     Labels that have a level of a term to themselves are explained by it, so that they are put aside first.
     """
-    widest = _outermost(terms.codes)
+    widest = _widest(terms.codes)
     kept = np.arange(len(terms))
     while True:
         alone = np.zeros(len(kept), dtype=bool)
@@ -100,12 +99,12 @@ def left_over(terms: Terms) -> tuple[int, float]:
         kept = kept[~alone]
     if not len(kept):
         return 0, 0.0
-    codes = [grouped(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
+    codes = [cross_codes(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
     y = terms.value[kept] - terms.value[kept].mean()
-    return _rest_of(y, codes)
+    return _residual_squares(y, codes)
 
 
-def _outermost(codes: Sequence[Ints]) -> list[Ints]:
+def _widest(codes: Sequence[Ints]) -> list[Ints]:
     """Terms within which no other term lies twice: what they explain holds what the others explain."""
     kept: list[Ints] = []
     for code in sorted(codes, key=lambda c: -int(c.max())):
@@ -114,7 +113,7 @@ def _outermost(codes: Sequence[Ints]) -> list[Ints]:
     return kept
 
 
-def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
+def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     """Degrees of freedom and squares that are left when every level has its own mean."""
     from scipy import sparse
 
@@ -128,7 +127,7 @@ def _rest_of(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     design = sparse.hstack(each, format="csr")
     solved = lsmr(design, y, atol=1e-13, btol=1e-13, maxiter=2000)[0]
     squares = float(np.sum((y - design @ solved) ** 2))
-    if n * design.shape[1] <= 200_000:
+    if n * design.shape[1] <= MOST_RANKED:
         return n - int(np.linalg.matrix_rank(design.toarray())), squares
     return max(n - design.shape[1] + len(codes) - 1, 1), squares
 
@@ -150,7 +149,8 @@ def anova(terms: Terms) -> Floats:
         total = np.bincount(terms.codes[a], weights=y)
         right[a] = (total**2 / size[a]).sum()
         for b in range(k):
-            left[a, b] = _shared(terms.codes[a], terms.codes[b], size[a]) - whole[b]
+            both, level = _combinations(terms.codes[a], terms.codes[b])
+            left[a, b] = float((np.bincount(both).astype(float) ** 2 / size[a][level]).sum()) - whole[b]
         left[a, k] = len(size[a]) - whole[k]
     right[k] = y @ y
     left[k] = n - whole
@@ -159,13 +159,30 @@ def anova(terms: Terms) -> Floats:
     return np.asarray(np.linalg.solve(left, right), dtype=float)
 
 
-def _shared(a: Ints, b: Ints, size: Floats) -> float:
-    """Sum over levels of a of the squared numbers of labels with each level of b, per label of a."""
-    both, n = grouped(a, b)
-    number = np.bincount(both, minlength=n).astype(float)
-    of = np.empty(n, dtype=np.int64)
-    of[both] = a
-    return float((number**2 / size[of]).sum())
+def _combinations(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """The combination of levels of two terms for each label, and the level of the first in each combination."""
+    both, n = cross_codes(a, b)
+    level = np.empty(n, dtype=np.int64)
+    level[both] = a
+    return both, level
+
+
+def dependent_terms(codes: Sequence[Ints], n: int) -> list[int]:
+    """Terms whose covariance matrices, the mean taken out, add to nothing; the residual is the last."""
+    each = [*codes, np.arange(n)]
+    size = [np.bincount(c)[c].astype(float) for c in each]
+    gram = np.empty((len(each), len(each)))
+    for a, one in enumerate(each):
+        for b, other in enumerate(each):
+            # A label has a level of the residual to itself, so that each combination with it holds one label.
+            rest = len(codes) in (a, b)
+            both = float(n) if rest else float((np.bincount(cross_codes(one, other)[0]).astype(float) ** 2).sum())
+            gram[a, b] = both - 2 * float(size[a] @ size[b]) / n + size[a].sum() * size[b].sum() / n**2
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)
+    if values[0] > DEPENDENT:
+        return []
+    return [int(k) for k in np.flatnonzero(np.abs(vectors[:, 0]) > NAMED_PART)]
 
 
 # -- The likelihood of variance components in a balanced table, from its mean squares alone --------
@@ -220,7 +237,7 @@ class Balanced:
         """Expected second derivatives of the deviance."""
         return self.derivatives(theta)[1]
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Balanced:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Balanced:
         """Sums of squares as another sample would give them, were these the variances."""
         return replace(self, squares=(self.weights[:-1] @ theta) * rng.chisquare(self.df))
 
@@ -242,7 +259,7 @@ class Balanced:
         return np.asarray(solved)
 
 
-def balanced(
+def balanced_table(
     value: Floats, axes: Sequence[Ints], strata: Sequence[frozenset[int]], terms: Sequence[frozenset[int]],
     restricted: bool = True,
 ) -> Balanced | None:  # fmt: skip
@@ -300,29 +317,28 @@ def _strata(
     return [squares[frozenset(s)] for s in strata], [df[frozenset(s)] for s in strata]
 
 
-def within(code: Ints, nest: Ints | None) -> Ints:
+def nested_codes(code: Ints, nest: Ints | None) -> Ints:
     """Levels numbered from 0, without gaps; of a nested facet within each level of what it is nested in."""
     if nest is None:
-        return grouped(code)[0]
-    both, n = grouped(nest, code)
-    outer = np.empty(n, dtype=np.int64)
-    outer[both] = nest
+        return cross_codes(code)[0]
+    both, outer = _combinations(nest, code)
     first = np.flatnonzero(np.diff(outer, prepend=-1))
-    return (np.arange(n) - first[outer])[both]
+    return (np.arange(len(outer)) - first[outer])[both]
 
 
 # -- The likelihood of variance components where cells are missing ---------------------------------
 
 MOST_DENSE = 1500
-"""Levels across blocks up to which their matrix is dense."""
+"""Levels across blocks up to which their matrix is dense: its factor takes about as long as a sparse one there."""
 
 LEAST = 1e-250
-"""A sum of variances below which nothing is inverted."""
+"""A sum of variances below which nothing is inverted: squares of its inverse would overflow."""
 
 MOST_CELLS = 60_000_000
 """Numbers that the covariances of all blocks may have (half a GiB)."""
 
 _SIZES = np.unique(np.rint(1.35 ** np.arange(60)).astype(np.int64))
+"""Sizes to which blocks are padded: a third longer each, so that few sizes serve all and padding stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +380,7 @@ class Blocks:
     @classmethod
     def of(cls, terms: Terms, restricted: bool = True) -> Blocks:
         """Collapse labels to cells and cut them into the blocks that cost least."""
-        cell, n = grouped(*terms.codes)
+        cell, n = cross_codes(*terms.codes)
         number = np.bincount(cell, minlength=n).astype(float)
         centre = terms.value.mean()
         mean = np.bincount(cell, weights=terms.value - centre, minlength=n) / number
@@ -372,16 +388,10 @@ class Blocks:
         first = np.empty(n, dtype=np.int64)
         first[cell] = np.arange(len(cell))
         codes = tuple(c[first] for c in terms.codes)
-        block, within = _cheapest(codes)
+        block, within = _cheapest_blocks(codes)
         across = tuple(k for k in range(len(codes)) if k not in within)
         groups = _groups(block, codes, within, across)
         return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
-
-    def with_values(self, mean: Floats, inside: float) -> Blocks:
-        """The same cells with other means."""
-        made = replace(self, mean=mean, inside=inside)
-        vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
-        return made
 
     @cached_property
     def n(self) -> int:
@@ -405,22 +415,22 @@ class Blocks:
         if float(np.maximum(theta, 0.0).sum()) < LEAST:
             return np.inf
         try:
-            return self._solved(theta).deviance
+            return self._solution(theta).deviance
         except np.linalg.LinAlgError:
             return np.inf
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient of the deviance and its average-information second derivatives."""
-        solved = self._solved(theta)
+        solved = self._solution(theta)
         if solved.dense:
             return solved.gradient(), solved.information()
         return self._differences(theta), solved.information()
 
-    def _solved(self, theta: Floats) -> _Solved:
+    def _solution(self, theta: Floats) -> _Solution:
         """The covariance at a point; the last one is kept, because a step asks for its slope next."""
-        last: tuple[bytes, _Solved] | None = vars(self).get("_last")
+        last: tuple[bytes, _Solution] | None = vars(self).get("_last")
         if last is None or last[0] != theta.tobytes():
-            last = theta.tobytes(), _Solved(self, theta)
+            last = theta.tobytes(), _Solution(self, theta)
             vars(self)["_last"] = last
         return last[1]
 
@@ -437,18 +447,20 @@ class Blocks:
 
     def curvature(self, theta: Floats) -> Floats:
         """Average-information second derivatives of the deviance."""
-        return self._solved(theta).information()
+        return self._solution(theta).information()
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Blocks:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Blocks:
         """The same cells with labels drawn from these variances."""
         mean = rng.normal(size=len(self.mean)) * np.sqrt(theta[-1] / self.number)
         for k, code in enumerate(self.codes):
             mean += np.sqrt(theta[k]) * rng.normal(size=self.levels[k])[code]
         spare = self.n - len(self.mean)
-        return self.with_values(mean, float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        made = replace(self, mean=mean, inside=float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
+        return made
 
 
-class _Solved:
+class _Solution:
     """The covariance at one point, inverted block by block."""
 
     def __init__(self, blocks: Blocks, theta: Floats) -> None:
@@ -530,7 +542,7 @@ class _Solved:
         flat = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.coo_matrix(flat, shape=(self.q, self.q)).tocsc()
 
-    def _by_blocks(self, x: Floats) -> Floats:
+    def _solve_blocks(self, x: Floats) -> Floats:
         """B⁻¹x: (cells, k)."""
         found = np.empty_like(x)
         for group, inverse in zip(self.of.groups, self.inverse, strict=True):
@@ -541,7 +553,7 @@ class _Solved:
 
     def solve(self, x: Floats) -> Floats:
         """V⁻¹x: (cells, k)."""
-        found = self._by_blocks(x)
+        found = self._solve_blocks(x)
         if not self.q:
             return found
         of = self.of
@@ -553,7 +565,7 @@ class _Solved:
         spread = np.zeros_like(x)
         for k, start in zip(of.across, of.starts, strict=False):
             spread += joined[start : start + of.levels[k]][of.codes[k]]
-        return found - self._by_blocks(spread)
+        return found - self._solve_blocks(spread)
 
     @property
     def deviance(self) -> float:
@@ -616,10 +628,10 @@ class _Solved:
         return np.asarray((found + found.T) / 2)
 
 
-# -- cutting ----------------------------------------------------------------------------------------
+# -- Cutting into blocks -----------------------------------------------------------------------------
 
 
-def _cheapest(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
+def _cheapest_blocks(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
     """The term whose levels make the blocks, so that blocks and what reaches across them cost least."""
     n = len(codes[0])
     best: tuple[float, Ints, tuple[int, ...]] | None = None
@@ -630,7 +642,8 @@ def _cheapest(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
         numbers = float((size.astype(float) ** 2).sum()) * (1 + len(within))
         if numbers > MOST_CELLS:
             continue
-        joined = float(min(across, MOST_DENSE)) ** 3 if across <= MOST_DENSE else 400.0 * float(MOST_DENSE) ** 2.5
+        joined = float(across) ** 3 if across <= MOST_DENSE else 400.0 * float(MOST_DENSE) ** 2.5
+        # Roughly, operations: factors of the blocks, of what joins them, numpy's calls, memory that is walked.
         cost = 4 * float((size.astype(float) ** 3).sum()) + joined + 2000 * len(size) ** 0.5 + numbers * 8
         if best is None or cost < best[0]:
             best = cost, block, within
@@ -652,7 +665,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
         place = np.arange(size[mine].max())
         there = place < size[mine][:, None]
         cell = np.where(there, order[np.minimum(start[mine][:, None] + place, len(order) - 1)], -1)
-        same = [_same(codes[k], cell) for k in within]
+        same = [_same_level(codes[k], cell) for k in within]
         level = [
             np.where(there, codes[k][cell] + first, offsets[-1]) for k, first in zip(across, offsets, strict=False)
         ]
@@ -664,7 +677,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
     return tuple(groups)
 
 
-def _same(code: Ints, cell: Ints) -> Floats:
+def _same_level(code: Ints, cell: Ints) -> Floats:
     """1 where two cells of a block share a level; a padding cell shares none."""
     level = np.where(cell >= 0, code[cell], -1)
     shared = (level[:, :, None] == level[:, None, :]) & (cell >= 0)[:, :, None]

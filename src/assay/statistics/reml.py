@@ -8,7 +8,7 @@ minimised over variances of 0 and above, and the step is halved until the devian
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -17,8 +17,14 @@ import numpy as np
 from assay.estimation.statistic import Bools, Floats
 
 MOST_STEPS = 80
+"""Scoring steps until a search is called not converged; where it converges it takes a few, and each is a
+factorisation."""
+
 ZERO = 1e-8
-"""A variance below this share of their sum is at the bound."""
+"""A variance below this share of their sum is at the bound, if setting it to 0 is no worse."""
+
+INSIDE = 0.02
+"""A search starts with no variance below this share of their sum, because a start at the bound may stay there."""
 
 
 class Likelihood(Protocol):
@@ -37,7 +43,7 @@ class Likelihood(Protocol):
     def curvature(self, theta: Floats) -> Floats:
         """The second derivatives alone."""
 
-    def simulated(self, theta: Floats, rng: np.random.Generator) -> Self:
+    def simulate(self, theta: Floats, rng: np.random.Generator) -> Self:
         """The same table with other labels."""
 
 
@@ -48,8 +54,6 @@ class RemlFit:
     theta: Floats
     deviance: float
     converged: bool
-    steps: int
-    starts: int
     likelihood: Likelihood
 
     @property
@@ -70,23 +74,20 @@ class RemlFit:
 def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> RemlFit:
     """The most likely variances, searched from each start; a later one where the first ends at a bound."""
     best: RemlFit | None = None
-    tried = 0
     for start in starts:
         if not np.isfinite(start).all() or not start.sum() > 0:
             continue
-        tried += 1
-        # A start at a bound may stay there without reason.
-        found = _search(likelihood, np.maximum(start, 0.02 * np.maximum(start, 0).sum()), tolerance)
+        found = _search(likelihood, np.maximum(start, INSIDE * np.maximum(start, 0).sum()), tolerance)
         if best is None or found.deviance < best.deviance - 1e-9:
             best = found
         if best.converged and not any(best.at_zero):
             break
     assert best is not None, "one start at least is finite"
-    return RemlFit(best.theta, best.deviance, best.converged, best.steps, tried, likelihood)
+    return best
 
 
 def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
-    theta, deviance, converged, steps = _descend(likelihood, theta, tolerance)
+    theta, deviance, converged = _descend(likelihood, theta, tolerance)
     low = theta < ZERO * theta.sum()
     if low.any() and (theta[low] > 0).any():
         # What crept towards 0 is set there, where that is no worse.
@@ -94,30 +95,30 @@ def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
         value = likelihood.deviance(other)
         if value <= deviance + 1e-6:
             theta, deviance = other, value
-    return RemlFit(theta, deviance, converged, steps, 1, likelihood)
+    return RemlFit(theta, deviance, converged, likelihood)
 
 
 def _descend(
     likelihood: Likelihood, theta: Floats, tolerance: float, along: Floats | None = None
-) -> tuple[Floats, float, bool, int]:
+) -> tuple[Floats, float, bool]:
     """Scoring steps until nothing is gained; with ``along``, only moves with along'δ = 0 are made."""
     deviance = likelihood.deviance(theta)
-    for step in range(MOST_STEPS):
+    for _ in range(MOST_STEPS):
         gradient, curvature = likelihood.derivatives(theta)
         move = bounded_step(curvature, gradient, theta, along, 0.0)
         gain = -float(gradient @ move)
         if gain <= tolerance:
-            return theta, deviance, True, step
+            return theta, deviance, True
         for _ in range(40):
             value = likelihood.deviance(theta + move)
             if value <= deviance - 1e-4 * -float(gradient @ move):
                 break
             move = move / 2
         else:
-            return theta, deviance, gain < 1e-5, step
+            return theta, deviance, gain < 1e-5
         theta = np.maximum(theta + move, 0.0)
         deviance = value
-    return theta, deviance, False, MOST_STEPS
+    return theta, deviance, False
 
 
 def bounded_step(
@@ -226,8 +227,16 @@ def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | Non
     error = standard_error(fitted, quantity)
     scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))
     down, up = _Side(fitted, quantity), _Side(fitted, quantity)
-    low = 0.0 if value <= 0 else _end(down, value, -scale, level, 0.0)
-    return low, _end(up, value, scale, level, cap)
+    low = 0.0 if value <= 0 else _find_end(down, value, -scale, level, 0.0)
+    return low, _find_end(up, value, scale, level, cap)
+
+
+def profile_p(fitted: RemlFit, quantity: Ratio, null: float, df: float | None = None) -> float:
+    """Two-sided p-value of a true value of ``null``: the level at which `profile` would end there."""
+    from scipy.special import ndtr, stdtr
+
+    root = _Side(fitted, quantity).root(null)
+    return float(2 * (ndtr(-root) if df is None else stdtr(df, -root)))
 
 
 def standard_error(fitted: RemlFit, quantity: Ratio) -> float:
@@ -252,17 +261,20 @@ class _Side:
         """√(least deviance with the quantity held at the value, less that of the fit)."""
         along, target = self.quantity.constraint(value)
         likelihood = self.fitted.likelihood
-        start = _on_the_plane(self.theta, along, target)
+        start = _project(self.theta, along, target)
         if start is None:
             return np.inf
-        theta, deviance, _, _ = _descend(likelihood, start, 1e-5, along)
+        try:
+            theta, deviance, _ = _descend(likelihood, start, 1e-5, along)
+        except np.linalg.LinAlgError:  # a residual of 0, where the likelihood is 0
+            return np.inf
         if not np.isfinite(deviance):
             return np.inf
         self.theta = theta
         return float(np.sqrt(max(deviance - self.fitted.deviance, 0.0)))
 
 
-def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
+def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
     """Variances near these that meet a linear condition, the residual above 0 where it may be; None where none do."""
     total = theta.sum()
     weights = np.diag(1 / np.maximum(theta, 1e-3 * total) ** 2)
@@ -278,7 +290,7 @@ def _on_the_plane(theta: Floats, along: Floats, target: float) -> Floats | None:
     return None
 
 
-def _end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
+def _find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
     """Where the root deviance reaches the level on one side: secants, kept within a bracket."""
     inner, inner_root = value, 0.0
     outer, outer_root = bound, np.nan
@@ -298,13 +310,13 @@ def _end(side: _Side, value: float, step: float, level: float, bound: float) -> 
                 inner, inner_root = at, root
             else:
                 outer, outer_root = at, root
-        at = _next(inner, inner_root, outer, outer_root, value, step, level)
+        at = _next_trial(inner, inner_root, outer, outer_root, value, step, level)
         if np.isfinite(outer) and abs(outer - inner) <= 1e-6 * max(abs(value), abs(step)):
             return at
     return at
 
 
-def _next(
+def _next_trial(
     inner: float, inner_root: float, outer: float, outer_root: float, value: float, step: float, level: float
 ) -> float:
     """Further out by the slope so far, or between the two ends of the bracket."""
@@ -318,16 +330,8 @@ def _next(
     return inner + min(max(share, 0.1), 0.9) * (outer - inner)
 
 
-def replicates(
-    fitted: RemlFit, n: int, seed: int, refit: Callable[[np.random.Generator], Floats] | None = None
-) -> Floats:  # fmt: skip
-    """Variances of so many samples drawn from the fitted model, or of what ``refit`` draws: (n, terms + 1)."""
-    found = np.full((n, len(fitted.theta)), np.nan)
-    start = np.maximum(fitted.theta, 0.02 * fitted.theta.sum())
-    for i in range(n):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,)))
-        if refit is not None:
-            found[i] = refit(rng)
-        else:
-            found[i] = fit(fitted.likelihood.simulated(fitted.theta, rng), [start], 1e-6).theta
-    return found
+def replicates(fitted: RemlFit, n: int, seed: int) -> Floats:
+    """Variances of so many samples drawn from the fitted model: (n, terms + 1)."""
+    start = np.maximum(fitted.theta, INSIDE * fitted.theta.sum())
+    rngs = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,))) for i in range(n))
+    return np.array([fit(fitted.likelihood.simulate(fitted.theta, rng), [start], 1e-6).theta for rng in rngs])

@@ -38,7 +38,7 @@ from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import disattenuation_parts, g_study_parts, rater_parts
 from assay.psychometrics.raters.model import rater_model
-from assay.psychometrics.raters.table import Kept
+from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare_judges
@@ -549,7 +549,7 @@ def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shar
     if len(labels) > MOST_RATED:
         why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
         return (Part("Who is severe, who is erratic?", lines=(f"Not asked here: {why}.",)),)
-    repeats: Kept = "each" if settings.repeats == "mean" else settings.repeats
+    repeats: RepeatsKept = "each" if settings.repeats == "mean" else settings.repeats
     try:
         found = rater_model(
             labels,

@@ -1,4 +1,6 @@
-"""The log posterior of the hierarchical rater model: ideal ratings summed out, traits integrated, and its gradient.
+"""How likely are these labels? The log posterior of the hierarchical rater model, and its gradient.
+
+Ideal ratings are summed out, traits integrated.
 
     p(x | θ) = Σ_ξ p(ξ | θ) Π_r p(x_r | ξ, r)                       of a cell, the sum over categories exact
     p(x) = Σ_q w_q Π_cells p(x | θ_q)                               of what shares a trait, by Gauss–Hermite points
@@ -6,7 +8,7 @@
     p(ξ | θ) ∝ exp(ξ α·θ − Σ_{h ≤ ξ} γ_h)                           the generalized partial credit model, eq. 5
 
 The formulas are written once, for numpy and for jax alike; what gathers by position is given in either's own terms.
-The gradient is by hand (`Density.gradient`), so that the quick road needs no more than the base install.
+The gradient is by hand (`Density.value_and_gradient`), so that the quick road needs no more than the base install.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DesignError, listing, unknown
-from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.raters.table import RaterTable
+from assay.estimation.statistic import Bools, Floats, Ints
+from assay.psychometrics.raters.table import RaterSettings, RaterTable
 
 # -- The parameters of the hierarchical rater model ------------------------------------------------
 # Everything additive is a design matrix: φ and ln ψ of each group, criterion and rater are linear in the parameters
@@ -36,10 +38,12 @@ PRIORS: Mapping[str, tuple[float, float]] = {
     "ln alpha": (0.0, 0.5),
     "gamma": (0.0, 2.0),
 }
-"""Mean and standard deviation of each kind of parameter, in categories of the scale and their logarithms."""
+"""Mean and standard deviation of each kind of parameter, in categories of the scale and their logarithms.
+
+Weak ones: raters differ by a category or two, scatter by .5 (.07 to 3.5), and groups change that by half as much."""
 
 MOST_TRAITS_TOGETHER = 2
-"""Traits on which the same criteria load are integrated over a grid of so many dimensions at most."""
+"""Dimensions of a grid, at most: two traits have 14 · 14 points at the default of nodes, three would have 2,744."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,7 @@ class Layout:
     mean: Floats
     sd: Floats
     kinds: tuple[str, ...]
-    compared: Floats
+    compared: Bools
     shape: tuple[int, int, int]
     notes: tuple[str, ...] = ()
 
@@ -109,7 +113,7 @@ class Layout:
         """ln ψ of each group and rater, of a criterion in the middle: (..., groups, raters) of (..., p)."""
         return np.asarray((x @ self.psi.T).reshape(*x.shape[:-1], *self.shape).mean(axis=-2))
 
-    def of_kind(self, kind: str) -> Ints:
+    def indices(self, kind: str) -> Ints:
         """Where the parameters of a kind stand."""
         return np.flatnonzero(np.array(self.kinds) == kind)
 
@@ -123,19 +127,7 @@ def contrasts(n: int) -> Floats:
     return found
 
 
-class _Columns:
-    """Parameters as they are added."""
-
-    def __init__(self) -> None:
-        self.kinds: list[str] = []
-
-    def add(self, kind: str, n: int) -> Ints:
-        start = len(self.kinds)
-        self.kinds += [kind] * n
-        return np.arange(start, start + n)
-
-
-def layout(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None, nodes: int) -> Layout:
+def layout(table: RaterTable, settings: RaterSettings) -> Layout:
     """The parameters for a table.
 
     Raises
@@ -145,60 +137,55 @@ def layout(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | No
     """
     shape = (len(table.groups), len(table.criteria), len(table.raters))
     n_groups, n_criteria, n_raters = shape
-    columns, phi, psi = _Columns(), [], []
-    centred = contrasts(n_raters)
-    phi.append((columns.add("phi", n_raters - 1), np.broadcast_to(centred, (*shape, n_raters - 1))))
-    of_criterion = np.broadcast_to(np.eye(n_criteria)[:, None, :], (*shape, n_criteria))
-    phi.append((columns.add("eta", n_criteria), of_criterion))
-    psi.append((columns.add("ln psi", n_raters), np.broadcast_to(np.eye(n_raters), (*shape, n_raters))))
+    kinds: list[str] = []
+    parts: dict[str, list[tuple[Ints, Floats]]] = {"phi": [], "psi": []}
+
+    def add(kind: str, n: int) -> Ints:
+        kinds.extend([kind] * n)
+        return np.arange(len(kinds) - n, len(kinds))
+
+    def add_columns(of: str, kind: str, columns: Floats) -> None:
+        parts[of].append((add(kind, columns.shape[-1]), np.broadcast_to(columns, (*shape, columns.shape[-1]))))
+
+    add_columns("phi", "phi", contrasts(n_raters))
+    add_columns("phi", "eta", np.eye(n_criteria)[:, None, :])
+    add_columns("psi", "ln psi", np.eye(n_raters))
     if n_criteria > 1:
-        apart = np.broadcast_to(contrasts(n_criteria)[:, None, :], (*shape, n_criteria - 1))
-        psi.append((columns.add("ln tau", n_criteria - 1), apart))
-    compared = _compared(table)
+        add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
+    # Raters whose difference between each group and the first these labels show.
+    compared = (table.counts > 0) & (table.counts[:1] > 0)
+    compared &= compared.sum(axis=1, keepdims=True) > 1
     for g in range(1, n_groups):
         both = np.flatnonzero(compared[g])
-        if not len(both):
-            continue
-        far, wide = np.zeros((*shape, len(both) - 1)), np.zeros((*shape, len(both)))
-        far[g][:, both], wide[g][:, both] = contrasts(len(both)), np.eye(len(both))
-        phi.append((columns.add("phi by group", len(both) - 1), far))
-        psi.append((columns.add("ln psi by group", len(both)), wide))
-    traits, notes = _traits(table, dimensions, nodes, columns)
+        if len(both):
+            far, wide = np.zeros((*shape, len(both) - 1)), np.zeros((*shape, len(both)))
+            far[g][:, both], wide[g][:, both] = contrasts(len(both)), np.eye(len(both))
+            add_columns("phi", "phi by group", far)
+            add_columns("psi", "ln psi by group", wide)
+    traits, notes = _traits(table, settings, add)
     gamma = np.full((n_groups, n_criteria, table.n_categories - 1), -1)
     for g in range(n_groups):
         for j, size in enumerate(table.sizes):
-            gamma[g, j, : size - 1] = columns.add("gamma", size - 1)
-    p = len(columns.kinds)
-    prior = np.array([PRIORS[k] for k in columns.kinds])
+            gamma[g, j, : size - 1] = add("gamma", size - 1)
+    matrices = {of: np.zeros((*shape, len(kinds))) for of in parts}
+    for of, columns in parts.items():
+        for where, values in columns:
+            matrices[of][..., where] = values
+    phi, psi = (one.reshape(-1, len(kinds)) for one in matrices.values())
+    prior = np.array([PRIORS[k] for k in kinds])
     return Layout(
-        _matrix(phi, shape, p), _matrix(psi, shape, p), gamma.reshape(-1, gamma.shape[-1]), traits, prior[:, 0],
-        prior[:, 1], tuple(columns.kinds), compared, shape, notes,
+        phi, psi, gamma.reshape(-1, gamma.shape[-1]), traits, prior[:, 0], prior[:, 1], tuple(kinds), compared, shape,
+        notes,
     )  # fmt: skip
 
 
-def _matrix(parts: Sequence[tuple[Ints, Floats]], shape: tuple[int, int, int], p: int) -> Floats:
-    found = np.zeros((*shape, p))
-    for where, columns in parts:
-        found[..., where] = columns
-    return found.reshape(-1, p)
-
-
-def _compared(table: RaterTable) -> Floats:
-    """Raters whose difference between each group and the first these labels show."""
-    found = (table.seen > 0) & (table.seen[:1] > 0)
-    return np.asarray(np.where(found.sum(axis=1, keepdims=True) > 1, found, False))
-
-
-# -- traits -------------------------------------------------------------------------------------------
-
-
 def _traits(
-    table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None, nodes: int, columns: _Columns
+    table: RaterTable, settings: RaterSettings, add: Callable[[str, int], Ints]
 ) -> tuple[tuple[Traits, ...], tuple[str, ...]]:
     """Criteria by the traits on which they load, those that share one together."""
-    loading = _loading(table, dimensions)
+    loading = _loading(table, settings.dimensions)
     found, free, notes = [], [], []
-    for names, criteria in _together(loading):
+    for names, criteria in _linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
             raise DesignError(
                 f"criteria tie {len(names)} traits together ({listing(names)}); a grid is made of at most "
@@ -209,9 +196,8 @@ def _traits(
             continue
         loads = np.full((len(criteria), len(names)), -1)
         for i, j in enumerate(criteria):
-            mine = [names.index(n) for n in loading[j]]
-            loads[i, mine] = columns.add("ln alpha", len(mine))
-        found.append(Traits(tuple(names), np.array(criteria), loads, *_grid(nodes, len(names))))
+            loads[i, [names.index(n) for n in loading[j]]] = add("ln alpha", len(loading[j]))
+        found.append(Traits(tuple(names), np.array(criteria), loads, *_grid(settings.nodes, len(names))))
     if free:
         named = [str(table.criteria[j]) for j in free if table.criteria[j] is not None]
         of = f" of {listing(named)}" if named else ""
@@ -221,9 +207,8 @@ def _traits(
     return tuple(found), tuple(notes)
 
 
-def _loading(
-    table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None
-) -> list[tuple[str, ...]]:  # fmt: skip
+def _loading(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
+    """The traits of each criterion."""
     if not dimensions:
         return [("trait",)] * len(table.criteria)
     if table.criteria == (None,):
@@ -232,38 +217,33 @@ def _loading(
     for name in dimensions:
         if name not in known:
             raise DesignError(unknown("criterion", name, known))
-    lacking = [c for c in known if c not in dimensions]
-    if lacking:
+    if lacking := [c for c in known if c not in dimensions]:
         raise DesignError(f"where traits are named, every criterion needs one; {listing(lacking)} has none")
-    found = []
-    for name in known:
-        given = dimensions[name]
-        found.append(tuple(dict.fromkeys((given,) if isinstance(given, str) else map(str, given))))
-    return found
+    each = ((one,) if isinstance(one := dimensions[name], str) else one for name in known)
+    return [tuple(dict.fromkeys(map(str, names))) for names in each]
 
 
-def _together(loading: Sequence[tuple[str, ...]]) -> list[tuple[list[str], list[int]]]:
+def _linked_traits(loading: Sequence[tuple[str, ...]]) -> list[tuple[list[str], list[int]]]:
     """Traits that some criterion ties together, with their criteria."""
-    parties: list[tuple[list[str], list[int]]] = []
+    linked: list[tuple[list[str], list[int]]] = []
     for j, names in enumerate(loading):
-        mine = [p for p in parties if set(p[0]) & set(names)]
         merged = (list(names), [j])
-        for one in mine:
-            parties.remove(one)
+        for one in [p for p in linked if set(p[0]) & set(names)]:
+            linked.remove(one)
             merged = (list(dict.fromkeys([*one[0], *merged[0]])), sorted([*one[1], *merged[1]]))
-        parties.append(merged)
-    return sorted(parties, key=lambda p: p[1][0])
+        linked.append(merged)
+    return sorted(linked, key=lambda p: p[1][0])
 
 
 def _grid(nodes: int, n: int) -> tuple[Floats, Floats]:
     """Gauss–Hermite points and logarithms of weights of n independent standard normals."""
-    x, weights = points(nodes if n == 1 else max(7, (2 * nodes + 2) // 3))
+    x, weights = quadrature(nodes if n == 1 else max(7, (2 * nodes + 2) // 3))
     together = np.stack([g.ravel() for g in np.meshgrid(*[x] * n, indexing="ij")], axis=1)
     total = np.sum([g.ravel() for g in np.meshgrid(*[weights] * n, indexing="ij")], axis=0)
     return together, total
 
 
-def points(nodes: int) -> tuple[Floats, Floats]:
+def quadrature(nodes: int) -> tuple[Floats, Floats]:
     """Gauss–Hermite points of a standard normal and the logarithms of their weights."""
     from numpy.polynomial.hermite_e import hermegauss
 
@@ -280,6 +260,7 @@ FARTHEST = 4.0
 """ln ψ and ln α beyond this, either way, make no difference: a search may try them, and no label tells them apart."""
 
 TINY = 1e-290
+"""Added to probabilities whose logarithm is taken; smaller ones are all as good as impossible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,7 +377,7 @@ class Density:
         ideal, mixed, unit = [], [], []
         for grid, sums in zip(self.grids, by_unit, strict=True):
             ideal.append(self._ideal(x, xp, grid))
-            mixed.append(self._mixed(likelihood, ideal[-1], grid, xp) + TINY)
+            mixed.append(self._mixtures(likelihood, ideal[-1], grid, xp) + TINY)
             unit.append(sums(xp.log(mixed[-1])) + xp.asarray(grid.traits.log_weights))
             value = value + (_log_sum(unit[-1], xp, 1)[:, 0] * grid.count).sum()
         return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
@@ -425,7 +406,7 @@ class Density:
         return np.asarray(grid.traits.loads[[place[int(b) % n] for b in grid.blocks]])
 
     @staticmethod
-    def _mixed(likelihood: Any, ideal: Any, grid: Grid, xp: Any) -> Any:
+    def _mixtures(likelihood: Any, ideal: Any, grid: Grid, xp: Any) -> Any:
         """p(labels | θ_q) of each cell of a grid: (cells, q)."""
         mine = likelihood[grid.cells]
         if xp is not np:
@@ -446,7 +427,7 @@ class Density:
     # -- numpy --------------------------------------------------------------------------------------
 
     @cached_property
-    def _by_label(self) -> Any:
+    def _label_sums(self) -> Any:
         """Cells by column: how often each holds it, sparse."""
         from scipy.sparse import csr_matrix
 
@@ -455,7 +436,7 @@ class Density:
         return csr_matrix((np.ones(len(cells.column)), cells.column, cells.start), shape=(len(cells), width))
 
     @cached_property
-    def _by_cell(self) -> tuple[Any, ...]:
+    def _cell_sums(self) -> tuple[Any, ...]:
         """Units by cell of each grid, sparse."""
         from scipy.sparse import csr_matrix
 
@@ -467,34 +448,34 @@ class Density:
         )
 
     @cached_property
-    def _backward(self) -> tuple[Any, tuple[Any, ...]]:
+    def _backward_sums(self) -> tuple[Any, tuple[Any, ...]]:
         """The same the other way round."""
-        return self._by_label.T.tocsr(), tuple(one.T.tocsr() for one in self._by_cell)
+        return self._label_sums.T.tocsr(), tuple(one.T.tocsr() for one in self._cell_sums)
 
-    def at(self, x: Floats) -> Stages:
+    def evaluate(self, x: Floats) -> Stages:
         """All on the way to the likelihood, in numpy."""
-        sums = tuple((lambda rows, m=m: m @ rows) for m in self._by_cell)
-        return self.stages(x, np, lambda rows: self._by_label @ rows, sums)
+        sums = tuple((lambda rows, m=m: m @ rows) for m in self._cell_sums)
+        return self.stages(x, np, lambda rows: self._label_sums @ rows, sums)
 
     def value(self, x: Floats) -> float:
         """The log posterior, but for a constant."""
-        return float(self.at(x).value + self.log_prior(x))
+        return float(self.evaluate(x).value + self.log_prior(x))
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
         """The log posterior and its gradient: (p,)."""
-        s = self.at(x)
+        s = self.evaluate(x)
         slope = -(x - self.layout.mean) / self.layout.sd**2
         responsible = np.zeros_like(s.likelihood)
-        to_label, to_cell = self._backward
+        to_label, to_cell = self._backward_sums
         for i, grid in enumerate(self.grids):
-            weight = _share(s.unit[i], grid.count)
+            weight = point_probabilities(s.unit[i]) * grid.count[:, None]
             per_mixed = (to_cell[i] @ weight) / s.mixed[i]
             per_ideal = np.empty_like(s.ideal[i])
             mine = s.likelihood[grid.cells]
             for b, rows in _slices(grid):
                 per_ideal[b] = per_mixed[rows].T @ mine[rows]
                 responsible[grid.cells[rows]] = (per_mixed[rows] @ s.ideal[i][b]) * mine[rows]
-            self._of_ideal(slope, x, grid, s.ideal[i], per_ideal)
+            self._add_ideal_slopes(slope, x, grid, s.ideal[i], per_ideal)
         per_detection = np.asarray(to_label @ responsible).reshape(s.detection.shape)
         p = np.exp(s.detection)
         lean = per_detection - p * per_detection.sum(axis=1, keepdims=True)
@@ -504,7 +485,7 @@ class Density:
         slope += per_phi @ self.layout.phi + per_psi @ self.layout.psi
         return float(s.value + self.log_prior(x)), slope
 
-    def _of_ideal(self, slope: Floats, x: Floats, grid: Grid, ideal: Floats, per_ideal: Floats) -> None:
+    def _add_ideal_slopes(self, slope: Floats, x: Floats, grid: Grid, ideal: Floats, per_ideal: Floats) -> None:
         """Add what γ and ln α of a grid change."""
         per_logit = ideal * (per_ideal - (ideal * per_ideal).sum(axis=2, keepdims=True))
         gamma = self.layout.gamma[grid.blocks]
@@ -519,10 +500,10 @@ class Density:
             np.add.at(slope, loads[loads >= 0], per_slope[loads >= 0])
 
 
-def _share(unit: Floats, count: Floats) -> Floats:
-    """How likely each point is for each unit, times how many are like it: (units, q)."""
+def point_probabilities(unit: Floats) -> Floats:
+    """How likely each point is for each unit: (units, q) of `Stages.unit`."""
     top = np.exp(unit - unit.max(axis=1, keepdims=True))
-    return np.asarray(top / top.sum(axis=1, keepdims=True) * count[:, None])
+    return np.asarray(top / top.sum(axis=1, keepdims=True))
 
 
 def _slices(grid: Grid) -> list[tuple[int, slice]]:

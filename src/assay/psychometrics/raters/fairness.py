@@ -1,4 +1,4 @@
-"""Is anybody severer with one group of subjects than others are? Differences of φ and ψ by group, eq. 7 and H.2.
+"""Is anybody severer with one group of subjects than others are? Differences of φ and ψ by group (eq. 7, H.2).
 
 Ideal ratings have shares of their own in every group, so a real gap between groups is no bias of anybody; what is left
 of a rater's difference is compared with the mean of all raters (or of people, or of judges), because a bias that all
@@ -21,7 +21,10 @@ from assay.psychometrics.raters.fit import RaterFit
 from assay.reporting.tables import interval, p_value, signed
 
 LEAST_SUBJECTS = 30
+"""Subjects that a group should have: with 30, its mean trait is known to about a fifth of a standard deviation."""
+
 LEAST_LABELS = 20
+"""Labels that a rater should have in a group: at ψ = .5 the difference of two means of 20 alone has an error of .16."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,8 @@ class Fairness:
         ``labels_against``; ``verdict``; ``reason`` where nothing can be said.
     families : polars.DataFrame
         Where there are people and judges: the judges' mean Δφ less the people's, a row a group.
-    gaps : Estimates
+    gaps, ratios : Estimates
+        Δφ and the ratio of ψ of each row, in its order; each answers ``.interval(level)`` and ``.p(null)``.
     notes, cautions : tuple of str
     """
 
@@ -51,6 +55,7 @@ class Fairness:
     rows: pl.DataFrame
     families: pl.DataFrame
     gaps: Estimates
+    ratios: Estimates
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
 
@@ -58,25 +63,22 @@ class Fairness:
         """Who is unfair to whom, and who is not shown to be."""
         for group in self.groups[1:]:
             rows = self.rows.filter(pl.col("group") == group)
-            told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
-            for row in told.sort("p_adjusted", "annotator").iter_rows(named=True):
+            shown = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+            for row in shown.sort("p_adjusted", "annotator").iter_rows(named=True):
                 yield (
                     f"{row['annotator']} is {row['verdict']} with {group} than with {self.groups[0]}, compared with "
                     f"the other raters: {signed(row['estimate'])} categories {interval(row['low'], row['high'])}, "
                     f"{p_value(row['p_adjusted'])} corrected for {counted(self.rows.height, 'comparison')}."
                 )
-            same = rows.filter(pl.col("verdict") == "the same in practice").height
-            small = rows.filter(pl.col("verdict") == "shown, too small to matter").height
-            left = rows.filter(pl.col("verdict") == "not shown").height
-            unseen = rows.filter(pl.col("verdict").is_null()).height
-            ends = [
-                f"{counted(same, 'rater')} within {rope:g} categories of 0, whatever the sign" if same else "",
-                f"{counted(small, 'rater')} differ, by less than matters" if small else "",
-                f"{counted(left, 'rater')} neither shown to differ nor to be the same" if left else "",
-                f"{counted(unseen, 'rater')} without labels in both groups" if unseen else "",
-            ]
-            others = "; ".join(e for e in ends if e)
-            yield f"{group} against {self.groups[0]}: {len(told)} of {rows.height} raters differ" + (
+            n = dict(rows["verdict"].value_counts().iter_rows())
+            ends = (
+                ("the same in practice", f"within {rope:g} categories of 0, whatever the sign"),
+                ("shown, too small to matter", "differ, by less than matters"),
+                ("not shown", "neither shown to differ nor to be the same"),
+                (None, "without labels in both groups"),
+            )
+            others = "; ".join(f"{counted(n[verdict], 'rater')} {words}" for verdict, words in ends if verdict in n)
+            yield f"{group} against {self.groups[0]}: {shown.height} of {rows.height} raters differ" + (
                 f"; {others}." if others else "."
             )
         for row in self.families.iter_rows(named=True):
@@ -103,7 +105,7 @@ def fairness(found: RaterFit) -> Fairness:
             "can be told from a real one"
         )
     reference = _reference(found)
-    anchors, gaps, p = _anchored(found, reference, 1 - settings.confidence)
+    anchors, gaps, p = _choose_anchors(found, reference, 1 - settings.confidence)
     ratios = found.variability_ratios
     rows = []
     for i, (gap, ratio) in enumerate(zip(gaps, ratios, strict=True)):
@@ -121,13 +123,13 @@ def fairness(found: RaterFit) -> Fairness:
              "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
              "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
              "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,
-             "labels": int(table.seen[g + 1, r]), "labels_against": int(table.seen[0, r]), "verdict": verdict,
+             "labels": int(table.counts[g + 1, r]), "labels_against": int(table.counts[0, r]), "verdict": verdict,
              "reason": reason or gap.reason}
         )  # fmt: skip
     types = {"verdict": pl.String, "reason": pl.String, "p_adjusted": pl.Float64, "probability": pl.Float64,
              "within_rope": pl.Float64}  # fmt: skip
     return Fairness(
-        settings.group, table.groups, pl.DataFrame(rows, schema_overrides=types), _families(found, gaps), gaps,
+        settings.group, table.groups, pl.DataFrame(rows, schema_overrides=types), _families(found, gaps), gaps, ratios,
         tuple(_notes(found, reference, anchors)), tuple(_cautions(found)),
     )  # fmt: skip
 
@@ -140,7 +142,7 @@ def _verdict(value: float, p: float, within: float, alpha: float, enough: float)
     return "severer" if value < 0 else "more lenient"
 
 
-def _anchored(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
+def _choose_anchors(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
     """Raters who are compared with, differences from their mean, p-values over all raters and groups.
 
     The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
@@ -206,7 +208,7 @@ def _cautions(found: RaterFit) -> Iterator[str]:
             f"small groups: {', '.join(few)} subjects of the {LEAST_SUBJECTS} that a comparison of groups should have; "
             "take no difference, and no absence of one, for shown."
         )
-    seen = table.seen
+    seen = table.counts
     thin = [r for i, r in enumerate(table.raters) if 0 < seen[:, i].min() < LEAST_LABELS]
     if thin and not few:
         yield (

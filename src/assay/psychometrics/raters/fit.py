@@ -1,4 +1,8 @@
-"""The fitted model, by either road: the best mode, or draws around it; the same draws serve both."""
+"""Which parameters fit these labels? The best mode of the posterior, or draws around it.
+
+The quick road takes the mode and draws from the normal with the observed information there; the other one samples. From
+then on both are draws, and everything that is reported is made from those.
+"""
 
 from __future__ import annotations
 
@@ -13,468 +17,16 @@ import numpy as np
 
 from assay.errors import require
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import Method
+from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import of_replicates
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.raters.density import Density, layout
-from assay.psychometrics.raters.table import RaterSettings, RaterTable, parties
+from assay.psychometrics.raters.table import FacetSettings, Progress, RaterSettings, RaterTable, disjoint_subsets
 
-# -- The most probable parameters ------------------------------------------------------------------
-# Moving an item's ideal ratings by one category and its η back changes the likelihood little, so the posterior has
-# modes
-# a category apart. The best is taken; what the others would say of raters is reported.
-
-Progress = Callable[[str, int, int], None]
-
-SAME = 0.02
-"""Modes whose severities and variabilities differ by less, everywhere, are one."""
-
-STEEP = 1e-2
-"""A gradient, in posterior standard deviations, above which a fit has not arrived."""
-
-COARSE, ROUGH, FINE = 1e-2, 1e-4, 1e-9
-"""A climb ends with a step that gains less log posterior: looking for other maxima, on the way to one, and at it."""
-
-FLAT = 1e-3
-"""A gradient at which a climb ends, the largest of its coordinates."""
-
-MOST_STEPS = 500
-MOST_POLISHED = 4
-MOST_CARRIED = 2
-"""Maxima of some subjects from which all are fitted."""
-
-MANY_LABELS = 12_000
-"""Of tables with more, some subjects are fitted first."""
-
-NEAR, MOST_MEASURED = 12.0, 4
-"""So many modes within e to this power of the best have their mass measured; it costs most of the time."""
-
-
-class Surface(Protocol):
-    """A log posterior that can be climbed."""
-
-    def value(self, x: Floats) -> float:
-        """The log posterior, but for a constant."""
-
-    def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
-        """The same with its gradient."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mode:
-    """A maximum of the posterior.
-
-    Attributes
-    ----------
-    x : (p,) float
-    log_posterior : float
-    covariance : (p, p) float
-        Inverse of the observed information.
-    evidence : float
-        Logarithm of the posterior's mass around it, as a normal would have.
-    found : int
-        Starts that led to it.
-    steepness : float
-        The gradient that is left, in posterior standard deviations.
-    """
-
-    x: Floats
-    log_posterior: float
-    covariance: Floats
-    evidence: float
-    found: int
-    steepness: float
-
-    @property
-    def arrived(self) -> bool:
-        """Whether it is a maximum, as far as numbers tell."""
-        return bool(np.isfinite(self.steepness) and self.steepness < STEEP)
-
-
-def find_modes(density: Density, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
-    """The different maxima that fits from so many starts reach, the one with most mass first.
-
-    Of tables with more than `MANY_LABELS` labels some subjects are fitted from all starts, and from the best of those
-    with every criterion, and every party of raters, moved by a category; then all subjects from the best two maxima.
-    """
-    often = int(np.ceil(len(density.table) / MANY_LABELS))
-    if often == 1:
-        return _different(density, _climbed(density, starts, seed, progress)[0])
-    some = Density(density.table.every(often), density.layout)
-    reached, root = _climbed(some, starts, seed, progress)
-    if starts > 1:
-        reached += _swept(some, max(reached, key=lambda pair: pair[1]), root, progress)
-    there = [x for x, _, _ in _apart(density, reached)[:MOST_CARRIED]]
-    return _different(density, [climb(density, x, root / np.sqrt(often)) for x in there])
-
-
-def _climbed(
-    density: Density, starts: int, seed: int, progress: Progress | None
-) -> tuple[list[tuple[Floats, float]], Floats]:
-    """Where each start leads, and coordinates in which the first of these maxima is round.
-
-    The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
-    ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere.
-    """
-    first = _from_labels(density)
-    wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
-    begun, value = climb(density, first, wide)
-    # Coordinates in which the posterior around one mode is round suit the way to the others too.
-    root = _round(_information(density, begun))
-    begun, value = climb(density, begun, root)
-    reached = [(begun, value)]
-    for i in range(1, starts):
-        if progress is not None:
-            progress("fitting", i, starts)
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
-        top = max(reached, key=lambda pair: pair[1])[0]
-        start = _anywhere(density, begun, rng) if i % 2 == 0 else _a_category_off(density, top, rng)
-        reached.append(climb(density, start, root))
-    return reached, root
-
-
-def _swept(
-    density: Density, best: tuple[Floats, float], root: Floats, progress: Progress | None
-) -> list[tuple[Floats, float]]:
-    """Where the best maximum leads with one criterion, or one party of raters, moved by a category; each in turn."""
-    raters, criteria = density.table.raters, range(len(density.table.criteria))
-    apart = [[raters.index(r) for r in party] for party in parties(density.table)]
-    moves: list[Callable[[Floats], Floats]] = [
-        partial(_criterion_off, density, j=j, by=by) for j in criteria for by in (-1, 1)
-    ]
-    if len(apart) > 1:
-        # Ideal ratings of cells that nobody else rated move with their raters' severity.
-        moves += [partial(_party_off, density, party=p, by=by) for p in apart for by in (-1.0, 1.0)]
-    reached = []
-    for i, move in enumerate(moves):
-        if progress is not None:
-            progress("looking for other modes", i, len(moves))
-        reached.append(climb(density, move(best[0]), root, COARSE))
-        best = max(best, reached[-1], key=lambda pair: pair[1])
-    return reached
-
-
-def _apart(density: Density, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
-    """What was reached, the highest first, each mode once, with how many starts led to it."""
-    different: list[tuple[Floats, float, int]] = []
-    for x, value in sorted(reached, key=lambda pair: -pair[1]):
-        same = next((n for n, one in enumerate(different) if _alike(density, x, one[0])), None)
-        if same is None:
-            different.append((x, value, 1))
-        else:
-            different[same] = (*different[same][:2], different[same][2] + 1)
-    return different
-
-
-def _different(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
-    """Each mode once, with its mass."""
-    found: list[Mode] = []
-    for x, value, often in _apart(density, reached):
-        if not found or (value > found[0].log_posterior - NEAR and len(found) < MOST_MEASURED):
-            found.append(mode_near(density, x, often))
-        else:
-            # So far below that its mass is none, whatever its shape; it is taken for the best one's.
-            apart = value - found[0].log_posterior
-            found.append(Mode(x, value, found[0].covariance, found[0].evidence + apart, often, np.inf))
-    return tuple(sorted(found, key=lambda m: -m.evidence))
-
-
-def climb(density: Surface, start: Floats, root: Floats, gain: float = ROUGH) -> tuple[Floats, float]:
-    """Up from a start, in the coordinates z of x = start + root z, while a step gains so much."""
-    from scipy.optimize import minimize
-
-    def down(z: Floats) -> tuple[float, Floats]:
-        value, slope = density.value_and_gradient(start + root @ z)
-        return -value, -(slope @ root)
-
-    # ``ftol`` is relative to the log posterior, which grows with the table.
-    relative = gain / max(abs(density.value(start)), 1.0)
-    found = minimize(
-        down, np.zeros(len(start)), jac=True, method="L-BFGS-B",
-        options={"maxiter": MOST_STEPS, "maxcor": 20, "ftol": relative, "gtol": FLAT},
-    )  # fmt: skip
-    return start + root @ np.asarray(found.x), -float(found.fun)
-
-
-def widths(density: Surface, x: Floats, sd: Floats) -> Floats:
-    """Roughly how far each parameter alone may move."""
-    width = 1e-3
-    _, here = density.value_and_gradient(x)
-    curvature = np.empty(len(x))
-    for i in range(len(x)):
-        step = x.copy()
-        step[i] += width
-        curvature[i] = (here[i] - density.value_and_gradient(step)[1][i]) / width
-    return np.asarray(1 / np.sqrt(np.maximum(curvature, 1 / sd**2)))
-
-
-def _alike(density: Density, x: Floats, other: Floats) -> bool:
-    layout = density.layout
-    gap = max(np.abs(m @ (x - other)).max() for m in (layout.phi, layout.psi))
-    return bool(gap < SAME)
-
-
-def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
-    """The maximum that a search has come near, with its covariance.
-
-    It has arrived where the Newton decrement √(gᵀ I⁻¹ g) is small: the gradient in posterior standard deviations, which
-    says how far the maximum still is in the unit that intervals are in. Until then, the search goes on in coordinates
-    in which the posterior around the latest point is round, so that a long ridge is no longer than anything else.
-    """
-    for left in range(MOST_POLISHED, -1, -1):
-        information = _information(density, x)
-        curvature, vectors = np.linalg.eigh(information)
-        # A ridge along which the likelihood is flat is as wide as the priors leave it, and no wider.
-        root = np.maximum(curvature, 1e-2)
-        covariance = (vectors / root) @ vectors.T
-        value, slope = density.value_and_gradient(x)
-        steepness = float(np.sqrt(slope @ covariance @ slope))
-        if left == 0 or steepness < STEEP / 2:
-            break
-        x = climb(density, x, _round(information), FINE)[0]
-    evidence = value - 0.5 * float(np.log(root).sum())
-    return Mode(x, value, covariance, evidence, found, steepness)
-
-
-def _round(information: Floats) -> Floats:
-    """Coordinates in which the posterior is round; where it is a saddle, by the size of its curvature."""
-    curvature, vectors = np.linalg.eigh(information)
-    return np.asarray(vectors / np.sqrt(np.maximum(np.abs(curvature), 0.5)))
-
-
-def _information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
-    """Minus the Hessian of the log posterior, from differences of the gradient."""
-    found = np.empty((len(x), len(x)))
-    for i in range(len(x)):
-        step = np.zeros(len(x))
-        step[i] = width
-        up, down = (density.value_and_gradient(x + s * step)[1] for s in (1, -1))
-        found[i] = (down - up) / (2 * width)
-    return (found + found.T) / 2
-
-
-# -- starts ---------------------------------------------------------------------------------------------
-
-
-def _from_labels(density: Density) -> Floats:
-    """Severity as the distance from a cell's mean, steps from the shares of the labels."""
-    table, layout = density.table, density.layout
-    x = layout.mean.copy()
-    cell = table.cell
-    # Of a large table's part, a rater or a criterion may have no label.
-    usual = _means(table.criterion, table.value, len(table.criteria))
-    # A cell's mean, drawn to its criterion's, so that a cell of one label tells something too.
-    of_cell = np.bincount(cell, usual[table.criterion]) / np.bincount(cell)
-    mean = (np.bincount(cell, table.value) + of_cell) / (np.bincount(cell) + 1)
-    away = _means(table.rater, table.value - mean[cell], len(table.raters))
-    wanted = away - away.mean()
-    mine = layout.of_kind("phi")
-    x[mine] = np.linalg.lstsq(layout.phi[: len(wanted)][:, mine], wanted, rcond=None)[0]
-    _steps(density, x, np.zeros(len(table.criteria), dtype=int))
-    return x
-
-
-def _means(of: Ints, value: Floats | Ints, n: int) -> Floats:
-    """The mean value of each code; 0 for one without any."""
-    return np.asarray(np.bincount(of, value, n) / np.maximum(np.bincount(of, minlength=n), 1))
-
-
-def _steps(density: Density, x: Floats, moved: Ints) -> None:
-    """Set γ to the shares of the labels, each criterion's moved by so many categories."""
-    table, layout = density.table, density.layout
-    n, k = len(table.criteria), table.n_categories
-    shares = np.bincount(table.block * k + table.value, minlength=table.n_blocks * k).reshape(-1, k) + 0.5
-    for b, gamma in enumerate(layout.gamma):
-        size = table.sizes[b % n]
-        mine = np.full(size, 0.5)
-        place = np.clip(np.arange(size) - moved[b % n], 0, size - 1).astype(int)
-        np.add.at(mine, place, shares[b, :size])
-        x[gamma[: size - 1]] = np.clip(-np.diff(np.log(mine)), -3, 3)
-
-
-def _anywhere(density: Density, first: Floats, rng: np.random.Generator) -> Floats:
-    """A start elsewhere: some criteria's ideal ratings a category off, everything else a little."""
-    layout = density.layout
-    x = first + 0.3 * layout.sd * rng.normal(size=layout.p)
-    moved = rng.integers(-1, 2, len(density.table.criteria))
-    _steps(density, x, moved)
-    x[layout.of_kind("eta")] = moved + 0.1 * rng.normal(size=len(moved))
-    return x
-
-
-def _a_category_off(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
-    """A maximum with the ideal ratings of one or two criteria moved by a category, and their η moved back."""
-    n = len(density.table.criteria)
-    for j in rng.choice(n, size=min(n, int(rng.integers(1, 3))), replace=False):
-        best = _criterion_off(density, best, int(j), int(rng.choice([-1, 1])))
-    return best
-
-
-def _criterion_off(density: Density, x: Floats, j: int, by: int) -> Floats:
-    """The ideal ratings of a criterion a category lower or higher, and its η moved back."""
-    layout, x = density.layout, x.copy()
-    x[layout.of_kind("eta")[j]] += by
-    for gamma in layout.gamma[j :: len(density.table.criteria)]:
-        mine = gamma[gamma >= 0]
-        x[mine] = np.append(x[mine][1:], 3.0) if by > 0 else np.append(-3.0, x[mine][:-1])
-    return x
-
-
-def _party_off(density: Density, x: Floats, party: Sequence[int], by: float) -> Floats:
-    """Some raters less or more severe by so many categories, compared with the others."""
-    layout, x = density.layout, x.copy()
-    moved = np.zeros(len(density.table.raters))
-    moved[party] = by
-    mine = layout.of_kind("phi")
-    x[mine] += np.linalg.lstsq(layout.phi[: len(moved)][:, mine], moved - moved.mean(), rcond=None)[0]
-    return x
-
-
-# -- Draws from the posterior of the hierarchical rater model by NUTS, in numpyro and jax ----------
-# Chains run around the best mode in coordinates in which the posterior there is a standard normal, so that few draws
-# are
-# needed to find the step and the mass matrix. Each has a thread of its own and the same compiled program, so digits do
-# not depend on the number of cores.
-
-PURPOSE = "sampling the rater model (quick=True fits it without)"
-MOST_RHAT = 1.01
-MOST_DEPTH = 8
-MOST_DENSE = 4_000_000
-"""Entries of a matrix of zeros and ones by which labels are summed; beyond, they are gathered."""
-
-
-@dataclass(frozen=True, eq=False)
-class Chains:
-    """Draws from the posterior.
-
-    Attributes
-    ----------
-    x : (chains, draws, p) float
-    divergences : int
-    seconds : float
-        That sampling took, compiling excluded.
-    """
-
-    x: Floats
-    divergences: int
-    seconds: float
-
-    @property
-    def all(self) -> Floats:
-        """Every draw: (chains · draws, p)."""
-        return self.x.reshape(-1, self.x.shape[-1])
-
-
-def sample(density: Density, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
-    """Draws around a mode.
-
-    Raises
-    ------
-    MissingExtra
-        Without numpyro and jax.
-    """
-    jax = require("jax", "raters", PURPOSE)
-    require("numpyro", "raters", PURPOSE)
-    with jax.enable_x64(True):
-        return _sampled(density, mode, chains, warmup, draws, seed)
-
-
-def _sampled(density: Density, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
-    import jax
-    from numpyro.infer import NUTS
-
-    root = np.linalg.cholesky(mode.covariance)
-    value = jax_value(density)
-
-    def potential(z: Any) -> Any:
-        return -value(mode.x + root @ z)
-
-    kernel = NUTS(potential_fn=potential, dense_mass=True, max_tree_depth=MOST_DEPTH, target_accept_prob=0.85)
-    keys = jax.random.split(jax.random.PRNGKey(seed), chains)
-    starts = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(8,))).normal(size=(chains, len(mode.x)))
-
-    def step(state: Any, _: Any) -> tuple[Any, Any]:
-        state = kernel.sample(state, (), {})
-        return state, (state.z, state.diverging)
-
-    def run(key: Any, start: Any) -> Any:
-        state = kernel.init(key, warmup, start, (), {})
-        return jax.lax.scan(step, state, None, length=warmup + draws)[1]
-
-    compiled = jax.jit(run).lower(keys[0], starts[0]).compile()
-    began = perf_counter()
-
-    def chain(key: Any, start: Any) -> tuple[Any, ...]:
-        with jax.enable_x64(True):
-            return tuple(np.asarray(one) for one in compiled(key, start))
-
-    with ThreadPoolExecutor(chains) as pool:
-        found = list(pool.map(chain, keys, starts))
-    seconds = perf_counter() - began
-    z, diverging = (np.stack(part)[:, warmup:] for part in zip(*found, strict=True))
-    return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
-
-
-def jax_value(density: Density) -> Callable[[Any], Any]:
-    """The log posterior as a function that jax differentiates."""
-    import jax.numpy as jnp
-
-    cells = density.table.cells
-    width = density.table.n_blocks * len(density.table.raters) * density.table.n_categories
-    by_label = _padded([cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width)
-    by_cell = [_padded(g.patterns, len(g.cells)) for g in density.grids]
-
-    def summing(place: Ints, blank: int) -> Callable[[Any], Any]:
-        if len(place) * blank <= MOST_DENSE:
-            # A product with zeros and ones is faster than gathering, whose gradient scatters.
-            often = np.zeros((len(place), blank + 1))
-            np.add.at(often, (np.arange(len(place))[:, None], place), 1.0)
-            return lambda rows: often[:, :blank] @ rows
-        return lambda rows: jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]))])[place].sum(axis=1)
-
-    sums = (
-        summing(by_label, width),
-        tuple(summing(p, len(g.cells)) for p, g in zip(by_cell, density.grids, strict=True)),
-    )
-
-    def value(x: Any) -> Any:
-        return density.stages(x, jnp, *sums).value + density.log_prior(x)
-
-    return value
-
-
-def _padded(rows: Sequence[Ints], blank: int) -> Ints:
-    """Rows of positions of the same length, filled with a position that holds nothing."""
-    found = np.full((len(rows), max(map(len, rows))), blank)
-    for i, row in enumerate(rows):
-        found[i, : len(row)] = row
-    return found
-
-
-def rhat_and_samples(values: Floats) -> tuple[Floats, Floats]:
-    """Rank-normalised R-hat and effective draws (the smaller of bulk and tail): two (q,) of (chains, draws, q)."""
-    stats = require("arviz_stats.base", "raters", PURPOSE).array_stats
-    columns = np.moveaxis(values, -1, 0)
-    rhat = np.array([float(stats.rhat(c)) if np.ptp(c) > 0 else np.nan for c in columns])
-    bulk = [float(stats.ess(c, method="bulk")) if np.ptp(c) > 0 else np.nan for c in columns]
-    tail = [float(stats.ess(c, method="tail", prob=0.95)) if np.ptp(c) > 0 else np.nan for c in columns]
-    return rhat, np.minimum(bulk, tail)
-
-
-# -- The fitted model, by either road --------------------------------------------------------------
+# -- The fitted model ------------------------------------------------------------------------------
 
 Quantity = Callable[[Floats], Floats]
 """A function of parameters: (..., p) to (..., q)."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """How intervals are made: from draws."""
-
-    n_resamples: int
-    confidence: float
-    seed: int
-    method: Method = "percentile"
 
 
 @dataclass(frozen=True, eq=False)
@@ -508,12 +60,10 @@ class RaterFit:
         """The parameters that stand for all: the mode by the quick road, else the mean of the draws."""
         return self.modes[0].x if self.chains is None else self.draws.mean(axis=0)
 
-    def some(self, n: int) -> Floats:
-        """So many of the draws, evenly spread: (n, p)."""
+    def spread_draws(self, n: int) -> Floats:
+        """n of the draws, evenly spread: (n, p)."""
         at: Ints = np.unique(np.linspace(0, len(self.draws) - 1, n).round().astype(int))
         return self.draws[at]
-
-    # -- what is identified ---------------------------------------------------------------------------
 
     @cached_property
     def severity(self) -> Estimates:
@@ -555,24 +105,474 @@ class RaterFit:
 
     def estimates(self, of: Quantity) -> Estimates:
         """Functions of the parameters with the draws as their replicates."""
-        s = self.settings
         draws = of(self.draws)
         value = of(self.modes[0].x) if self.chains is None else draws.mean(axis=0)
-        n = len(self.table.subjects)
-        found = of_replicates(value, draws, Drawn(len(draws), s.confidence, s.seed), n_items=n, n_units=n)
-        return replace(found, drawn="posterior" if self.chains else "normal")
+        found = estimate_from_draws(value, draws, self.table, self.settings)
+        return found if self.chains is None else replace(found, drawn="posterior")
 
 
-def fit(table: RaterTable, settings: RaterSettings, progress: Progress | None = None) -> RaterFit:
+def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, settings: FacetSettings) -> Estimates:
+    """Values with the percentile intervals of draws of them: (q,) of (draws, q)."""
+    n, s = len(table.subjects), settings
+    how = IntervalSettings(method="percentile", n_resamples=len(draws), confidence=s.confidence, seed=s.seed)
+    found = of_replicates(value, draws, how, n_items=n, n_units=n)
+    return replace(found, drawn="normal", leave_one_out=draws[:0])
+
+
+def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
     """The model fitted by the road that the settings name."""
-    density = Density(table, layout(table, settings.dimensions, settings.nodes))
-    modes = find_modes(density, settings.starts, settings.seed, progress)
-    n = settings.chains * settings.draws
+    density = Density(table, layout(table, settings))
+    modes = find_modes(density, settings.starts, settings.seed, settings.progress)
     if settings.quick:
-        rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(9,)))
-        root = np.linalg.cholesky(modes[0].covariance)
-        return RaterFit(density, modes, None, modes[0].x + rng.normal(size=(n, len(root))) @ root.T, settings)
-    if progress is not None:
-        progress("sampling", settings.starts, settings.starts + 1)
+        draws = modes[0].normal_draws(settings.chains * settings.draws, settings.seed, 9)
+        return RaterFit(density, modes, None, draws, settings)
+    if settings.progress is not None:
+        settings.progress("sampling", settings.starts, settings.starts + 1)
     chains = sample(density, modes[0], settings.chains, settings.warmup, settings.draws, settings.seed)
     return RaterFit(density, modes, chains, chains.all, settings)
+
+
+# -- Modes -----------------------------------------------------------------------------------------
+# Moving an item's ideal ratings by one category and its η back changes the likelihood little, so the posterior has
+# modes a category apart. The best is taken; what the others would say of raters is reported.
+
+SAME = 0.02
+"""Modes whose severities and variabilities differ by less, everywhere, are one: less than anybody reports."""
+
+STEEP = 1e-2
+"""A gradient, in posterior standard deviations, above which a fit has not arrived: an interval moves by less."""
+
+COARSE, ROUGH, FINE = 1e-2, 1e-4, 1e-9
+"""A climb ends with a step that gains less log posterior: looking for other maxima, on the way to one, and at it."""
+
+FLAT = 1e-3
+"""A gradient at which a climb ends, the largest of its coordinates."""
+
+MOST_STEPS = 500
+MOST_POLISHED = 4
+"""Steps of a climb, and climbs in new coordinates, after which a fit that has not arrived is reported as such."""
+
+MOST_CARRIED = 2
+"""Maxima of some subjects from which all are fitted: each costs a climb of the whole table."""
+
+MANY_LABELS = 12_000
+"""Of tables with more, some subjects are fitted first, because every start climbs the whole table."""
+
+NEAR, MOST_MEASURED = 12.0, 4
+"""This many modes within e to this power of the best have their mass measured; it costs most of the time."""
+
+
+class Surface(Protocol):
+    """A log posterior that can be climbed."""
+
+    def value(self, x: Floats) -> float:
+        """The log posterior, but for a constant."""
+
+    def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
+        """The same with its gradient."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """A maximum of the posterior.
+
+    Attributes
+    ----------
+    x : (p,) float
+    log_posterior : float
+    covariance : (p, p) float
+        Inverse of the observed information.
+    evidence : float
+        Logarithm of the posterior's mass around it, as a normal would have.
+    found : int
+        Starts that led to it.
+    steepness : float
+        The gradient that is left, in posterior standard deviations.
+    """
+
+    x: Floats
+    log_posterior: float
+    covariance: Floats
+    evidence: float
+    found: int
+    steepness: float
+
+    def normal_draws(self, n: int, seed: int, stream: int) -> Floats:
+        """Draws of the normal that has the observed information: (n, p)."""
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
+        root = np.linalg.cholesky(self.covariance)
+        return self.x + rng.normal(size=(n, len(root))) @ root.T
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it is a maximum, as far as numbers tell."""
+        return bool(np.isfinite(self.steepness) and self.steepness < STEEP)
+
+
+def find_modes(density: Density, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
+    """The different maxima that fits from so many starts reach, the one with most mass first.
+
+    Of tables with more than `MANY_LABELS` labels some subjects are fitted from all starts, and from the best of those
+    with every criterion, and every subset of raters, moved by a category; then all subjects from the best two maxima.
+    """
+    often = int(np.ceil(len(density.table) / MANY_LABELS))
+    if often == 1:
+        return _measure_modes(density, _climb_from_starts(density, starts, seed, progress)[0])
+    some = Density(density.table.every_nth_subject(often), density.layout)
+    reached, root = _climb_from_starts(some, starts, seed, progress)
+    if starts > 1:
+        reached += _sweep(some, max(reached, key=lambda pair: pair[1]), root, progress)
+    there = [x for x, _, _ in _distinct_maxima(density, reached)[:MOST_CARRIED]]
+    return _measure_modes(density, [climb(density, x, root / np.sqrt(often)) for x in there])
+
+
+def _climb_from_starts(
+    density: Density, starts: int, seed: int, progress: Progress | None
+) -> tuple[list[tuple[Floats, float]], Floats]:
+    """Where each start leads, and coordinates in which the first of these maxima is round.
+
+    The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
+    ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere.
+    """
+    first = _start_from_labels(density)
+    wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
+    begun, value = climb(density, first, wide)
+    # Coordinates in which the posterior around one mode is round suit the way to the others too.
+    root = _round_coordinates(_information(density, begun))
+    begun, value = climb(density, begun, root)
+    reached = [(begun, value)]
+    for i in range(1, starts):
+        if progress is not None:
+            progress("fitting", i, starts)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
+        top = max(reached, key=lambda pair: pair[1])[0]
+        start = _random_start(density, begun, rng) if i % 2 == 0 else _start_beside(density, top, rng)
+        reached.append(climb(density, start, root))
+    return reached, root
+
+
+def _sweep(
+    density: Density, best: tuple[Floats, float], root: Floats, progress: Progress | None
+) -> list[tuple[Floats, float]]:
+    """Where the best maximum leads with one criterion, or one subset of raters, moved by a category; each in turn."""
+    raters, criteria = density.table.raters, range(len(density.table.criteria))
+    apart = [[raters.index(r) for r in subset] for subset in disjoint_subsets(density.table)]
+    moves: list[Callable[[Floats], Floats]] = [
+        partial(_move_criterion, density, j=j, by=by) for j in criteria for by in (-1, 1)
+    ]
+    if len(apart) > 1:
+        # Ideal ratings of cells that nobody else rated move with their raters' severity.
+        moves += [partial(_move_subset, density, subset=p, by=by) for p in apart for by in (-1.0, 1.0)]
+    reached = []
+    for i, move in enumerate(moves):
+        if progress is not None:
+            progress("looking for other modes", i, len(moves))
+        reached.append(climb(density, move(best[0]), root, COARSE))
+        best = max(best, reached[-1], key=lambda pair: pair[1])
+    return reached
+
+
+def _distinct_maxima(density: Density, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
+    """What was reached, the highest first, each mode once, with how many starts led to it."""
+    different: list[tuple[Floats, float, int]] = []
+    for x, value in sorted(reached, key=lambda pair: -pair[1]):
+        same = next((n for n, one in enumerate(different) if _same_mode(density, x, one[0])), None)
+        if same is None:
+            different.append((x, value, 1))
+        else:
+            different[same] = (*different[same][:2], different[same][2] + 1)
+    return different
+
+
+def _measure_modes(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
+    """Each mode once, with its mass."""
+    found: list[Mode] = []
+    for x, value, often in _distinct_maxima(density, reached):
+        if not found or (value > found[0].log_posterior - NEAR and len(found) < MOST_MEASURED):
+            found.append(mode_near(density, x, often))
+        else:
+            # So far below that its mass is none, whatever its shape; it is taken for the best one's.
+            apart = value - found[0].log_posterior
+            found.append(Mode(x, value, found[0].covariance, found[0].evidence + apart, often, np.inf))
+    return tuple(sorted(found, key=lambda m: -m.evidence))
+
+
+def climb(density: Surface, start: Floats, root: Floats, gain: float = ROUGH) -> tuple[Floats, float]:
+    """Up from a start, in the coordinates z of x = start + root z, while a step gains so much."""
+    from scipy.optimize import minimize
+
+    def down(z: Floats) -> tuple[float, Floats]:
+        value, slope = density.value_and_gradient(start + root @ z)
+        return -value, -(slope @ root)
+
+    # ``ftol`` is relative to the log posterior, which grows with the table.
+    relative = gain / max(abs(density.value(start)), 1.0)
+    found = minimize(
+        down, np.zeros(len(start)), jac=True, method="L-BFGS-B",
+        options={"maxiter": MOST_STEPS, "maxcor": 20, "ftol": relative, "gtol": FLAT},
+    )  # fmt: skip
+    return start + root @ np.asarray(found.x), -float(found.fun)
+
+
+def widths(density: Surface, x: Floats, sd: Floats) -> Floats:
+    """Roughly how far each parameter alone may move."""
+    width = 1e-3
+    _, here = density.value_and_gradient(x)
+    curvature = np.empty(len(x))
+    for i in range(len(x)):
+        step = x.copy()
+        step[i] += width
+        curvature[i] = (here[i] - density.value_and_gradient(step)[1][i]) / width
+    return np.asarray(1 / np.sqrt(np.maximum(curvature, 1 / sd**2)))
+
+
+def _same_mode(density: Density, x: Floats, other: Floats) -> bool:
+    layout = density.layout
+    gap = max(np.abs(m @ (x - other)).max() for m in (layout.phi, layout.psi))
+    return bool(gap < SAME)
+
+
+def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
+    """The maximum that a search has come near, with its covariance.
+
+    It has arrived where the Newton decrement √(gᵀ I⁻¹ g) is small: the gradient in posterior standard deviations, which
+    says how far the maximum still is in the unit that intervals are in. Until then, the search goes on in coordinates
+    in which the posterior around the latest point is round, so that a long ridge is no longer than anything else.
+    """
+    for left in range(MOST_POLISHED, -1, -1):
+        information = _information(density, x)
+        curvature, vectors = np.linalg.eigh(information)
+        # A ridge along which the likelihood is flat is as wide as the priors leave it, and no wider.
+        root = np.maximum(curvature, 1e-2)
+        covariance = (vectors / root) @ vectors.T
+        value, slope = density.value_and_gradient(x)
+        steepness = float(np.sqrt(slope @ covariance @ slope))
+        if left == 0 or steepness < STEEP / 2:
+            break
+        x = climb(density, x, _round_coordinates(information), FINE)[0]
+    evidence = value - 0.5 * float(np.log(root).sum())
+    return Mode(x, value, covariance, evidence, found, steepness)
+
+
+def _round_coordinates(information: Floats) -> Floats:
+    """Coordinates in which the posterior is round; where it is a saddle, by the size of its curvature."""
+    curvature, vectors = np.linalg.eigh(information)
+    return np.asarray(vectors / np.sqrt(np.maximum(np.abs(curvature), 0.5)))
+
+
+def _information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
+    """Minus the Hessian of the log posterior, from differences of the gradient."""
+    found = np.empty((len(x), len(x)))
+    for i in range(len(x)):
+        step = np.zeros(len(x))
+        step[i] = width
+        up, down = (density.value_and_gradient(x + s * step)[1] for s in (1, -1))
+        found[i] = (down - up) / (2 * width)
+    return (found + found.T) / 2
+
+
+# -- Starts ----------------------------------------------------------------------------------------
+
+
+def _start_from_labels(density: Density) -> Floats:
+    """Severity as the distance from a cell's mean, steps from the shares of the labels."""
+    table, layout = density.table, density.layout
+    x = layout.mean.copy()
+    cell = table.cell
+    # Of a large table's part, a rater or a criterion may have no label.
+    usual = _mean_by_code(table.criterion, table.value, len(table.criteria))
+    # A cell's mean, drawn to its criterion's, so that a cell of one label tells something too.
+    of_cell = np.bincount(cell, usual[table.criterion]) / np.bincount(cell)
+    mean = (np.bincount(cell, table.value) + of_cell) / (np.bincount(cell) + 1)
+    away = _mean_by_code(table.rater, table.value - mean[cell], len(table.raters))
+    x += _severities(density, away)
+    _set_steps(density, x, np.zeros(len(table.criteria), dtype=int))
+    return x
+
+
+def _severities(density: Density, wanted: Floats) -> Floats:
+    """The parameters that give these severities to raters, less their mean: (p,), 0 but for φ."""
+    layout, mine = density.layout, density.layout.indices("phi")
+    found = np.zeros(layout.p)
+    found[mine] = np.linalg.lstsq(layout.phi[: len(wanted)][:, mine], wanted - wanted.mean(), rcond=None)[0]
+    return found
+
+
+def _mean_by_code(of: Ints, value: Floats | Ints, n: int) -> Floats:
+    """The mean value of each code; 0 for one without any."""
+    return np.asarray(np.bincount(of, value, n) / np.maximum(np.bincount(of, minlength=n), 1))
+
+
+def _set_steps(density: Density, x: Floats, moved: Ints) -> None:
+    """Set γ to the shares of the labels, each criterion's moved by so many categories."""
+    table, layout = density.table, density.layout
+    n, k = len(table.criteria), table.n_categories
+    shares = np.bincount(table.block * k + table.value, minlength=table.n_blocks * k).reshape(-1, k) + 0.5
+    for b, gamma in enumerate(layout.gamma):
+        size = table.sizes[b % n]
+        mine = np.full(size, 0.5)
+        place = np.clip(np.arange(size) - moved[b % n], 0, size - 1).astype(int)
+        np.add.at(mine, place, shares[b, :size])
+        x[gamma[: size - 1]] = np.clip(-np.diff(np.log(mine)), -3, 3)
+
+
+def _random_start(density: Density, first: Floats, rng: np.random.Generator) -> Floats:
+    """A start elsewhere: some criteria's ideal ratings a category off, everything else a little."""
+    layout = density.layout
+    x = first + 0.3 * layout.sd * rng.normal(size=layout.p)
+    moved = rng.integers(-1, 2, len(density.table.criteria))
+    _set_steps(density, x, moved)
+    x[layout.indices("eta")] = moved + 0.1 * rng.normal(size=len(moved))
+    return x
+
+
+def _start_beside(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
+    """A maximum with the ideal ratings of one or two criteria moved by a category, and their η moved back."""
+    n = len(density.table.criteria)
+    for j in rng.choice(n, size=min(n, int(rng.integers(1, 3))), replace=False):
+        best = _move_criterion(density, best, int(j), int(rng.choice([-1, 1])))
+    return best
+
+
+def _move_criterion(density: Density, x: Floats, j: int, by: int) -> Floats:
+    """The ideal ratings of a criterion a category lower or higher, and its η moved back."""
+    layout, x = density.layout, x.copy()
+    x[layout.indices("eta")[j]] += by
+    for gamma in layout.gamma[j :: len(density.table.criteria)]:
+        mine = gamma[gamma >= 0]
+        x[mine] = np.append(x[mine][1:], 3.0) if by > 0 else np.append(-3.0, x[mine][:-1])
+    return x
+
+
+def _move_subset(density: Density, x: Floats, subset: Sequence[int], by: float) -> Floats:
+    """Some raters less or more severe by so many categories, compared with the others."""
+    moved = np.zeros(len(density.table.raters))
+    moved[subset] = by
+    return x + _severities(density, moved)
+
+
+# -- Sampling, by NUTS in numpyro and jax ----------------------------------------------------------
+# Chains run around the best mode in coordinates in which the posterior there is a standard normal, so that few draws
+# are needed to find the step and the mass matrix. Each has a thread of its own and the same compiled program, so digits
+# do not depend on the number of cores.
+
+PURPOSE = "sampling the rater model (quick=True fits it without)"
+MOST_RHAT = 1.01
+"""Vehtari et al. (2021)."""
+
+MOST_DEPTH = 8
+"""Doublings of a trajectory: 256 steps; where the posterior is round, 7 are usual."""
+
+MOST_DENSE = 4_000_000
+"""Entries of a matrix of zeros and ones by which labels are summed (32 MB); beyond, they are gathered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Draws from the posterior.
+
+    Attributes
+    ----------
+    x : (chains, draws, p) float
+    divergences : int
+    seconds : float
+        That sampling took, compiling excluded.
+    """
+
+    x: Floats
+    divergences: int
+    seconds: float
+
+    @property
+    def all(self) -> Floats:
+        """Every draw: (chains · draws, p)."""
+        return self.x.reshape(-1, self.x.shape[-1])
+
+
+def sample(density: Density, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
+    """Draws around a mode.
+
+    Raises
+    ------
+    MissingExtra
+        Without numpyro and jax.
+    """
+    jax = require("jax", "raters", PURPOSE)
+    require("numpyro", "raters", PURPOSE)
+    from numpyro.infer import NUTS
+
+    root = np.linalg.cholesky(mode.covariance)
+    starts = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(8,))).normal(size=(chains, len(mode.x)))
+    with jax.enable_x64(True):
+        value = jax_value(density)
+        kernel = NUTS(
+            potential_fn=lambda z: -value(mode.x + root @ z), dense_mass=True, max_tree_depth=MOST_DEPTH,
+            target_accept_prob=0.85,
+        )  # fmt: skip
+
+        def step(state: Any, _: Any) -> tuple[Any, Any]:
+            state = kernel.sample(state, (), {})
+            return state, (state.z, state.diverging)
+
+        def run(key: Any, start: Any) -> Any:
+            state = kernel.init(key, warmup, start, (), {})
+            return jax.lax.scan(step, state, None, length=warmup + draws)[1]
+
+        def chain(key: Any, start: Any) -> tuple[Any, ...]:
+            with jax.enable_x64(True):
+                return tuple(np.asarray(one) for one in compiled(key, start))
+
+        keys = jax.random.split(jax.random.PRNGKey(seed), chains)
+        compiled = jax.jit(run).lower(keys[0], starts[0]).compile()
+        began = perf_counter()
+        with ThreadPoolExecutor(chains) as pool:
+            found = list(pool.map(chain, keys, starts))
+        seconds = perf_counter() - began
+    z, diverging = (np.stack(part)[:, warmup:] for part in zip(*found, strict=True))
+    return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
+
+
+def jax_value(density: Density) -> Callable[[Any], Any]:
+    """The log posterior as a function that jax differentiates."""
+    import jax.numpy as jnp
+
+    cells = density.table.cells
+    width = density.table.n_blocks * len(density.table.raters) * density.table.n_categories
+    by_label = _pad([cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width)
+    by_cell = [_pad(g.patterns, len(g.cells)) for g in density.grids]
+
+    def summing(place: Ints, blank: int) -> Callable[[Any], Any]:
+        if len(place) * blank <= MOST_DENSE:
+            # A product with zeros and ones is faster than gathering, whose gradient scatters.
+            often = np.zeros((len(place), blank + 1))
+            np.add.at(often, (np.arange(len(place))[:, None], place), 1.0)
+            return lambda rows: often[:, :blank] @ rows
+        return lambda rows: jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]))])[place].sum(axis=1)
+
+    sums = (
+        summing(by_label, width),
+        tuple(summing(p, len(g.cells)) for p, g in zip(by_cell, density.grids, strict=True)),
+    )
+
+    def value(x: Any) -> Any:
+        return density.stages(x, jnp, *sums).value + density.log_prior(x)
+
+    return value
+
+
+def _pad(rows: Sequence[Ints], blank: int) -> Ints:
+    """Rows of positions of the same length, filled with a position that holds nothing."""
+    found = np.full((len(rows), max(map(len, rows))), blank)
+    for i, row in enumerate(rows):
+        found[i, : len(row)] = row
+    return found
+
+
+def rhat_and_samples(values: Floats) -> tuple[Floats, Floats]:
+    """Rank-normalised R-hat and effective draws (the smaller of bulk and tail): two (q,) of (chains, draws, q)."""
+    stats = require("arviz_stats.base", "raters", PURPOSE).array_stats
+    columns = np.moveaxis(values, -1, 0)
+    rhat = np.array([float(stats.rhat(c)) if np.ptp(c) > 0 else np.nan for c in columns])
+    bulk = [float(stats.ess(c, method="bulk")) if np.ptp(c) > 0 else np.nan for c in columns]
+    tail = [float(stats.ess(c, method="tail", prob=0.95)) if np.ptp(c) > 0 else np.nan for c in columns]
+    return rhat, np.minimum(bulk, tail)

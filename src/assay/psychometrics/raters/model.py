@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,11 +14,12 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
+from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.psychometrics import plots
 from assay.psychometrics.raters.fairness import Fairness, fairness
-from assay.psychometrics.raters.fit import MANY_LABELS, Progress, RaterFit, fit
+from assay.psychometrics.raters.fit import MANY_LABELS, RaterFit, fit
 from assay.psychometrics.raters.results import (
     FAR,
     UNLIKELY,
@@ -26,32 +27,23 @@ from assay.psychometrics.raters.results import (
     diagnose,
     ideal_ratings,
     modes_frame,
+    others_sentence,
     predictive,
+    severity_sentences,
     traits,
 )
-from assay.psychometrics.raters.table import (
-    FacetOptions,
-    RaterSettings,
-    Reference,
-    alone,
-    as_given,
-    link_cautions,
-    rater_table,
-)
+from assay.psychometrics.raters.table import RaterSettings, link_cautions, rater_table, raters_alone
 from assay.reporting.tables import estimated, interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Who is severe, who is erratic, who is unfair? The hierarchical rater model, of people and  ----
-
 RIVAL = 0.05
-"""Another mode is told of from this share of the mass."""
+"""Another mode is mentioned from this share of the mass: with less, no 95% interval would reach it."""
 
 APART = 0.05
-"""Modes whose φ differ by more would say something else of raters."""
-
+"""Modes whose φ or ψ differ by more, in categories, would say something else of raters."""
 
 EXACT = 0.15
 """Labels without any scatter have a ψ of about .25, where the prior leaves it; a smaller one is of a φ on an edge."""
@@ -77,6 +69,9 @@ class RaterModel(Result):
     fairness : Fairness or None
         Where a group was named.
     run : Run
+
+    ``severity`` and ``variability`` hold φ and ψ of each rater: ``severity[0].interval(.9)`` is another interval of the
+    first, ``severity[0].p(0)`` its p-value.
     """
 
     symbol: ClassVar[str] = "φ"
@@ -111,7 +106,7 @@ class RaterModel(Result):
 
     @cached_property
     def ideal(self) -> pl.DataFrame:
-        """The ideal rating of each item, with its uncertainty; see `recovered.ideal_ratings`."""
+        """The ideal rating of each item, with its uncertainty: ``ideal``, ``certainty``, ``expected``, ``sd``."""
         return ideal_ratings(self.fitted)
 
     @cached_property
@@ -156,25 +151,8 @@ class RaterModel(Result):
         return plots.ideal(self.fitted, ax)
 
 
-def rater_model(
-    labels: Annotations | Chunks,
-    group: str | None = None,
-    *,
-    quick: bool = False,
-    baseline: str | None = None,
-    reference: Reference = "all",
-    rope: float = 0.1,
-    dimensions: Mapping[str, str | Sequence[str]] | None = None,
-    starts: int = 10,
-    nodes: int = 21,
-    chains: int = 4,
-    warmup: int = 500,
-    draws: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    progress: Progress | None = None,
-    **options: Unpack[FacetOptions],
-) -> RaterModel:
+@question(RaterSettings)
+def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterModel:
     """Who is severe, who is erratic, who is unfair? The hierarchical rater model (Patz et al. 2002).
 
     Each item has an ideal rating ξ on each criterion, which its trait θ makes more or less likely (generalized partial
@@ -189,31 +167,6 @@ def rater_model(
     ----------
     labels : Annotations
         Labels in ordered categories; criteria may have different numbers of them, and nobody need label everything.
-    group : str, optional
-        An item column: the group of the subject. Then φ and ψ are estimated by group, see `fairness`.
-    quick : bool
-        Penalised maximum likelihood: the most probable parameters, with errors from the observed information. Seconds,
-        and no more than the base install; intervals are those of a normal.
-    baseline : str, optional
-        The group that others are compared with; the one with most labels when not given.
-    reference : {"all", "humans", "judges"}
-        The raters whose mean difference between groups counts as none, but for those who are shown to differ.
-    rope : float
-        Differences up to so many categories do not matter in practice.
-    dimensions : mapping of criterion to trait or traits, optional
-        On which trait each criterion loads; one trait for all when not given. Traits are independent.
-    starts : int
-        Fits from other starts, of which the one with most mass counts.
-    nodes : int
-        Points at which a trait is evaluated; two that criteria share have about two thirds as many each.
-    chains, warmup, draws : int
-        Of the sampler (NUTS). By the quick road, chains · draws values are drawn from a normal.
-    confidence, seed
-        Level of the intervals; same seed, same numbers.
-    progress : function
-        Called with (what, done, steps).
-    **options
-        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.table.FacetOptions`.
 
     Returns
     -------
@@ -236,14 +189,7 @@ def rater_model(
     >>> found.rows["annotator"].to_list(), round(sum(found.rows["estimate"]), 6)
     (['ann_1', 'ann_2', 'ann_3', 'ann_4', 'gpt'], 0.0)
     """
-    settings = RaterSettings.of(
-        {**as_given(options), "group": group, "quick": quick, "baseline": baseline, "reference": reference,
-         "rope": rope, "dimensions": dimensions, "starts": starts, "nodes": nodes, "chains": chains, "warmup": warmup,
-         "draws": draws, "confidence": confidence, "seed": seed}, "rater_model",
-    )  # fmt: skip
-    table = rater_table(in_memory(labels, "a rater model"), settings, group=group, baseline=baseline)
-    found = fit(table, settings, progress)
-    return _result(found)
+    return _result(fit(rater_table(in_memory(labels, "a rater model"), settings), settings))
 
 
 def _result(found: RaterFit) -> RaterModel:
@@ -270,7 +216,7 @@ def _result(found: RaterFit) -> RaterModel:
 def _rows(found: RaterFit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
     table = found.table
     p = simultaneous_p(found.severity.value, found.severity.replicates)
-    labels = table.seen.sum(axis=0)
+    labels = table.counts.sum(axis=0)
     rows = [
         {"annotator": name, "kind": table.kinds[r], **found.severity[r].row(),
          "p_adjusted": float(p[r]), "psi": found.variability[r].estimate, "psi_low": found.variability[r].low,
@@ -306,7 +252,7 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
     table = found.table
     together = [traits.criteria for traits in found.density.layout.traits if traits.names]
     yield from link_cautions(table, together, found.settings.object, "φ")
-    if lonely := alone(table):
+    if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (
             f"hardly any label of {who} stands beside another of the same item, so ψ is told from how ideal ratings "
@@ -322,7 +268,7 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
     rivals = modes.filter((pl.col("mode") > 1) & (pl.col("share") >= RIVAL))
     apart = rivals.filter(pl.max_horizontal("severity_apart", "variability_apart") > APART)
     if apart.height:
-        share, phi, psi = _most(apart, "share", "severity_apart", "variability_apart")
+        share, phi, psi = apart.select("share", "severity_apart", "variability_apart").max().row(0)
         yield (
             f"another mode holds {100 * share:.0f}% of the posterior and has φ up to {phi:.2f} and ψ up to {psi:.2f} "
             "elsewhere; intervals speak of the best mode alone."
@@ -336,7 +282,7 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
         )
 
 
-# -- words ----------------------------------------------------------------------------------------------
+# -- Words -----------------------------------------------------------------------------------------
 
 
 def _sentences(found: RaterModel) -> Iterator[str]:
@@ -346,19 +292,19 @@ def _sentences(found: RaterModel) -> Iterator[str]:
     if fitted.chains is None:
         yield "Quick road (penalised maximum likelihood, normal errors): a first look; sample before you publish."
     elif found.converged:
-        worst = _most(found.diagnostics.rows, "rhat")[0]
+        worst = float(found.diagnostics.rows["rhat"].to_numpy().max())
         least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
         yield (
             f"Converged: R-hat at most {worst:.3f}, at least {least:,.0f} effective draws, "
             f"{counted(fitted.chains.divergences, 'divergence')}."
         )
     alpha = 1 - fitted.settings.confidence
-    yield from _severe(found.rows, alpha)
-    yield from _erratic(found, alpha)
-    yield from _judges_and_people(found)
+    yield from severity_sentences(found.rows, alpha, "categories", -1)
+    yield from _consistency_sentences(found, alpha)
+    yield from _judge_sentence(found)
     if found.fairness is not None:
         yield from found.fairness.sentences(fitted.settings.rope)
-    yield _about_modes(found)
+    yield _mode_sentence(found)
 
 
 def _remedy(found: RaterModel) -> str:
@@ -367,22 +313,7 @@ def _remedy(found: RaterModel) -> str:
     return f"; take more draws (draws={2 * found.fitted.settings.draws}), or look at the modes"
 
 
-def _severe(rows: pl.DataFrame, alpha: float) -> Iterator[str]:
-    told = rows.filter(pl.col("p_adjusted") <= alpha).sort("estimate")
-    sides = (
-        ("Severer than the raters' mean", told.filter(pl.col("estimate") < 0)),
-        ("More lenient", told.filter(pl.col("estimate") > 0).reverse()),
-    )
-    for words, some in sides:
-        if some.height:
-            each = (f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})" for r in _each(some))
-            yield f"{words}, in categories: {listing(list(each), 6)}."
-    left = rows.height - told.height
-    if left:
-        yield f"{counted(left, 'rater')} of {rows.height} not told apart from the mean in severity."
-
-
-def _erratic(found: RaterModel, alpha: float) -> Iterator[str]:
+def _consistency_sentences(found: RaterModel, alpha: float) -> Iterator[str]:
     logs = np.log(found.variability.replicates)
     away = logs - logs.mean(axis=1, keepdims=True)
     at = np.log(found.variability.value)
@@ -393,14 +324,15 @@ def _erratic(found: RaterModel, alpha: float) -> Iterator[str]:
         ("More consistent", rows.filter(pl.col("away") < 0).sort("psi")),
     ):
         if some.height:
-            each = (f"{r['annotator']} ({estimated(r['psi'], r['psi_low'], r['psi_high'])})" for r in _each(some))
-            yield f"{words}, ψ in categories: {listing(list(each), 6)}."
-    left = found.rows.height - rows.height
-    if left:
-        yield f"{counted(left, 'rater')} of {found.rows.height} not told apart from the mean in consistency."
+            each = [
+                f"{r['annotator']} ({estimated(r['psi'], r['psi_low'], r['psi_high'])})"
+                for r in some.iter_rows(named=True)
+            ]
+            yield f"{words}, ψ in categories: {listing(each, 6)}."
+    yield from others_sentence(found.rows.height - rows.height, found.rows.height, "consistency")
 
 
-def _judges_and_people(found: RaterModel) -> Iterator[str]:
+def _judge_sentence(found: RaterModel) -> Iterator[str]:
     judge = found.fitted.table.is_judge.astype(bool)
     if judge.any() and not judge.all():
         weights: Floats = np.where(judge, 1 / judge.sum(), -1 / (~judge).sum())
@@ -408,7 +340,7 @@ def _judges_and_people(found: RaterModel) -> Iterator[str]:
         yield f"Judges less people, mean severity: {signed(one.estimate)} categories {interval(one.low, one.high)}."
 
 
-def _about_modes(found: RaterModel) -> str:
+def _mode_sentence(found: RaterModel) -> str:
     modes, starts = found.modes, counted(found.fitted.settings.starts, "start")
     if len(found.fitted.table) > MANY_LABELS:
         starts = f"The best of {starts} on a part of the subjects"
@@ -419,15 +351,6 @@ def _about_modes(found: RaterModel) -> str:
     share = f"{100 * modes['share'][0]:.0f}% of their mass"
     words = f"{starts} led to {modes.height} modes; the best has {share}"
     if near.height:
-        phi, psi = _most(near, "severity_apart", "variability_apart")
+        phi, psi = near.select("severity_apart", "variability_apart").max().row(0)
         words += f", those with {100 * RIVAL:.0f}% or more move φ by up to {phi:.2f} and ψ by up to {psi:.2f}"
     return words + "."
-
-
-def _most(rows: pl.DataFrame, *columns: str) -> list[float]:
-    """The largest value of each column."""
-    return [float(rows[c].to_numpy().max()) for c in columns]
-
-
-def _each(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    return rows.iter_rows(named=True)

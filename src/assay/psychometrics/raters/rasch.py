@@ -9,44 +9,39 @@ likelihood, which FACETS uses, makes all logits too large by about L / (L − 1)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.errors import counted, listing
+from assay.errors import listing
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
-from assay.estimation.resampling import of_replicates
+from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.raters.density import contrasts, points
-from assay.psychometrics.raters.fit import Drawn, Mode, climb, mode_near, widths
-from assay.psychometrics.raters.table import (
-    FacetOptions,
-    RaschSettings,
-    RaterTable,
-    alike,
-    as_given,
-    link_cautions,
-    rater_table,
-)
+from assay.psychometrics.raters.density import contrasts, quadrature
+from assay.psychometrics.raters.fit import Mode, Quantity, climb, estimate_from_draws, mode_near, widths
+from assay.psychometrics.raters.results import severity_sentences
+from assay.psychometrics.raters.table import RaschSettings, RaterTable, distinct_contents, link_cautions, rater_table
 from assay.reporting import pictures
-from assay.reporting.tables import interval, signed
+from assay.reporting.tables import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 N_DRAWS = 4000
+"""Draws of the normal: ends of intervals are known to about a hundredth of their width."""
+
 WIDE = {"severity": 3.0, "steps": 5.0, "spread": 1.0}
 """Standard deviations of the weak normal priors on λ, δ + τ and ln σ, which keep estimates finite."""
 
 MISFIT = 1.3
-"""Mean squares beyond this, or below its inverse, are told of where they are no chance."""
+"""Mean squares beyond this, or below its inverse, are reported where they are no chance (Wright and Linacre 1994)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +62,9 @@ class FacetRasch(Result):
     reliability : float
         Share of the variance of severities that is no error: how reproducibly raters differ.
     run : Run
+    severity, difficulty : Estimates
+        λ of each rater and δ of each criterion; ``severity[0].interval(.9)`` is another interval of the first.
+    converged : bool
     """
 
     symbol: ClassVar[str] = "λ"
@@ -77,6 +75,8 @@ class FacetRasch(Result):
     reliability: float
     run: Run
     severity: Estimates = field(repr=False, metadata={"json": False})
+    difficulty: Estimates = field(repr=False, metadata={"json": False})
+    converged: bool = True
 
     @property
     def table(self) -> pl.DataFrame:
@@ -103,26 +103,14 @@ class FacetRasch(Result):
         return ax
 
 
-def many_facet_rasch(
-    labels: Annotations | Chunks,
-    *,
-    nodes: int = 31,
-    confidence: float = 0.95,
-    seed: int = 0,
-    **options: Unpack[FacetOptions],
-) -> FacetRasch:
+@question(RaschSettings)
+def many_facet_rasch(labels: Annotations | Chunks, settings: RaschSettings) -> FacetRasch:
     """How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.
 
     Parameters
     ----------
     labels : Annotations
         Labels in ordered categories.
-    nodes : int
-        Points at which the trait is evaluated.
-    confidence, seed
-        Level of the intervals; same seed, same numbers.
-    **options
-        ``annotators``, ``repeats``, ``reverse``, ``object``, see `assay.psychometrics.raters.table.FacetOptions`.
 
     Returns
     -------
@@ -143,8 +131,6 @@ def many_facet_rasch(
     >>> abs(round(sum(found.rows["estimate"]), 6))
     0.0
     """
-    given = {**as_given(options), "nodes": nodes, "confidence": confidence, "seed": seed}
-    settings = RaschSettings.of(given, "many_facet_rasch")
     table = rater_table(in_memory(labels, "a Rasch model"), settings)
     rasch = Rasch(table, settings.nodes)
     start = rasch.start()
@@ -162,7 +148,7 @@ class Rasch:
     @cached_property
     def grid(self) -> tuple[Floats, Floats]:
         """Points (q,) and the logarithms of their weights."""
-        return points(self.nodes)
+        return quadrature(self.nodes)
 
     @cached_property
     def units(self) -> tuple[Any, Floats]:
@@ -170,7 +156,7 @@ class Rasch:
         from scipy.sparse import csr_matrix
 
         table = self.table
-        _, patterns, count = alike(table.subject, table.column, len(table.subjects))
+        _, patterns, count = distinct_contents(table.subject, table.column, len(table.subjects))
         start = np.concatenate([[0], np.cumsum([len(p) for p in patterns])])
         width = table.n_blocks * len(table.raters) * table.n_categories
         counts = csr_matrix((np.ones(start[-1]), np.concatenate(patterns), start), shape=(len(patterns), width))
@@ -266,18 +252,14 @@ class Rasch:
 
 def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     table = rasch.table
-    rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(11,)))
-    root = np.linalg.cholesky(best.covariance)
-    draws = best.x + rng.normal(size=(N_DRAWS, len(best.x))) @ root.T
+    draws = best.normal_draws(N_DRAWS, settings.seed, 11)
 
-    def estimates(of: Any) -> Estimates:
-        n = len(table.subjects)
-        how = Drawn(N_DRAWS, settings.confidence, settings.seed)
-        return replace(of_replicates(of(best.x), of(draws), how, n_items=n, n_units=n), drawn="normal")
+    def estimates(of: Quantity) -> Estimates:
+        return estimate_from_draws(of(best.x), of(draws), table, settings)
 
     severity = estimates(lambda x: x @ rasch.severity.T)
-    sizes = table.sizes - 1
-    hard = estimates(lambda x: np.stack([x[..., rasch.steps[j, :n]].mean(axis=-1) for j, n in enumerate(sizes)], -1))
+    steps = [rasch.steps[j, : n - 1] for j, n in enumerate(table.sizes)]
+    difficulty = estimates(lambda x: np.stack([x[..., one].mean(axis=-1) for one in steps], -1))
     spread = estimates(lambda x: np.exp(x[..., -1:]))[0]
     variance = float(np.var(severity.value, ddof=1))
     reliability = 1 - float(np.mean(severity.standard_error**2)) / variance if variance > 0 else 0.0
@@ -287,19 +269,17 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     )
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     cautions = [] if best.arrived else ["the fit stopped before a maximum."]
-    everything = np.arange(len(table.criteria))
-    cautions += link_cautions(table, [everything], settings.object, "λ")
+    cautions += link_cautions(table, [np.arange(len(table.criteria))], settings.object, "λ")
     run = Run(
         "many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, table.notes, tuple(cautions)
     )
     items = [
-        {"criterion": name or "all", "difficulty": hard[j].estimate, "difficulty_low": hard[j].low,
-         "difficulty_high": hard[j].high,
-         "steps": ", ".join(signed(float(v - hard[j].estimate)) for v in best.x[rasch.steps[j, : sizes[j]]])}
-        for j, name in enumerate(table.criteria)
+        {"criterion": name or "all", "difficulty": hard.estimate, "difficulty_low": hard.low,
+         "difficulty_high": hard.high, "steps": ", ".join(signed(float(v - hard.estimate)) for v in best.x[one])}
+        for name, hard, one in zip(table.criteria, difficulty, steps, strict=True)
     ]  # fmt: skip
-    rows = _rows(rasch, best, severity)
-    return FacetRasch(rows, pl.DataFrame(items), spread, max(reliability, 0.0), run, severity)
+    rows, n = _rows(rasch, best, severity), max(reliability, 0.0)
+    return FacetRasch(rows, pl.DataFrame(items), spread, n, run, severity, difficulty, best.arrived)
 
 
 def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
@@ -312,7 +292,7 @@ def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
     middle = np.exp(Rasch(table, 1).log_p(best.x))[..., 0]
     low = np.array([c[0] if isinstance(c[0], int) else 0 for c in table.categories])
     fair = ((middle * np.arange(table.n_categories)).sum(axis=2) + low[:, None]).mean(axis=0)
-    labels = table.seen.sum(axis=0)
+    labels = table.counts.sum(axis=0)
     rows = [
         {"annotator": name, "kind": table.kinds[r], **severity[r].row(),
          "p_adjusted": float(p[r]), "fair_average": float(fair[r]), "infit": float(infit[r]),
@@ -323,20 +303,11 @@ def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
 
 
 def _sentences(found: FacetRasch) -> Iterator[str]:
-    if any("stopped before" in c for c in found.cautions):
+    if not found.converged:
         yield "NOT CONVERGED: the fit stopped before a maximum. Do not use these numbers."
     alpha = 1 - found.severity.confidence
-    rows = found.rows
-    told = rows.filter(pl.col("p_adjusted") <= alpha)
-    for words, some in (
-        ("Severer than the raters' mean, in logits", told.filter(pl.col("estimate") > 0).sort("estimate").reverse()),
-        ("More lenient", told.filter(pl.col("estimate") < 0).sort("estimate")),
-    ):
-        if some.height:
-            yield f"{words}: {listing(_named(some), 6)}."
-    if left := rows.height - told.height:
-        yield f"{counted(left, 'rater')} of {rows.height} not told apart from the mean in severity."
-    off = rows.filter(pl.col("fit_p") <= alpha)
+    yield from severity_sentences(found.rows, alpha, "logits", 1)
+    off = found.rows.filter(pl.col("fit_p") <= alpha)
     for words, some in (
         ("Labels that the model does not expect (infit)", off.filter(pl.col("infit") > MISFIT)),
         ("More predictable than the model expects (infit)", off.filter(pl.col("infit") < 1 / MISFIT)),
@@ -345,10 +316,3 @@ def _sentences(found: FacetRasch) -> Iterator[str]:
             each = [f"{r['annotator']} ({r['infit']:.2f})" for r in some.sort("infit").iter_rows(named=True)]
             yield f"{words}: {listing(each, 6)}."
     yield f"Severities differ with a reliability of {found.reliability:.2f}."
-
-
-def _named(rows: pl.DataFrame) -> Sequence[str]:
-    return [
-        f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
-        for r in rows.iter_rows(named=True)
-    ]

@@ -1,15 +1,18 @@
-"""What follows from a fit: may it be trusted, and the ideal rating of each cell and trait of each subject."""
+"""May a fit be trusted, and what does it say of items? Diagnostics, ideal ratings of cells, traits of subjects."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from assay.errors import counted, listing
 from assay.estimation.statistic import Floats, Ints
-from assay.psychometrics.raters.density import Density, Grid, Stages
+from assay.psychometrics.raters.density import Density, point_probabilities
 from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
+from assay.reporting.tables import interval, signed
 
 # -- May the fit be trusted ------------------------------------------------------------------------
 
@@ -17,7 +20,7 @@ LEAST_OF_CHAIN = 100
 """Effective draws a chain, at least (Vehtari et al. 2021)."""
 
 MOST_DIVERGENCES = 0.001
-"""Share of draws."""
+"""Share of draws: a few diverge by chance in long chains; more say that a part of the posterior was not reached."""
 
 SIMULATED, LEAST_TABLES = 2_000_000, 120
 """Labels drawn for the predictive check, about; tables, at least, so that a p-value can be below `UNLIKELY`."""
@@ -115,7 +118,7 @@ def modes_frame(found: RaterFit) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-# -- the posterior predictive check -------------------------------------------------------------------
+# -- The posterior predictive check ---------------------------------------------------------------------
 
 
 def predictive(found: RaterFit) -> pl.DataFrame:
@@ -132,9 +135,9 @@ def predictive(found: RaterFit) -> pl.DataFrame:
     rng = np.random.default_rng(np.random.SeedSequence(found.settings.seed, spawn_key=(10,)))
     observed = _tally(table.rater, table.value, len(table.raters), table.n_categories)
     beyond, expected = np.zeros(len(table.raters)), np.zeros(observed.shape)
-    draws = found.some(n)
+    draws = found.spread_draws(n)
     for x in draws:
-        mean, drawn = _simulated(found.density, x, rng)
+        mean, drawn = _simulate(found.density, x, rng)
         expected += mean / len(draws)
         beyond += _distance(drawn, mean) >= _distance(observed, mean)
     total = observed.sum(axis=1)
@@ -147,10 +150,10 @@ def predictive(found: RaterFit) -> pl.DataFrame:
     )
 
 
-def _simulated(density: Density, x: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _simulate(density: Density, x: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Counts by rater and category: expected, and of labels drawn anew."""
     table, cells = density.table, density.table.cells
-    stages = density.at(x)
+    stages = density.evaluate(x)
     detect = np.exp(stages.detection).reshape(table.n_blocks, len(table.raters), *stages.detection.shape[1:])
     ideal = np.zeros(len(cells.kind), dtype=np.int64)
     marginal = np.zeros((table.n_blocks, table.n_categories))
@@ -161,15 +164,15 @@ def _simulated(density: Density, x: Floats, rng: np.random.Generator) -> tuple[F
         point = rng.choice(len(weight), size=len(table.subjects), p=weight / weight.sum())
         mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
         of_cell = share[np.searchsorted(grid.blocks, block[mine]), point[cells.subject[mine]]]
-        ideal[mine] = _one_of(of_cell, rng)
-    drawn = _one_of(detect[table.block, table.rater, :, ideal[table.cell]], rng)
+        ideal[mine] = _draw_categories(of_cell, rng)
+    drawn = _draw_categories(detect[table.block, table.rater, :, ideal[table.cell]], rng)
     often = np.einsum("brkx,bx->brk", detect, marginal)
     seen = np.bincount(table.block * len(table.raters) + table.rater, minlength=often.shape[0] * often.shape[1])
     mean = (often * seen.reshape(often.shape[:2])[:, :, None]).sum(axis=0)
     return mean, _tally(table.rater, drawn, len(table.raters), table.n_categories)
 
 
-def _one_of(p: Floats, rng: np.random.Generator) -> Ints:
+def _draw_categories(p: Floats, rng: np.random.Generator) -> Ints:
     """One category a row."""
     at = np.cumsum(p, axis=1)
     return np.asarray(np.minimum((rng.random((len(p), 1)) * at[:, -1:] > at).sum(axis=1), p.shape[1] - 1))
@@ -183,13 +186,13 @@ def _distance(counts: Floats, mean: Floats) -> Floats:
     return np.asarray(((counts - mean) ** 2 / np.maximum(mean, 1e-9)).sum(axis=1))
 
 
-# -- What was summed and integrated out, found again -----------------------------------------------
+# -- Ideal ratings and traits, which were summed and integrated out -----------------------------------
 
 AVERAGED = 40
-"""Draws over which posteriors of ideal ratings are averaged."""
+"""Draws over which posteriors of ideal ratings are averaged: their spread between draws is small beside their own."""
 
 PIECE = 20_000
-"""Cells at a time."""
+"""Cells at a time, so that (cells, points, categories) stays near 20 MB."""
 
 
 def ideal_ratings(found: RaterFit) -> pl.DataFrame:
@@ -206,11 +209,11 @@ def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     table, cells = found.table, found.table.cells
     p = np.zeros((len(cells.kind), table.n_categories))
     first, second = np.zeros((2, len(p)))
-    draws = found.some(AVERAGED)
+    draws = found.spread_draws(AVERAGED)
     for x in draws:
-        mine, said = _of_cells(found.density, x), _average_label(found.density, x)
+        mine, said = _cell_posteriors(found.density, x), _average_label(found.density, x)
         each = said[cells.block[cells.kind]]
-        p += _as_said(found.density, mine, said) / len(draws)
+        p += _label_shares(found.density, mine, said) / len(draws)
         first += (mine * each).sum(axis=1) / len(draws)
         second += (mine * each**2).sum(axis=1) / len(draws)
     low = np.array([c[0] if isinstance(c[0], int) else 0 for c in table.categories])[cells.criterion]
@@ -228,7 +231,7 @@ def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     return frame.drop("criterion") if table.criteria == (None,) else frame
 
 
-def _as_said(density: Density, p: Floats, said: Floats) -> Floats:
+def _label_shares(density: Density, p: Floats, said: Floats) -> Floats:
     """Probabilities of ideal ratings as those of the labels that the average rater gives to them."""
     k = density.table.n_categories
     to_label = (np.rint(said)[:, :, None] == np.arange(k)) & density.valid[:, :, None]
@@ -242,59 +245,43 @@ def _as_said(density: Density, p: Floats, said: Floats) -> Floats:
 
 def traits(found: RaterFit) -> pl.DataFrame:
     """The posterior of each subject's trait: ``subject``, ``trait``, ``estimate``, ``sd``; none without traits."""
-    parts = []
-    draws = found.some(AVERAGED)
-    total: dict[str, list[Floats]] = {}
+    grids, draws = found.density.grids, found.spread_draws(AVERAGED)
+    # Mean and mean square of each trait: (2, units, traits) a grid.
+    moments = [np.zeros((2, len(grid.patterns), len(grid.traits.names))) for grid in grids]
     for x in draws:
-        stages = found.density.at(x)
-        for grid, unit in zip(found.density.grids, stages.unit, strict=True):
-            weight = np.exp(unit - unit.max(axis=1, keepdims=True))
-            weight /= weight.sum(axis=1, keepdims=True)
-            for d, name in enumerate(grid.traits.names):
-                point = grid.traits.points[:, d]
-                kept = total.setdefault(name, [np.zeros(len(unit)), np.zeros(len(unit))])
-                kept[0] += weight @ point / len(draws)
-                kept[1] += weight @ point**2 / len(draws)
-    for grid in found.density.grids:
-        there = np.flatnonzero(grid.kind >= 0)
-        for name in grid.traits.names:
-            mean, square = (one[grid.kind[there]] for one in total[name])
-            parts.append(
-                pl.DataFrame(
-                    {"subject": [str(found.table.subjects[s]) for s in there], "trait": [name] * len(there),
-                     "estimate": mean, "sd": np.sqrt(square - mean**2)}
-                )
-            )  # fmt: skip
+        for grid, unit, sums in zip(grids, found.density.evaluate(x).unit, moments, strict=True):
+            if grid.traits.names:
+                weight = point_probabilities(unit)
+                sums += np.stack([weight @ grid.traits.points**power for power in (1, 2)]) / len(draws)
     types = {"subject": pl.String, "trait": pl.String, "estimate": pl.Float64, "sd": pl.Float64}
-    return pl.concat(parts) if parts else pl.DataFrame(schema=types)
+    parts = [pl.DataFrame(schema=types)]
+    for grid, sums in zip(grids, moments, strict=True):
+        there = np.flatnonzero(grid.kind >= 0)
+        for d, name in enumerate(grid.traits.names):
+            mean, square = sums[:, grid.kind[there], d]
+            subjects = [str(found.table.subjects[s]) for s in there]
+            columns = (subjects, [name] * len(there), mean, np.sqrt(square - mean**2))
+            parts.append(pl.DataFrame(dict(zip(types, columns, strict=True)), schema=types))
+    return pl.concat(parts)
 
 
-def _of_cells(density: Density, x: Floats) -> Floats:
+def _cell_posteriors(density: Density, x: Floats) -> Floats:
     """p(ξ | all labels) of every cell: (all cells, categories)."""
-    cells = density.table.cells
-    stages = density.at(x)
+    cells, stages = density.table.cells, density.evaluate(x)
     found = np.zeros((len(cells.kind), density.table.n_categories))
     for i, grid in enumerate(density.grids):
         mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
         for start in range(0, len(mine), PIECE):
             some = mine[start : start + PIECE]
-            found[some] = _some_cells(density, stages, grid, i, some)
+            kind = cells.kind[some]
+            at = np.searchsorted(grid.cells, kind)
+            weight = np.ones((len(some), 1))
+            if grid.traits.names:
+                weight = point_probabilities(stages.unit[i][grid.kind[cells.subject[some]]])
+            share = stages.ideal[i][grid.block_of_cell[at]]
+            p = np.einsum("uq,uqk->uk", weight / stages.mixed[i][at], share) * stages.likelihood[kind]
+            found[some] = p / p.sum(axis=1, keepdims=True)
     return found
-
-
-def _some_cells(density: Density, stages: Stages, grid: Grid, i: int, some: Ints) -> Floats:
-    cells = density.table.cells
-    kind = cells.kind[some]
-    at = np.searchsorted(grid.cells, kind)
-    if grid.traits.names:
-        unit = stages.unit[i][grid.kind[cells.subject[some]]]
-        weight = np.exp(unit - unit.max(axis=1, keepdims=True))
-        weight /= weight.sum(axis=1, keepdims=True)
-    else:
-        weight = np.ones((len(some), 1))
-    share = stages.ideal[i][grid.block_of_cell[at]]
-    found = np.einsum("uq,uqk->uk", weight / stages.mixed[i][at], share) * stages.likelihood[kind]
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def _average_label(density: Density, x: Floats) -> Floats:
@@ -312,8 +299,33 @@ def ideal_shares(found: RaterFit) -> Floats:
     """How often each label is the ideal one, as the average rater says it: (criteria, categories)."""
     table, cells = found.table, found.table.cells
     total = np.zeros((len(table.criteria), table.n_categories))
-    draws = found.some(AVERAGED // 4)
+    draws = found.spread_draws(AVERAGED // 4)
     for x in draws:
-        mine = _of_cells(found.density, x)
-        np.add.at(total, cells.criterion, _as_said(found.density, mine, _average_label(found.density, x)))
+        mine = _cell_posteriors(found.density, x)
+        np.add.at(total, cells.criterion, _label_shares(found.density, mine, _average_label(found.density, x)))
     return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+# -- Words -----------------------------------------------------------------------------------------
+
+
+def severity_sentences(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
+    """Who is severer and who more lenient than the mean; ``severe`` is the sign of a severe rater's estimate."""
+    shown = rows.filter(pl.col("p_adjusted") <= alpha).sort(pl.col("estimate") * severe)
+    for words, some in (
+        (f"Severer than the raters' mean, in {unit}", shown.filter(pl.col("estimate") * severe > 0).reverse()),
+        (f"More lenient, in {unit}", shown.filter(pl.col("estimate") * severe < 0)),
+    ):
+        if some.height:
+            each = [
+                f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
+                for r in some.iter_rows(named=True)
+            ]
+            yield f"{words}: {listing(each, 6)}."
+    yield from others_sentence(rows.height - shown.height, rows.height, "severity")
+
+
+def others_sentence(left: int, n: int, what: str) -> Iterator[str]:
+    """Raters who are not shown to differ from the mean."""
+    if left:
+        yield f"{counted(left, 'rater')} of {n} not told apart from the mean in {what}."

@@ -1,4 +1,4 @@
-"""From the one table to what the rater models speak of: cells, the labels in each, the traits that cells share.
+"""What do rater models speak of? Cells, the labels in each, the traits that cells share, and who shares items.
 
 A *cell* is one criterion of one item, with the labels that raters gave to it. Cells with the same labels by the same
 raters have the same likelihood, so each different one is kept once; so are items (or what shares a trait) whose cells
@@ -7,10 +7,10 @@ are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -23,84 +23,96 @@ from assay.estimation.options import Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 
-# -- The options of the rater models, stated once --------------------------------------------------
+# -- Options ---------------------------------------------------------------------------------------
 
-Kept = Literal["error", "first", "last", "majority", "each"]
-Reference = Literal["all", "humans", "judges"]
-
-
-class FacetOptions(TypedDict, total=False):
-    """Which labels a rater model is fitted to.
-
-    Attributes
-    ----------
-    annotators : tuple of str
-        Whose labels count; all when not given.
-    repeats : {"error", "first", "last", "majority", "each"}
-        What several answers of one annotator to one item stand for; ``each`` counts every one.
-    reverse : tuple of str
-        Criteria that are worded negatively: their labels are turned round on the scale.
-    object : str
-        The item column whose items share a trait: the teacher of several lessons. Each item has its own when not given.
-    """
-
-    annotators: tuple[str, ...] | None
-    repeats: Kept
-    reverse: tuple[str, ...] | None
-    object: str | None
+RepeatsKept = Literal["error", "first", "last", "majority", "each"]
+Progress = Callable[[str, int, int], None]
+"""Called with what is done, how many steps are done, and of how many."""
 
 
-def as_given(options: FacetOptions) -> dict[str, Any]:
-    """The options with names as tuples, one name alone too."""
-    given: dict[str, Any] = dict(options)
-    for name in ("annotators", "reverse"):
-        one = given.get(name)
-        given[name] = None if one is None else (one,) if isinstance(one, str) else tuple(one)
-    return given
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FacetSettings(Settings):
-    """Which labels a rater model is fitted to; see `FacetOptions`."""
+    """Which labels a rater model is fitted to."""
 
-    annotators: tuple[str, ...] | None = option(None, "Annotators whose labels count, separated by commas.")
-    repeats: Kept = option("error", "What repeated answers stand for.")
-    reverse: tuple[str, ...] | None = option(None, "Criteria that are worded negatively, separated by commas.")
-    object: str | None = option(None, "Item column whose items share a trait, such as a teacher's lessons.")
+    annotators: str | Sequence[str] | None = option(
+        None, "Annotators whose labels count, separated by commas.", details="All when not given."
+    )
+    repeats: RepeatsKept = option(
+        "error", "What repeated answers stand for.",
+        details="Several of one annotator to one item; ``each`` counts every one.",
+    )  # fmt: skip
+    reverse: str | Sequence[str] | None = option(
+        None, "Criteria that are worded negatively, separated by commas.",
+        details="Their labels are turned round on the scale.",
+    )  # fmt: skip
+    object: str | None = option(
+        None, "Item column whose items share a trait, such as a teacher's lessons.",
+        details="Each item has its own when not given.",
+    )  # fmt: skip
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
+
+    def __post_init__(self) -> None:
+        for name in ("annotators", "reverse"):
+            if isinstance(one := getattr(self, name), str):
+                object.__setattr__(self, name, (one,))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
 class RaterSettings(FacetSettings):
     """Options of `assay.rater_model`."""
 
-    group: str | None = option(None, "Item column with the group of the subject: is anybody severer with one?")
-    baseline: str | None = option(None, "The group that others are compared with; the largest when not given.")
-    reference: Reference = option(
+    group: str | None = option(
+        None, "Item column with the group of the subject: is anybody severer with one?",
+        details="Then φ and ψ are estimated by group.",
+    )  # fmt: skip
+    _: KW_ONLY
+    baseline: str | None = option(
+        None, "The group that others are compared with; the largest when not given.", details="By its labels."
+    )
+    reference: Literal["all", "humans", "judges"] = option(
         "all", "Raters whose mean difference between groups counts as no bias, but for who is shown to differ."
     )
-    rope: float = option(0.1, "Differences up to so many categories do not matter in practice.", low=0)
-    dimensions: Mapping[str, Any] | None = option(None, "The trait of each criterion.", hidden=True)
-    quick: bool = option(False, "Penalised maximum likelihood in place of sampling.")
-    starts: int = option(10, "Fits from other starts, of which the best counts.", low=1)
-    nodes: int = option(21, "Points at which each trait is evaluated.", low=3)
-    chains: int = option(4, "Chains that are sampled.", low=2)
+    rope: float = option(
+        0.1, "Differences up to this many categories do not matter in practice.", low=0,
+        details="One label of ten moved by one category.",
+    )  # fmt: skip
+    dimensions: Mapping[str, str | Sequence[str]] | None = option(
+        None, "The trait of each criterion.", hidden=True,
+        details="Or its traits, which are independent; one for all criteria when not given.",
+    )  # fmt: skip
+    quick: bool = option(
+        False, "Penalised maximum likelihood in place of sampling.",
+        details="The most probable parameters, with errors from the observed information: seconds, and no more than "
+        "the base install; intervals are those of a normal.",
+    )  # fmt: skip
+    starts: int = option(
+        10, "Fits from other starts, of which the best counts.", low=1, details="The one with most mass."
+    )
+    nodes: int = option(
+        21, "Points at which each trait is evaluated.", low=3,
+        details="Two that criteria share have about two thirds as many each.",
+    )  # fmt: skip
+    chains: int = option(4, "Chains that are sampled.", low=2, details="By the sampler NUTS.")
     warmup: int = option(500, "Draws of each chain that are thrown away.", low=50)
     draws: int = option(1000, "Draws of each chain that count; quick: of all together.", low=100)
+    progress: Progress | None = option(
+        None, "Called with (what, done, steps).", transient=True, details="For a progress bar."
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RaschSettings(FacetSettings):
     """Options of `assay.many_facet_rasch`."""
 
     nodes: int = option(31, "Points at which the trait is evaluated.", low=5)
 
 
-# -- From the one table to what the rater models speak of ------------------------------------------
+# -- The table -------------------------------------------------------------------------------------
 
 MOST_CATEGORIES = 20
-"""A scale of more is none that ideal ratings are summed over."""
+"""Categories that ideal ratings are summed over: work grows with their square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +196,7 @@ class RaterTable:
     def cells(self) -> Cells:
         """The different cells."""
         first = np.unique(self.cell, return_index=True)[1]
-        kind, pattern, count = alike(self.cell, self.column, len(first))
+        kind, pattern, count = distinct_contents(self.cell, self.column, len(first))
         block = np.empty(len(pattern), dtype=np.int64)
         block[kind] = self.block[first]
         order = np.argsort(block, kind="stable")
@@ -196,13 +208,13 @@ class RaterTable:
         )  # fmt: skip
 
     @cached_property
-    def seen(self) -> Ints:
+    def counts(self) -> Ints:
         """Labels by group and rater: (groups, raters)."""
         n = len(self.raters)
         found = np.bincount(self.group * n + self.rater, minlength=len(self.groups) * n)
         return found.reshape(len(self.groups), n)
 
-    def every(self, often: int) -> RaterTable:
+    def every_nth_subject(self, often: int) -> RaterTable:
         """The labels of one subject of so many."""
         rows = self.subject % often == 0
         codes = ("item", "criterion", "rater", "value", "group", "subject")
@@ -253,13 +265,13 @@ class Cells:
         """
         mine = np.isin(self.criterion, among)
         present, subject = np.unique(self.subject[mine], return_inverse=True)
-        kind, patterns, count = alike(subject, self.kind[mine], len(present))
+        kind, patterns, count = distinct_contents(subject, self.kind[mine], len(present))
         of = np.full(int(self.subject.max()) + 1, -1)
         of[present] = kind
         return of, patterns, count
 
 
-def alike(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
+def distinct_contents(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
     """Holders with the same contents: which kind each is, the contents of each kind, how many are of it."""
     tokens = np.random.default_rng(20_022).integers(0, 2**63, int(content.max()) + 1, dtype=np.uint64)
     total = np.zeros(n, dtype=np.uint64)
@@ -270,12 +282,10 @@ def alike(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[Ints], Ints]:
     return kind, [content[order[start[h] : start[h + 1]]] for h in first], count
 
 
-# -- from labels --------------------------------------------------------------------------------------
+# -- The table from labels ---------------------------------------------------------------------------
 
 
-def rater_table(
-    labels: Annotations, settings: FacetSettings, *, group: str | None = None, baseline: str | None = None
-) -> RaterTable:
+def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     """The labels of a table as codes.
 
     Raises
@@ -285,6 +295,7 @@ def rater_table(
     DesignError
         For labels that are no ordered categories, fewer than two raters, or repeats that nobody has resolved.
     """
+    group, baseline = (settings.group, settings.baseline) if isinstance(settings, RaterSettings) else (None, None)
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
     used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group) if c is not None))
@@ -301,90 +312,67 @@ def rater_table(
         refuse_conditions(labels, (), "count each answer with repeats='each'")
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
-    notes = [f"repeated answers: {settings.repeats}"] if repeated else []
-    value = numbers_of(labels, settings.reverse or (), ordered=True)
+    number = numbers_of(labels, settings.reverse or (), ordered=True)
     criteria = labels.criteria or (None,)
-    criterion = _position(labels.labels["criterion"], criteria) if labels.criteria else np.zeros(len(value), np.int64)
-    found = _Coded(labels, criteria, criterion, value, settings)
-    categories, excluded = found.categories()
+    value, criterion = np.zeros((2, len(number)), dtype=np.int64)
+    if labels.criteria:
+        criterion = _position(labels.labels["criterion"], criteria)
+    categories: list[tuple[Any, ...]] = []
+    notes, excluded = [f"repeated answers: {settings.repeats}"] if repeated else [], []
+    for j, name in enumerate(criteria):
+        mine = criterion == j
+        whole = _whole_numbers(name, number[mine])
+        value[mine] = whole - whole.min()
+        categories.append(_category_names(labels, name, whole, name in (settings.reverse or ())))
+        if len(categories[j]) == 1:
+            why = f"every label is {categories[j][0]}, which tells nothing of raters"
+            excluded.append(Exclusion("criterion", 1, why, () if name is None else (name,)))
+        elif len(labels.scale_of(name).categories or ()) > len(categories[j]):
+            place = "" if name is None else f" of '{name}'"
+            ends = f"{categories[j][0]} to {categories[j][-1]}"
+            notes.append(f"nobody gave the lowest or highest labels{place}; ideal ratings run from {ends}")
     raters = (*labels.humans, *labels.judges)
     subjects, subject = _levels(labels, settings.object or "item", "object")
     groups, of_group = _levels(labels, group, "group") if group else (("",), np.zeros(len(value), np.int64))
     items = natural(labels.labels["item"].unique().to_list())
     table = RaterTable(
-        raters, np.array([r in labels.judges for r in raters]), criteria, categories, tuple(map(str, groups)),
+        raters, np.array([r in labels.judges for r in raters]), criteria, tuple(categories), tuple(map(str, groups)),
         _position(labels.labels["item"], items), criterion, _position(labels.labels["annotator"], raters),
-        found.value, of_group, subject, items, subjects, fingerprint, (*notes, *found.notes), tuple(excluded),
+        value, of_group, subject, items, subjects, fingerprint, tuple(notes), tuple(excluded),
     )  # fmt: skip
-    table = _with_baseline(_without_constant(table), baseline)
+    table = _put_baseline_first(_drop_constant_criteria(table), baseline)
     if len(table.raters) < 2:
-        raise DesignError(
-            f"a rater model compares raters, and there is only {table.raters[0]}; it needs two or more"
-        )  # fmt: skip
+        raise DesignError(f"a rater model compares raters, and there is only {table.raters[0]}; it needs two or more")
     if group and len(table.groups) < 2:
         raise DesignError(f"'{group}' has one value only ({groups[0]}); fairness compares two groups or more")
     return table
 
 
-@dataclass
-class _Coded:
-    """Labels as categories from 0, criterion by criterion."""
+def _whole_numbers(name: str | None, value: Floats) -> Ints:
+    """The labels of a criterion as whole numbers."""
+    whole = np.rint(value).astype(np.int64)
+    where = "" if name is None else f" of '{name}'"
+    if (whole != value).any():
+        odd = value[whole != value][0]
+        raise DesignError(
+            f"a rater model needs ordered categories, and labels{where} have fractions ({odd:g}); round them to "
+            "the categories that raters could give"
+        )
+    if np.ptp(whole) >= MOST_CATEGORIES:
+        raise DesignError(
+            f"a rater model sums over ideal ratings of at most {MOST_CATEGORIES} categories; labels{where} go "
+            f"from {whole.min()} to {whole.max()}; bin them first"
+        )
+    return whole
 
-    labels: Annotations
-    criteria: tuple[str | None, ...]
-    criterion: Ints
-    number: Floats
-    settings: FacetSettings
 
-    def __post_init__(self) -> None:
-        self.value = np.zeros(len(self.number), dtype=np.int64)
-        self.notes: list[str] = []
-
-    def categories(self) -> tuple[tuple[tuple[Any, ...], ...], list[Exclusion]]:
-        found, excluded = [], []
-        for j, name in enumerate(self.criteria):
-            mine = self.criterion == j
-            whole = self._whole(name, self.number[mine])
-            low, high = int(whole.min()), int(whole.max())
-            self.value[mine] = whole - low
-            found.append(tuple(self._named(name, k) for k in range(low, high + 1)))
-            if low == high:
-                why = f"every label is {found[-1][0]}, which tells nothing of raters"
-                excluded.append(Exclusion("criterion", 1, why, () if name is None else (name,)))
-            elif (never := self._never(name, found[-1])) is not None:
-                self.notes.append(never)
-        return tuple(found), excluded
-
-    def _whole(self, name: str | None, value: Floats) -> Ints:
-        whole = np.rint(value).astype(np.int64)
-        where = "" if name is None else f" of '{name}'"
-        if (whole != value).any():
-            odd = value[whole != value][0]
-            raise DesignError(
-                f"a rater model needs ordered categories, and labels{where} have fractions ({odd:g}); round them to "
-                "the categories that raters could give"
-            )
-        if np.ptp(whole) >= MOST_CATEGORIES:
-            raise DesignError(
-                f"a rater model sums over ideal ratings of at most {MOST_CATEGORIES} categories; labels{where} go "
-                f"from {whole.min()} to {whole.max()}; bin them first"
-            )
-        return whole
-
-    def _named(self, name: str | None, number: int) -> Any:
-        scale = self.labels.scale_of(name)
-        if scale.numeric or scale.categories is None:
-            return number
-        listed = scale.categories
-        return listed[len(listed) - 1 - number] if name in (self.settings.reverse or ()) else listed[number]
-
-    def _never(self, name: str | None, found: tuple[Any, ...]) -> str | None:
-        scale = self.labels.scale_of(name)
-        n = 0 if scale.categories is None else len(scale.categories)
-        if n <= len(found):
-            return None
-        place = "" if name is None else f" of '{name}'"
-        return f"nobody gave the lowest or highest labels{place}; ideal ratings run from {found[0]} to {found[-1]}"
+def _category_names(labels: Annotations, name: str | None, whole: Ints, reverse: bool) -> tuple[Any, ...]:
+    """What the categories from the lowest to the highest label are called."""
+    scale, numbers = labels.scale_of(name), range(int(whole.min()), int(whole.max()) + 1)
+    if scale.numeric or scale.categories is None:
+        return tuple(numbers)
+    listed = scale.categories[::-1] if reverse else scale.categories
+    return tuple(listed[k] for k in numbers)
 
 
 def _position(values: pl.Series, names: Sequence[Any]) -> Ints:
@@ -409,7 +397,7 @@ def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...
     return names, _position(values, names)
 
 
-def _without_constant(table: RaterTable) -> RaterTable:
+def _drop_constant_criteria(table: RaterTable) -> RaterTable:
     """Without criteria on which all labels are the same."""
     kept = np.flatnonzero(table.sizes > 1)
     if not len(kept):
@@ -429,7 +417,7 @@ def _without_constant(table: RaterTable) -> RaterTable:
     )  # fmt: skip
 
 
-def _with_baseline(table: RaterTable, baseline: str | None) -> RaterTable:
+def _put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
     """The group that others are compared with first: the one named, or the one with most labels."""
     if len(table.groups) < 2:
         return table
@@ -446,8 +434,8 @@ ALONE = 0.05
 """A rater with a smaller share of labels beside others in a cell has a variability that is hardly told."""
 
 
-def parties(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str, ...], ...]:
-    """Raters who share something, directly or through others; one party where all do.
+def disjoint_subsets(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str, ...], ...]:
+    """Raters who share something, directly or through others; one subset where all do.
 
     What is shared are cells, and of criteria that stand ``together`` in one trait whatever shares that trait.
     """
@@ -475,27 +463,27 @@ def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None,
     what : str or None
         The column whose items share a trait.
     """
-    apart, shared = parties(table, together), f"'{what}'"
+    apart, shared = disjoint_subsets(table, together), f"'{what}'"
     if len(apart) > 1:
         yield (
-            f"raters are in {len(apart)} parties that share no {shared if what else 'items'} ({_some(apart)}); "
-            f"between parties, {symbol} differs by whatever their items differ, unless items were dealt out at random."
+            f"{_subset_words(apart, shared if what else 'items')}, {symbol} differs by whatever their items differ, "
+            "unless items were dealt out at random."
         )
         return
-    apart = parties(table)
+    apart = disjoint_subsets(table)
     if len(apart) > 1:
         yield (
-            f"raters are in {len(apart)} parties that share no items ({_some(apart)}); between parties they are "
-            f"compared through {shared if what else 'other criteria'} that they share, as if the items that each "
-            "party saw of it differed by chance alone."
+            f"{_subset_words(apart, 'items')} they are compared through {shared if what else 'other criteria'} that "
+            "they share, as if the items that each subset saw of it differed by chance alone."
         )
 
 
-def _some(apart: Sequence[Sequence[str]]) -> str:
-    return "; ".join(listing(p, 4) for p in apart[:3]) + (" …" if len(apart) > 3 else "")
+def _subset_words(apart: Sequence[Sequence[str]], shared: str) -> str:
+    names = "; ".join(listing(one, 4) for one in apart[:3]) + (" …" if len(apart) > 3 else "")
+    return f"raters form {len(apart)} disjoint subsets that share no {shared} ({names}); between subsets"
 
 
-def alone(table: RaterTable) -> tuple[str, ...]:
+def raters_alone(table: RaterTable) -> tuple[str, ...]:
     """Raters whose labels hardly ever stand beside another label of the same cell."""
     n, size = len(table.raters), np.bincount(table.cell)
     beside = np.bincount(table.rater, size[table.cell] > 1, n) / np.maximum(np.bincount(table.rater, minlength=n), 1)
