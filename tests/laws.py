@@ -341,10 +341,10 @@ DECISION: dict[str, Sequence[Any]] = {
 }
 EPSILON = {"epsilon": 0.1, **QUICK}
 RATED: dict[str, Sequence[Any]] = {
-    "clusters": ["document"], "systems": [("anna", "carl")], "scale": [173.0], "base": [2.0], "start": [0.0],
+    "clusters": ["document"], "systems": [("anna", "carl")], "rating_scale": [173.0], "base": [2.0], "start": [0.0],
     "separability": ["separability"],
     **{name: [{"separability": "separability", name: value}]
-       for name, value in (("alpha", 1.0), ("beta", 2.0), ("threshold", 0.1))},
+       for name, value in (("alpha", 1.0), ("beta", 2.0), ("separability_threshold", 0.1))},
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,11 +25,11 @@ from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, Transform
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Mean, add_rows
-from assay.preference.votes import STRATA, Bins, Choose, SetSettings, Votes, Who, listed, strata, weight
+from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 
@@ -269,39 +269,8 @@ class RatingSets(Result):
         return ax
 
 
-class SetOptions(Intervals, total=False):
-    """Options of `consistency` and `preference_strength`, besides those of intervals; items are resampled.
-
-    Attributes
-    ----------
-    by : str
-        A column of the items (or answers) that tells rating sets apart. Numbers, such as ``separability``, are cut into
-        ``bins`` (4): of equal ``width`` between the least and the largest, as in the paper, or of equal ``count``
-        (``binning``).
-    who : tuple of {"humans", "judges", "annotators"}
-        People together, each judge, each annotator; people and judges when not given.
-    systems : tuple of str
-        Votes between these alone.
-    clusters : str
-        An item column whose items are resampled together.
-    choose : {"weighted", "stratified", "top"}
-        Also say how many ratings are saved, for as many consistent votes, where a ``share`` (.5) of the items is
-        chosen so by the column ``by`` (separability), as `Separability.pairs` does.
-    share : float
-        Above 0 and below 1.
-    """
-
-    choose: Choose | None
-    share: float
-    by: str | None
-    bins: int
-    binning: Bins
-    who: tuple[Who, ...]
-    systems: tuple[str, ...] | None
-    clusters: str | None
-
-
-def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+@question(SetSettings)
+def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
     """How consistently do raters prefer one system, item by item? Equation 4.
 
     Parameters
@@ -309,8 +278,6 @@ def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> 
     labels : Annotations
         Votes: labels on the scale ``preference``, with columns ``first`` and ``second`` that name the systems. One
         criterion.
-    **options
-        See `SetOptions`.
 
     Returns
     -------
@@ -337,16 +304,17 @@ def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> 
 
     On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
     """
-    return _found(labels, SetSettings.of(listed(options), "consistency"), "consistency")
+    return _found(labels, settings, "consistency")
 
 
-def preference_strength(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+@question(SetSettings)
+def preference_strength(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
     """Which system do raters prefer, and how strongly, item by item? Equation 7.
 
-    Parameters and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
+    Labels and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
     (in natural order of names), 1 where every vote is for the second.
     """
-    return _found(labels, SetSettings.of(listed(options), "preference_strength"), "strength")
+    return _found(labels, settings, "strength")
 
 
 def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure) -> RatingSets:
@@ -356,7 +324,7 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     whole = _sets(votes, settings.by)
     sets, bins = _binned(whole, settings)
     saving = _savings(whole, votes, settings)
-    low_to_high = bins if settings.by is not None and votes.column(settings.by).dtype.is_numeric() else []
+    low_to_high = bins if settings.by is not None and votes.columns[settings.by].dtype.is_numeric() else []
     groups = list(_groups(sets, settings.who, bins))
     if not groups:
         raise DesignError(f"nobody of who={settings.who} has voted")
@@ -423,16 +391,14 @@ _SCHEMA = {
 def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
     """One row a rating set, sorted; r is turned so that −1 is the pair's first system in natural order."""
     low, high = np.minimum(votes.first, votes.second), np.maximum(votes.first, votes.second)
-    r = np.where(votes.first == low, votes.label, -votes.label)
+    r = np.where(votes.first == low, votes.label, -votes.label).astype(float)
     name = pl.Series(votes.systems)
-    column = {} if by is None else {"_by": votes.column(by)}
-    table = votes.table.select("item", "annotator", "kind").with_columns(
-        first=name.gather(low),
-        second=name.gather(high),
-        r=pl.Series(r),
-        _item=pl.Series(votes.item),
-        **column,
-    )
+    column = {} if by is None else {"_by": votes.columns[by]}
+    who = votes.annotators.select(pl.all().gather(votes.annotator))
+    table = who.with_columns(
+        item=votes.items.gather(votes.item), first=name.gather(low), second=name.gather(high), r=pl.Series(r),
+        _item=pl.Series(votes.item), **column,
+    )  # fmt: skip
     key = ["_item", "item", "annotator", "kind", "first", "second", *(["_by"] if by is not None else [])]
     mixed = (pl.col("r").min() < 0) & (pl.col("r").max() > 0)
     ties = (pl.col("r") == 0).all()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,7 @@ from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import Intervals, number_in, one_of
+from assay.estimation.options import number_in, one_of, question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
@@ -38,32 +38,6 @@ from assay.similarity.registry import as_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class SeparabilityOptions(Intervals, total=False):
-    """Options of `separability`, besides those of intervals; items are resampled.
-
-    Attributes
-    ----------
-    similarity : str or callable
-        A name, such as ``rouge-1`` (the default), ``bertscore-length:MODEL`` (the paper's) or ``embeddings:MODEL``; a
-        function of two texts, which may have a method ``matrix`` that scores all pairs of a list at once; or a
-        `assay.similarity.protocol.Similarity`. Each output is encoded once, whatever the number of systems.
-    systems : tuple of str
-        These systems alone; every two of them are compared.
-    by : str
-        A column of the items (a benchmark): means are given for each of its values as well.
-    span : {"study", "none"}
-        Whether alignments are put on 0 to 1 by the least and the largest of the whole study, as published.
-    clusters : str
-        An item column whose items are resampled together.
-    """
-
-    similarity: Any
-    systems: tuple[str, ...] | None
-    by: str | None
-    span: Span
-    clusters: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,15 +199,14 @@ class Separability(Result):
         return ax
 
 
-def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOptions]) -> Separability:
+@question(SeparabilitySettings)
+def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -> Separability:
     """On which items can the outputs of two systems be told apart? Equations 1 to 3.
 
     Parameters
     ----------
     labels : Annotations
         Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item.
-    **options
-        See `SeparabilityOptions`.
 
     Returns
     -------
@@ -262,8 +235,6 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     On item i each system says one thing, and the two differ; on j both say both, and are nearer to each other than each
     to itself.
     """
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    settings = SeparabilitySettings.of(given, "separability")
     labels = in_memory(labels, "separability")
     similarity = as_similarity(settings.similarity)
     if similarity.about:
