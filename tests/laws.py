@@ -22,11 +22,11 @@ from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
-    EnoughSettings,
     MapSettings,
     PlanTripletsSettings,
     ReliabilitySettings,
     SampleSettings,
+    SampleSizeSettings,
     StyleSettings,
     TripletSettings,
     ValidateSettings,
@@ -247,6 +247,12 @@ def rewritten() -> pl.DataFrame:
     return pl.DataFrame(
         [{c: " ".join(rng.choice(words, 3)) + m for c, m in zip(columns, more, strict=True)} for _ in range(10)]
     )
+
+
+@cache
+def named_texts() -> pl.DataFrame:
+    """Eight texts in two chapters."""
+    return pl.DataFrame({"item": [*"abcdefgh"], "title": [*"ABCDEFGH"], "chapter": [*"11112222"]})
 
 
 # -- questions --------------------------------------------------------------------------------------
@@ -538,7 +544,7 @@ QUESTIONS = (
         {"n_resamples": 5, "dimensions": 2}, odd_ones,
     ),
     Question(
-        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), EnoughSettings,
+        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), SampleSizeSettings,
         {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
         {"n_splits": 20, "sizes": (30,)}, odd_ones,
     ),
@@ -555,8 +561,10 @@ QUESTIONS = (
         {"n_resamples": 40}, takes_labels=False,
     ),
     Question(
-        "sample_triplets", lambda labels, **options: assay.sample_triplets("abcdefgh", **options), SampleSettings,
-        {"floor": [4], "n": [7], "seed": [2]}, {}, takes_labels=False,
+        "sample_triplets", lambda labels, **options: assay.sample_triplets(named_texts(), **options), SampleSettings,
+        {"document": [{"document": "chapter", "floor": 2}], "name": ["title"], "text": ["title"], "floor": [4],
+         "n": [7], "seed": [2]}, {},
+        takes_labels=False,
     ),
     Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,

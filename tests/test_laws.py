@@ -254,13 +254,6 @@ def test_types_and_run_time_know_the_same_options():
     """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
     from assay.concordance import coefficient as concordance
     from assay.estimation.options import Intervals, IntervalSettings
-    from assay.ideas.annotators import MapOptions
-    from assay.ideas.choices import MapSettings, ReliabilitySettings
-    from assay.ideas.reliability import ReliabilityOptions
-    from assay.preference.consistency import SetOptions
-    from assay.preference.leaderboard import RatingOptions
-    from assay.preference.separability import SeparabilityOptions
-    from assay.preference.votes import RatingSettings, SeparabilitySettings, SetSettings
     from assay.psychometrics.design import DesignOptions, DesignSettings
     from assay.replacement.panel import AltTestOptions, AltTestSettings, PlanOptions
 
@@ -268,8 +261,6 @@ def test_types_and_run_time_know_the_same_options():
         (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
         (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
         (DesignOptions, DesignSettings),
-        (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
-        (MapOptions, MapSettings), (ReliabilityOptions, ReliabilitySettings),
     ):  # fmt: skip
         hints = typing.get_type_hints(typed)
         known = {name: hint for name, (hint, _) in hints_of(settings).items()}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,11 +12,11 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.options import IntervalSettings, Method
+from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices, Chosen, EmbeddingSettings
+from assay.ideas.choices import Choices, EmbeddingSettings
 from assay.reporting import pictures
 from assay.reporting.tables import said
 from assay.statistics.odd_one_out import Model, predicted
@@ -66,7 +65,7 @@ class TripletEmbedding(Result):
         return self.pairs
 
     def summary(self) -> str:
-        """How well choices are foretold, and how many pairs were never seen."""
+        """How well choices are predicted, and how many pairs were never seen."""
         unseen = int((self.pairs["n"] == 0).sum())
         lines = [
             f"{counted(self.pairs.height, 'pair')} from {self.run.facts['choices']} choices in "
@@ -100,64 +99,37 @@ class TripletEmbedding(Result):
         return ax
 
 
-def triplet_embedding(
-    labels: Annotations | Chunks,
-    *,
-    dimensions: int | None = None,
-    texts: Sequence[str] | None = None,
-    document: str | None = None,
-    annotators: Chosen | Sequence[str] = "humans",
-    folds: int = 5,
-    n_resamples: int = 100,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> TripletEmbedding:
+@question(EmbeddingSettings)
+def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings) -> TripletEmbedding:
     """How alike are texts of which few pairs were compared? Places in a space, fitted to the odd ones out.
 
     A choice keeps a pair together with a chance that goes with exp(−squared distance): Luce's rule among the three
-    pairs,
-    Bradley and Terry's for two. Where every pair has ten comparisons or more, `assay.triplet_similarity` counts
-    and assumes
-    nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
+    pairs, Bradley and Terry's for two. Where every pair has ten comparisons or more, `assay.triplet_similarity` counts
+    and assumes nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
 
     Parameters
     ----------
-    labels, texts, document, annotators
-        As in `assay.triplet_similarity`.
-    dimensions : int
-        Of the space; of 1, 2, 3, 4 and 6 the one that foretells choices best when not given.
-    folds : int
-        Of that cross-validation, over triplets.
-    n_resamples : int
-        Bootstrap over triplets, each fitted anew; 0 for no intervals.
-    confidence, seed
+    labels : Annotations
+        Odd ones out, as in `assay.triplet_similarity`.
 
     Returns
     -------
     TripletEmbedding
     """
-    given: dict[str, Any] = {
-        "dimensions": dimensions,
-        "texts": texts,
-        "document": document,
-        "annotators": annotators,
-        "folds": folds,
-    }
-    given |= {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    settings = EmbeddingSettings.of(
-        {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, "triplet_embedding"
-    )  # fmt: skip
     choices = Choices.of(labels, settings, "triplet_embedding").of_annotators(settings.annotators)
     first, second, pool = _all_pairs(choices)
-    scores = _cross_validated(choices, settings) if dimensions is None else {}
-    chosen = dimensions or max(scores, key=lambda d: (scores[d], -d))
+    scores = _cross_validated(choices, settings) if settings.dimensions is None else {}
+    chosen = settings.dimensions or max(scores, key=lambda d: (scores[d], -d))
     order = np.lexsort((choices.odd, choices.item))
     choices = choices.where(order)
-    places = _fit(choices, chosen, seed)
+    places = _fit(choices, chosen, settings.seed)
     value = predicted(places, first, second, pool)
     drawn = _resampled(choices, chosen, places, settings, lambda x: predicted(x, first, second, pool))
     made: Method = "percentile" if len(drawn) else "none"
-    how = IntervalSettings(method=made, n_resamples=max(n_resamples, 20), confidence=confidence, seed=seed)
+    how = IntervalSettings(
+        method=made, n_resamples=max(settings.n_resamples, LEAST_RESAMPLES), confidence=settings.confidence,
+        seed=settings.seed,
+    )  # fmt: skip
     found = of_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
     table = choices.named_pairs(first, second).with_columns(
         estimate=pl.Series(value), low=pl.Series(found.low), high=pl.Series(found.high),
@@ -185,9 +157,8 @@ def _all_pairs(choices: Choices) -> tuple[Ints, Ints, list[Ints]]:
     sizes = np.bincount(choices.document)
     if int((sizes * (sizes - 1) // 2).sum()) > MOST_PAIRS:
         raise DesignError(
-            f"documents have more than {MOST_PAIRS:,} pairs, and each is a mean over all thirds; look at fewer "
-            f"texts at a "
-            "time, such as labels.where(document=[...])"
+            f"documents have more than {MOST_PAIRS:,} pairs, and each is a mean over all thirds; look at fewer texts "
+            "at a time, such as labels.where(document=[...])"
         )
     for d in range(len(sizes)):
         mine = np.flatnonzero(choices.document == d)

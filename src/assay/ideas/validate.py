@@ -1,16 +1,14 @@
 """Do automatic measures of similarity see what experts see?
 
-Nam et al. (2025), section 4.5: the experts' odd ones out give a similarity to each pair (equation 1), and a
-measure is as
-good as it ranks the pairs alike: Spearman's ρ. Intervals come from the experts' judgments made anew; the texts stay.
+Nam et al. (2025), section 4.5: the experts' odd ones out give a similarity to each pair (equation 1), and a measure is
+as good as it ranks the pairs alike: Spearman's ρ. Intervals come from the experts' judgments made anew; the texts stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,11 +18,11 @@ from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import IntervalSettings, digest
+from assay.estimation.options import IntervalSettings, digest, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import CONTENTS, Choices, Chosen, ValidateSettings, is_there, odd_ones_of, of_items
+from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, is_there, odd_ones_of, of_items
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.similarity.protocol import Similarity
@@ -178,9 +176,8 @@ def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
     for criterion in labels.criteria or (None,):
         if not labels.scale_of(criterion).numeric:
             raise DataError(
-                f"labels of pairs must be numbers, such as 0-1 or interval:0-1; "
-                f"{labels.scale_of(criterion).describe()} "
-                "has none"
+                "labels of pairs must be numbers, such as 0-1 or interval:0-1; "
+                f"{labels.scale_of(criterion).describe()} has none"
             )
     varied = [c for c in labels.conditions if c != "order" and len(labels.values_of(c)) > 1]
     keys = ["document"] if is_there(labels, "document") and pairs.named["document"].null_count() == 0 else []
@@ -229,6 +226,11 @@ def refuse_no_values(found: Sequence[PairMeasure], named: pl.DataFrame) -> None:
             )
 
 
+def signed_measures(named: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Measures as a signature says them: the name, and what tells it from another of that name."""
+    return tuple(name if identity(one) == name else f"{name}@{identity(one)}" for name, one in named.items()) or None
+
+
 def identity(given: Any) -> str:
     """What tells one measure from another of the same name."""
     if isinstance(given, Annotations):
@@ -241,11 +243,6 @@ def identity(given: Any) -> str:
         about = as_similarity(given).about
         return f"{given}, {about}" if about else given
     return digest(given)
-
-
-def is_place(name: Any) -> bool:
-    """Whether a measure's name is a file or a folder."""
-    return isinstance(name, str) and Path(name).exists()
 
 
 # -- Do automatic measures of similarity see what experts see? -------------------------------------
@@ -270,39 +267,6 @@ CEILINGS = {
 """What the rows of the ceiling are called."""
 
 
-class ValidateOptions(TypedDict, total=False):
-    """Options of `validate_similarity`.
-
-    Attributes
-    ----------
-    texts, document, annotators
-        As in `triplet_similarity`; ``annotators`` are the experts.
-    contents : sequence of str
-        The three columns that hold the texts, where those that name them hold names. ``first``, ``second``, ``third``
-        of a study whose columns ``first_item`` … name them.
-    with_judges : bool
-        Whether the judges of the table, who chose odd ones out too, are measures: each by its own equation 1,
-        under each
-        condition apart.
-    floor : int
-        Pairs that fewer choices of the experts concern are left out.
-    n_resamples : int
-        How often the experts' judgments are made anew.
-    confidence, seed
-        Of the intervals.
-    """
-
-    texts: Sequence[str] | None
-    document: str | None
-    annotators: Chosen | Sequence[str]
-    contents: Sequence[str] | None
-    with_judges: bool
-    floor: int
-    n_resamples: int
-    confidence: float
-    seed: int
-
-
 @dataclass(frozen=True, eq=False)
 class SimilarityValidation(Result):
     """How well measures rank pairs of texts as experts do.
@@ -313,8 +277,7 @@ class SimilarityValidation(Result):
         One row a measure, best first, then the experts' own ceiling: ``measure``, ``kind`` (``similarity``, ``judge``,
         ``pairs``, ``nested choice``, ``ceiling``), ``estimate`` (ρ over all pairs), ``low``, ``high``, ``within``,
         ``within_low``, ``within_high`` (mean ρ within documents; null where there is one), ``n`` (pairs),
-        ``difference``,
-        ``difference_low``, ``difference_high`` (ρ less that of the best), ``reason``.
+        ``difference``, ``difference_low``, ``difference_high`` (ρ less that of the best), ``reason``.
     by_document : polars.DataFrame
         ``document``, ``measure``, ``estimate``, ``low``, ``high``, ``n``, ``reason``.
     sweeps : polars.DataFrame
@@ -355,8 +318,7 @@ class SimilarityValidation(Result):
         -------
         dict
             ``difference``, ``low``, ``high``; ``percent``, ``percent_low``, ``percent_high`` of the other's ρ
-            (table 4 of
-            the paper, as with one judge under two prompts); NaN where a ρ near 0 leaves no percentage.
+            (table 4 of the paper, as with one judge under two prompts); NaN where a ρ near 0 leaves no percentage.
         """
         places = []
         for name in (first, second):
@@ -447,23 +409,14 @@ def _contrast(first: int, second: int, n: int) -> Floats:
     return weights
 
 
-def validate_similarity(
-    labels: Annotations | Chunks, measures: Any = None, **options: Unpack[ValidateOptions]
-) -> SimilarityValidation:
+@question(ValidateSettings)
+def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings) -> SimilarityValidation:
     """Do automatic measures see what experts see? Spearman's ρ of each with the experts' ranking of pairs.
 
     Parameters
     ----------
     labels : Annotations
         The experts' odd ones out, labels on the scale ``odd-one-out``; and those of judges, who are measures.
-    measures : str, callable, Annotations, frame, or a sequence or mapping of these
-        ``rouge-l``, ``bleu``, ``words`` …; a function of two texts, which may have a method ``matrix`` that scores all
-        pairs of a list; a judge's labels of pairs, numbers, averaged over repeats (binary and continuous prompts);
-        a table
-        of ``first``, ``second`` and a number. A mapping of settings to measures is a sweep: the best of its settings
-        stands in the table with what nested choice leaves of its ρ.
-    **options
-        See `ValidateOptions`.
 
     Returns
     -------
@@ -495,10 +448,8 @@ def validate_similarity(
 
     Shared words rank the six pairs nearly as this expert does.
     """
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    named = listed_measures(measures)
-    kept = tuple(f"{name}@{identity(one)}" if identity(one) != name else name for name, one in named.items())
-    settings = ValidateSettings.of({**given, "measures": kept or None}, "validate_similarity")
+    named = listed_measures(settings.measures)
+    settings = replace(settings, measures=signed_measures(named))
     table = odd_ones_of(in_memory(labels, "validate_similarity"), "validate_similarity")
     everyone = Choices.of(table, settings, "validate_similarity")
     judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
@@ -509,9 +460,8 @@ def validate_similarity(
         found += _judges(table, everyone, settings, pairs)
     if not found:
         raise DesignError(
-            "there is nothing to compare with the experts: name measures, such as measures=['words'], or read "
-            "the labels "
-            "of judges who chose odd ones out too"
+            "there is nothing to compare with the experts: name measures, such as measures=['words'], or read the "
+            "labels of judges who chose odd ones out too"
         )
     refuse_no_values(found, pairs.named)
     return _Comparison.of(experts, pairs, found, settings, above).result(table)
@@ -543,17 +493,13 @@ def _contents(labels: Annotations, choices: Choices, settings: ValidateSettings)
         raise DesignError("contents=... takes three columns: those that hold the three texts of a triplet")
     found: list[str | None] = [None] * choices.texts.height
     for place, column in enumerate(columns):
-        values = labels.items.select("item", _text=of_items(labels, labels.column_name(column)).cast(pl.String))[
-            "_text"
-        ]
+        values = of_items(labels, labels.column_name(column)).cast(pl.String)
         for text, value in zip(choices.of_item[:, place].tolist(), values.to_list(), strict=True):
             if found[text] is None:
                 found[text] = value
             elif found[text] != value:
-                raise DataError(
-                    f"text '{choices.texts['text'][text]}' reads differently in two triplets; one name stands "
-                    f"for one text"
-                )
+                name = choices.texts["text"][text]
+                raise DataError(f"text '{name}' reads differently in two triplets; one name stands for one text")
     return tuple(text or "" for text in found)
 
 
@@ -677,14 +623,12 @@ class _Comparison:
         there = [c for c in contents or () if c in (*labels.items.columns, *labels.labels.columns)]
         data = fingerprint_with(self.experts.data, **digest_of_columns(labels, *there))
         how = (
-            f"{100 * s.confidence:g}% intervals from {s.n_resamples:,} draws of the experts' judgments made "
-            f"anew, the texts "
-            "and the measures' own answers as they are"
+            f"{100 * s.confidence:g}% intervals from {s.n_resamples:,} draws of the experts' judgments made anew, the "
+            "texts and the measures' own answers as they are"
         )
         cautions = [
-            f"'{family}' is the best of {len(members)} settings, which is optimistic; its ρ here is what nested "
-            f"choice leaves "
-            f"of {said(float(found.value[best]))}." for family, (members, best, _) in nested.items()
+            f"'{family}' is the best of {len(members)} settings, which is optimistic; its ρ here is what nested choice "
+            f"leaves of {said(float(found.value[best]))}." for family, (members, best, _) in nested.items()
         ]  # fmt: skip
         run = Run(
             "validate-similarity", s, data, {**self.experts.facts, "measures": len(self.measures)}, how,

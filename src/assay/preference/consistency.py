@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
@@ -447,7 +447,7 @@ class _Group(NamedTuple):
     inside: np.ndarray
 
 
-def _groups(sets: pl.DataFrame, who: tuple[Who, ...], bins: list[str]) -> Iterator[_Group]:
+def _groups(sets: pl.DataFrame, who: Sequence[Who], bins: list[str]) -> Iterator[_Group]:
     pairs: list[tuple[str, str] | None] = list(sets.select("first", "second").unique(maintain_order=True).rows())
     pairs = sorted(pairs) if len(pairs) == 1 else [None, *sorted(pairs)]  # type: ignore[type-var]
     raters: list[tuple[str, pl.Expr]] = []

@@ -284,7 +284,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
         kept = table.filter(pl.col("annotator").is_in(settings.systems))
         left = table.height - kept.height
         gone = (Exclusion("output", left, "of a system that systems=... does not name"),) if left else ()  # type: ignore[assignment]
-        table, systems = kept, settings.systems
+        table, systems = kept, tuple(settings.systems)
     if len(set(systems)) < 2:
         raise DesignError(f"separability compares two systems; there is {listing(systems) or 'none'}")
     number = table.group_by("item", "annotator", maintain_order=True).len()

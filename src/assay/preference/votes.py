@@ -281,7 +281,8 @@ class Votes:
         cell = ((self.label + 1) * s + self.first) * s + self.second
         if unit is not None:
             cell += unit * (3 * s * s)
-        return np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)
+        found: Floats = np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)  # type: ignore[assignment]
+        return found
 
     def in_order(self) -> Votes:
         """Sorted by item, annotator and repeat, so that no result depends on the order of rows."""
