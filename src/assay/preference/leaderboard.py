@@ -33,7 +33,7 @@ RUN_CELLS = 1 << 24
 """Votes times runs of Elo that are gone through together: their orders take 128 MB."""
 
 RESAMPLED_VOTES = 2 * 10**7
-"""Votes that all resamples of Elo may go through together, some 3 s; beyond, each is the mean of fewer orders."""
+"""Votes that all resamples of Elo may go through together, some 2 s; beyond, each is the mean of fewer orders."""
 
 MOST_ORDERS = 10
 """Random orders that each resample is the mean of, at most: the order adds a tenth of its variance to an interval's."""
