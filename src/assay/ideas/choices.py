@@ -58,10 +58,7 @@ class TripletSettings(ChoiceSettings):
     """Options of `assay.triplet_similarity`."""
 
     floor: int = option(
-        3,
-        "Pairs that were compared less often are marked.",
-        low=1,
-        details="Their ``enough`` is False.",
+        3, "Pairs that were compared less often are marked.", low=1, details="Their ``enough`` is False."
     )
     confidence: float = option(
         0.95,
