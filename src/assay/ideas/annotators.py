@@ -117,7 +117,7 @@ class AnnotatorSimilarity(Result):
                 f"{interval(row['difference_low'], row['difference_high'], 3, '+')} "
                 f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the person "
                 f"left out in {said(row['advantage'])} {interval(row['advantage_low'], row['advantage_high'])} of "
-                f"comparisons on {counted(row['n'], 'item')}{_among(row['closer_than'], people.height)}."
+                f"comparisons on {counted(row['n'], 'item')}{_rank_words(row['closer_than'], people.height)}."
             )
         if people.height:
             ends = people.sort("difference")
@@ -168,7 +168,7 @@ class AnnotatorSimilarity(Result):
         return ax
 
 
-def _among(share: float | None, n: int) -> str:
+def _rank_words(share: float | None, n: int) -> str:
     """Than how many people it is closer, where people were held against each other."""
     people = counted(n, "person").replace("persons", "people")
     return "" if share is None else f"; closer than {said(share)} of {people}"
@@ -236,7 +236,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
-    frame = _with_ranks(pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None))
+    frame = _add_ranks(pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None))
     columns = [c for c in ("repeat",) if c in labels.labels.columns]
     data = fingerprint_with(
         labels.fingerprint, **digest_of_columns(labels, settings.clusters, *columns), similarity=similarity.about
@@ -297,14 +297,14 @@ class _TextAnswers:
         parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(item)], strict=True)]
         fitted = similarity.fitted(texts)
         found = fitted.matrices([texts[part] for part in parts])
-        merged = [_by_annotator(who[part], alike) for part, alike in zip(parts, found, strict=True)]
+        merged = [_merge_repeats(who[part], alike) for part, alike in zip(parts, found, strict=True)]
         return cls(
             tuple(names.to_list()), tuple(labels.annotators["kind"].to_list()), labels.n_items,
             tuple(w for w, _ in merged), tuple(a for _, a in merged), item[starts], fitted,
             pl.DataFrame({"item": item, "who": who, "text": texts}),
         )  # fmt: skip
 
-    def of_other_items(self, annotator: int, seed: int) -> float:
+    def closeness_elsewhere(self, annotator: int, seed: int) -> float:
         """Closeness of an annotator's answers to people of other items: what its way of writing alone would earn."""
         rng = np.random.default_rng((seed, annotator))
         mine = self.texts.filter(pl.col("who") == annotator).unique("item", keep="first", maintain_order=True)
@@ -351,7 +351,7 @@ class _TextAnswers:
             if len(used) < settings.min_items:
                 few.append(f"{name} with {len(used)}")
                 continue
-            found = _estimated(mine, used, clusters, settings)
+            found = _estimate(mine, used, clusters, settings)
             how = found.describe_interval()
             row: dict[str, Any] = {
                 "annotator": name,
@@ -361,7 +361,7 @@ class _TextAnswers:
             }
             for what, one in (("difference", found[2]), ("advantage", found[3])):
                 row |= {what: one.estimate, f"{what}_low": one.low, f"{what}_high": one.high}
-            moved = self.of_other_items(f, settings.seed) if self.kinds[f] == "judge" else None
+            moved = self.closeness_elsewhere(f, settings.seed) if self.kinds[f] == "judge" else None
             rows.append({**row, "other_items": moved, "n": len(used), "reason": found.reasons[0]})
         words = f"fewer than {settings.min_items} items that two other people answered too"
         gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
@@ -399,7 +399,7 @@ class _TextAnswers:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _by_annotator(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
+def _merge_repeats(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
     """Similarities of annotators, an annotator's several answers averaged."""
     once, place = np.unique(who, return_inverse=True)
     if len(once) == len(who):
@@ -418,7 +418,7 @@ def _compare_with(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
     return float(mine.mean()), float(rows.sum() / (m * (m - 1))), float(ahead.mean())
 
 
-def _estimated(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
+def _estimate(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
     """Means over items: closeness, people, their difference, advantage."""
     values = mine[used]
     data = np.stack([values[:, 0], values[:, 1], values[:, 0] - values[:, 1], values[:, 2]], axis=1)
@@ -428,7 +428,7 @@ def _estimated(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSet
     return estimate_sums(Mean(), sums, settings, n_items=len(used), unit=units.name, transform=scale)  # type: ignore[arg-type]
 
 
-def _with_ranks(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_ranks(rows: pl.DataFrame) -> pl.DataFrame:
     """The closest first; and how many people each is closer than."""
     people = rows.filter(pl.col("kind") == "human").select("annotator", "difference").rows()
     share = [

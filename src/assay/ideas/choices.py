@@ -300,7 +300,7 @@ class Choices:
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: ChoiceSettings, question: str, *more: str | None) -> Choices:
-        """The choices of a table, of all annotators; `of_annotators` takes those whose choices count.
+        """The choices of a table, of all annotators; `chosen_by` takes those whose choices count.
 
         Raises
         ------
@@ -309,11 +309,11 @@ class Choices:
         DataError
             For a triplet that does not name three different texts.
         """
-        labels = odd_ones_of(in_memory(labels, question), question)
+        labels = odd_one_labels(in_memory(labels, question), question)
         columns = columns_of_texts(labels, settings.texts)
         document = document_of(labels, settings.document)
         items = labels.items.select("item")
-        named = {c: of_items(labels, c) for c in (*columns, *([document] if document else []))}
+        named = {c: item_column(labels, c) for c in (*columns, *([document] if document else []))}
         items = items.with_columns(**{f"_{i}": named[c].cast(pl.String) for i, c in enumerate(columns)})
         items = items.with_columns(_document=named[document].cast(pl.String) if document else pl.lit(None, pl.String))
         _refuse_strange_triplets(items, columns, document)
@@ -330,7 +330,7 @@ class Choices:
             tuple(who.to_list()), kinds, columns, data, member,
         )  # fmt: skip
 
-    def of_annotators(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
+    def chosen_by(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
         """The choices of people, of judges, or of the annotators named; of others, but for those ``beside``, they are
         counted as excluded."""
         names = self.chosen(wanted)
@@ -407,7 +407,7 @@ class Choices:
         )  # fmt: skip
 
 
-def odd_ones_of(labels: Annotations, question: str) -> Annotations:
+def odd_one_labels(labels: Annotations, question: str) -> Annotations:
     """The labels on the scale odd-one-out, of one criterion."""
     found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
     if not found:
@@ -427,7 +427,7 @@ def odd_ones_of(labels: Annotations, question: str) -> Annotations:
 def has_choices(labels: Annotations) -> bool:
     """Whether the table holds odd ones out, of one criterion, whose texts have names."""
     found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
-    return len(found) == 1 and any(all(is_there(labels, c) for c in names) for names in NAMES)
+    return len(found) == 1 and any(all(has_column(labels, c) for c in names) for names in NAMES)
 
 
 def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -435,7 +435,7 @@ def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[
     if given is not None:
         return tuple(labels.column_name(c) for c in given)
     for names in NAMES:
-        if all(is_there(labels, c) for c in names):
+        if all(has_column(labels, c) for c in names):
             return tuple(labels.column_name(c) for c in names)
     raise DesignError(
         "nothing says which three texts an item compares; name the columns with texts=['a', 'b', 'c'], in the order "
@@ -447,15 +447,15 @@ def document_of(labels: Annotations, given: str | None) -> str | None:
     """The column that names the document, where there is one."""
     if given is not None:
         return labels.column_name(given)
-    return "document" if is_there(labels, "document") else None
+    return "document" if has_column(labels, "document") else None
 
 
-def is_there(labels: Annotations, name: str) -> bool:
+def has_column(labels: Annotations, name: str) -> bool:
     """Whether the table has a column of that name, wherever reading has put it."""
     return any(name in f.columns for f in (labels.items, labels.labels, labels.annotators)) or name in labels.names
 
 
-def of_items(labels: Annotations, name: str) -> pl.Series:
+def item_column(labels: Annotations, name: str) -> pl.Series:
     """A column about the items, one value an item, wherever reading has put it."""
     if name in labels.items.columns:
         return labels.items[name]

@@ -19,16 +19,16 @@ from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, EmbeddingSettings
 from assay.reporting import pictures
 from assay.reporting.tables import said
-from assay.statistics.odd_one_out import Model, predicted
+from assay.statistics.odd_one_out import Model, predicted_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TRIED = (1, 2, 3, 4, 6)
-"""Dimensions that cross-validation chooses among."""
+"""Dimensions that cross-validation chooses among: beyond, few choices say nothing of more."""
 
 MOST_PAIRS = 20_000
-"""Similarities are given for up to so many pairs: each is a mean over all thirds."""
+"""Similarities are given for up to so many pairs: each is a mean over all thirds, in every resample anew."""
 
 CHANCE = float(np.log(1 / 3))
 """Mean log likelihood of who does not look."""
@@ -116,15 +116,15 @@ def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings)
     -------
     TripletEmbedding
     """
-    choices = Choices.of(labels, settings, "triplet_embedding").of_annotators(settings.annotators)
+    choices = Choices.of(labels, settings, "triplet_embedding").chosen_by(settings.annotators)
     first, second, pool = _all_pairs(choices)
-    scores = _cross_validated(choices, settings) if settings.dimensions is None else {}
+    scores = _cross_validate(choices, settings) if settings.dimensions is None else {}
     chosen = settings.dimensions or max(scores, key=lambda d: (scores[d], -d))
     order = np.lexsort((choices.odd, choices.item))
     choices = choices.where(order)
     places = _fit(choices, chosen, settings.seed)
-    value = predicted(places, first, second, pool)
-    drawn = _resampled(choices, chosen, places, settings, lambda x: predicted(x, first, second, pool))
+    value = predicted_shares(places, first, second, pool)
+    drawn = _resample(choices, chosen, places, settings, lambda x: predicted_shares(x, first, second, pool))
     made: Method = "percentile" if len(drawn) else "none"
     how = IntervalSettings(
         method=made, n_resamples=max(settings.n_resamples, LEAST_RESAMPLES), confidence=settings.confidence,
@@ -133,7 +133,7 @@ def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings)
     found = of_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
     table = choices.named_pairs(first, second).with_columns(
         estimate=pl.Series(value), low=pl.Series(found.low), high=pl.Series(found.high),
-        n=pl.Series(_counted(choices, first, second)), reason=pl.Series(found.reasons, dtype=pl.String),
+        n=pl.Series(_comparisons(choices, first, second)), reason=pl.Series(found.reasons, dtype=pl.String),
     )  # fmt: skip
     columns = {f"x{k + 1}": pl.Series(places[:, k]) for k in range(chosen)}
     rows = pl.DataFrame(
@@ -169,13 +169,13 @@ def _all_pairs(choices: Choices) -> tuple[Ints, Ints, list[Ints]]:
     return np.array(first), np.array(second), pool
 
 
-def _counted(choices: Choices, first: Ints, second: Ints) -> list[int]:
+def _comparisons(choices: Choices, first: Ints, second: Ints) -> list[int]:
     n = choices.texts.height
     seen = dict(zip((choices.pairs.first * n + choices.pairs.second).tolist(), choices.pairs.n.tolist(), strict=True))
     return [seen.get(k, 0) for k in (first * n + second).tolist()]
 
 
-def _cross_validated(choices: Choices, settings: EmbeddingSettings) -> dict[int, float]:
+def _cross_validate(choices: Choices, settings: EmbeddingSettings) -> dict[int, float]:
     """Mean log likelihood of triplets that were left out, by dimensions."""
     rng = np.random.default_rng((settings.seed, 7))
     _, triplet = np.unique(choices.item, return_inverse=True)
@@ -193,7 +193,7 @@ def _cross_validated(choices: Choices, settings: EmbeddingSettings) -> dict[int,
     return found
 
 
-def _resampled(choices: Choices, dimensions: int, start: Floats, settings: EmbeddingSettings, of: object) -> Floats:
+def _resample(choices: Choices, dimensions: int, start: Floats, settings: EmbeddingSettings, of: object) -> Floats:
     """Similarities from triplets drawn anew, fitted from where the whole led to: (draws, pairs)."""
     rng = np.random.default_rng((settings.seed, 8))
     _, triplet = np.unique(choices.item, return_inverse=True)

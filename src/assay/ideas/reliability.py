@@ -29,7 +29,7 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.ideas.choices import Pairs, ReliabilitySettings, odd_ones_of
+from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE
@@ -138,14 +138,14 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
 
     Five of six choices are the same, where chance would make two so.
     """
-    table = odd_ones_of(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
-    cells = _Cells.of(table)
+    table = odd_one_labels(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
+    cells = _ChoiceShares.of(table)
     clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
     rows, how = [], ""
     for group, items in _groups(table, settings.by):
         for who in settings.who:
             for names, moments in cells.moments(who, items):
-                found, how = _estimated(moments, clusters, settings)
+                found, how = _estimate(moments, clusters, settings)
                 rows.append({"group": group, "who": who, **names, **_above_chance(found), "agreement": found.estimate,
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
     if not rows:
@@ -186,7 +186,7 @@ def _above_chance(found: Estimate) -> dict[str, float]:
     return {name: (value - CHANCE) / (1 - CHANCE) for name, value in found.row().items()}
 
 
-def _estimated(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:
+def _estimate(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:
     used = np.flatnonzero(moments[:, 1] > 0)
     units = Units.of(len(moments), clusters, width=2, used=used)
     sums = add_rows(moments[used], units.of_item[used], units.n)
@@ -195,7 +195,7 @@ def _estimated(moments: Floats, clusters: Ints | None, settings: ReliabilitySett
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ChoiceShares:
     """What each annotator chose of each triplet, as shares of its answers."""
 
     names: tuple[str, ...]
@@ -207,7 +207,7 @@ class _Cells:
     """(cells, 3): how often each place was chosen."""
 
     @classmethod
-    def of(cls, table: Annotations) -> _Cells:
+    def of(cls, table: Annotations) -> _ChoiceShares:
         who = table.annotators["annotator"]
         item = codes_in(table.labels["item"], table.items["item"]).astype(np.int64)
         code = item * len(who) + codes_in(table.labels["annotator"], who)
@@ -223,7 +223,7 @@ class _Cells:
     def moments(self, who: Pairs, items: Ints) -> Iterator[tuple[dict[str, str | None], Floats]]:
         """Whom a row is about; agreement and comparisons of each item: (items, 2)."""
         keep = np.isin(self.item, items)
-        cells = _Cells(
+        cells = _ChoiceShares(
             self.names, self.is_human, self.n_items, self.item[keep], self.annotator[keep], self.counts[keep]
         )  # fmt: skip
         for names, found in getattr(cells, f"_{who}")():

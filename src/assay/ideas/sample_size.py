@@ -27,14 +27,17 @@ from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import (
+    GROUPS,
     PLACES,
     Judged,
     choice_probabilities,
     correlation,
     half_agreement,
+    half_width,
     mean_ranks,
     pair_codes,
     stepped_up,
+    without_groups,
 )
 
 if TYPE_CHECKING:
@@ -44,14 +47,11 @@ P = ParamSpec("P")
 S = TypeVar("S")
 R = TypeVar("R")
 
-GROUPS = 20
-"""Groups of choices that are left out in turn, for the range of the number that is needed."""
-
 LEAST = 20
-"""Fewer judgments cannot be halved."""
+"""Fewer judgments cannot be halved: of ten, most pairs are compared once."""
 
 DESIGNS = 4
-"""Sets of triplets behind a plan."""
+"""Sets of triplets behind a plan, so that it does not rest on one draw; to draw one takes as long as 70 studies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +142,14 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
         For labels that are no odd ones out, or fewer than 20 choices.
     """
     target, n_splits = settings.target, settings.n_splits
-    choices = Choices.of(labels, settings, "judgments_needed").of_annotators(settings.annotators)
+    choices = Choices.of(labels, settings, "judgments_needed").chosen_by(settings.annotators)
     if len(choices) < LEAST:
         raise DesignError(f"{counted(len(choices), 'choice')} cannot be halved; {LEAST} are the least")
     order = np.lexsort((choices.odd, choices.item))
     judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
     rng = np.random.default_rng(settings.seed)
-    one = _of_one(judged, rng, n_splits)
-    group = rng.permutation(len(judged)) % GROUPS
-    without = np.array([_of_one(judged.some(group != g), rng, max(n_splits // 5, 10)) for g in range(GROUPS)])
+    one = _single_reliability(judged, rng, n_splits)
+    without = without_groups(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
     rows = [_row(size, one, without, judged, rng, settings) for size in sorted({*wanted, n})]
@@ -159,10 +158,10 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
     # The more a judgment tells, the fewer are needed.
     curve = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
-    return Judgments(curve, _needed(one, target), _needed(high, target), _needed(low, target), run)
+    return Judgments(curve, _judgments_for(one, target), _judgments_for(high, target), _judgments_for(low, target), run)
 
 
-def _of_one(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
+def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
     """Reliability of one judgment's worth, by Spearman and Brown from halves: r = R / (n − (n − 1) R)."""
     halves = half_agreement(judged, rng, n_splits)
     halves = halves[np.isfinite(halves)]
@@ -174,17 +173,14 @@ def _of_one(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
 
 def _ends(one: float, without: Floats, confidence: float) -> tuple[float, float]:
     """The interval of the reliability of one judgment, on the scale of log odds."""
-    from scipy.special import stdtrit
-
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
         return float("nan"), float("nan")
     logit, each = np.log(one / (1 - one)), np.log(without / (1 - without))
-    error = np.sqrt((GROUPS - 1) / GROUPS * ((each - each.mean()) ** 2).sum())
-    half = stdtrit(GROUPS - 1, (1 + confidence) / 2) * error
+    half = half_width(each, confidence)
     return tuple(float(1 / (1 + np.exp(-(logit + sign * half)))) for sign in (-1, 1))  # type: ignore[return-value]
 
 
-def _needed(one: float, target: float) -> int | None:
+def _judgments_for(one: float, target: float) -> int | None:
     """The smallest number of judgments whose reliability is the target."""
     if not np.isfinite(one) or one <= 0:
         return None

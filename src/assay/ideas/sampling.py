@@ -108,8 +108,8 @@ def sample_triplets(texts: Any, settings: SampleSettings) -> TripletSample:
     table = texts_of(texts, settings.document, settings.name, settings.text)
     pools, small = _pools(table)
     _refuse_too_few(pools, settings)
-    drawn = _drawn(pools, settings)
-    placed = _placed(drawn, random.Random(f"{settings.seed} places"))
+    drawn = _draw(pools, settings)
+    placed = _place_texts(drawn, random.Random(f"{settings.seed} places"))
     of = dict(zip(table["_key"].to_list(), table.select("document", "name", "text").iter_rows(), strict=True))
     rows = [
         {"item": str(i), "document": of[keys[0]][0]}
@@ -122,7 +122,7 @@ def sample_triplets(texts: Any, settings: SampleSettings) -> TripletSample:
     facts = {"texts": table.height, "documents": len(pools), "triplets": len(drawn)}
     gone = (Exclusion("document", len(small), "fewer than three texts", tuple(small)),) if small else ()
     run = Run("sample-triplets", settings, _digest(table), facts, exclusions=gone)
-    return TripletSample(frame, _seen(pools, drawn, of), run)
+    return TripletSample(frame, _pair_counts(pools, drawn, of), run)
 
 
 _PLACES = ("first", "second", "third")
@@ -194,7 +194,7 @@ def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings
         raise DesignError(f"about {number:,} triplets would be drawn, and {MOST:,} are the most; give n=...")
 
 
-def _drawn(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:
+def _draw(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:
     """Triplets one after the other, by the rule."""
     wanted = settings.floor if settings.n is None else max(len(keys) for keys in pools.values())
     sampler, chance = Sampler(pools, wanted), random.Random(settings.seed)
@@ -210,7 +210,7 @@ def _drawn(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list
     return drawn
 
 
-def _placed(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
+def _place_texts(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
     """Each triplet in the order that leaves its texts' places most even; chance breaks ties."""
     stood: Counter[tuple[str, int]] = Counter()
     found = []
@@ -224,7 +224,7 @@ def _placed(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
     return found
 
 
-def _seen(pools: Mapping[str, Sequence[str]], drawn: Sequence[Triplet], of: Mapping[str, Any]) -> pl.DataFrame:
+def _pair_counts(pools: Mapping[str, Sequence[str]], drawn: Sequence[Triplet], of: Mapping[str, Any]) -> pl.DataFrame:
     """How many triplets hold each pair."""
     counts = Counter(frozenset(pair) for triplet in drawn for pair in itertools.combinations(triplet, 2))
     rows = [

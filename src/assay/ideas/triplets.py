@@ -178,7 +178,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
     The expert keeps a with b, and c with d; two choices about each pair are fewer than three, so none is well known.
     """
     floor, confidence = settings.floor, settings.confidence
-    choices = Choices.of(labels, settings, "triplet_similarity").of_annotators(settings.annotators)
+    choices = Choices.of(labels, settings, "triplet_similarity").chosen_by(settings.annotators)
     pairs, alike = similarities(choices, floor, confidence)
     unseen = unseen_pairs(choices)
     how = f"{100 * confidence:g}% Wilson intervals" + (

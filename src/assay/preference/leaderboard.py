@@ -163,7 +163,7 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
     """
     votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability)
     if settings.separability is not None:
-        votes = votes.in_order()  # sums of fractions depend on their order, counts do not
+        votes = votes.sorted()  # sums of fractions depend on their order, counts do not
     weights = _weights(votes, settings)
     statistic = _Strengths.of(votes, weights, settings)
     if settings.method == "none":
@@ -203,16 +203,16 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
             f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
             "on the order of votes; use method='percentile'"
         )
-    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order).in_order()
+    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order).sorted()
     weights = _weights(votes, settings)
     runs = _EloRuns(votes, settings, np.full(len(votes), settings.k) if weights is None else settings.k * weights)
-    value, orders = runs.in_order(), np.empty((0, len(votes.systems)))
+    value, orders = runs.declared_order(), np.empty((0, len(votes.systems)))
     if value is None or settings.n_orders > 1:
         orders = runs.random_orders()
     value = orders.mean(axis=0) if value is None else value
     units = votes.units(1)
     none = np.empty((0, len(value)))
-    replicates = none if settings.method == "none" else runs.resampled(units.of_item, units.n)
+    replicates = none if settings.method == "none" else runs.resample(units.of_item, units.n)
     found = of_replicates(value, replicates, settings, n_items=votes.n_items, n_units=units.n, unit=units.name)
     each = f"each resample is the mean of {counted(runs.orders_each, 'random order')} of its votes"
     run = Run(
@@ -256,7 +256,7 @@ class _Strengths:
         """Refused where there is no finite answer."""
         made = cls(votes.systems, settings, np.zeros(len(votes.systems)))
         wins, ties = made._tables(made.sums(votes.counts(weights))[0])
-        groups = tournaments.unbounded(wins, ties)
+        groups = tournaments.unbounded_groups(wins, ties)
         if len(groups) > 1:
             best = [votes.systems[i] for i in groups[0]]
             raise DesignError(
@@ -323,7 +323,7 @@ class _EloRuns:
             )
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
-    def in_order(self) -> Floats | None:
+    def declared_order(self) -> Floats | None:
         """Ratings by one run through the votes as they came; None where nothing says how."""
         return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
 
@@ -338,9 +338,9 @@ class _EloRuns:
                 row[:] = rng.permutation(each)
             return found.T
 
-        return self._in_parts(self.settings.n_orders, draw)
+        return self._run_in_parts(self.settings.n_orders, draw)
 
-    def resampled(self, of_item: Ints, n_units: int) -> Floats:
+    def resample(self, of_item: Ints, n_units: int) -> Floats:
         """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(2,)))
         order, each, n = self.order, self.orders_each, self.settings.n_resamples
@@ -354,7 +354,7 @@ class _EloRuns:
                 found[: len(votes), i] = votes if self.settings.order is not None else rng.permutation(votes)
             return found
 
-        return np.asarray(self._in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
+        return np.asarray(self._run_in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
 
     @property
     def orders_each(self) -> int:
@@ -363,7 +363,7 @@ class _EloRuns:
             return 1
         return int(min(MOST_ORDERS, max(1, RESAMPLED_VOTES // (len(self.votes) * self.settings.n_resamples))))
 
-    def _in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
+    def _run_in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
         some = max(1, RUN_CELLS // max(len(self.votes), 1))
         return np.concatenate([self.ratings(draw(min(some, runs - i))) for i in range(0, runs, some)])
 

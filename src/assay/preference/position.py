@@ -218,13 +218,15 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     unplaced = 0
     for name in names:
         part = labels if name is None else labels.where(criterion=name)
-        table = _placed(part, PLACES[part.scale_of(name).kind], settings.clusters)
+        table = _answers_with_place(part, PLACES[part.scale_of(name).kind], settings.clusters)
         unplaced += len(part) - table.height
         used.append(table)
         if "order" in table.columns and table.height and table["order"].n_unique() == 1:
             fixed.append(name or "the question")
         for mine in table.partition_by("annotator", maintain_order=True):
-            _ask(mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency)
+            _add_annotator(
+                mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency
+            )
     if not shares:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
     return _wrap(
@@ -232,7 +234,7 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     )
 
 
-def _ask(
+def _add_annotator(
     mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings,
     shares: list[dict[str, object]], consistency: list[dict[str, object]],
 ) -> None:  # fmt: skip
@@ -280,7 +282,7 @@ def _has(labels: Annotations, name: str) -> bool:
     return any(name in frame.columns for frame in (labels.labels, labels.items, labels.annotators))
 
 
-def _placed(part: Annotations, places: int, clusters: str | None) -> pl.DataFrame:
+def _answers_with_place(part: Annotations, places: int, clusters: str | None) -> pl.DataFrame:
     """Answers with a known place and ties, sorted; with ``kind`` and ``cluster``."""
     # A column that never varies may have been moved to the items or the annotators.
     found = {name: part.column(name) for name in ("kind", "position", "order") if _has(part, name)}

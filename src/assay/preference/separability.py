@@ -61,7 +61,7 @@ class Separability(Result):
     items: pl.DataFrame
     rows: pl.DataFrame
     run: Run
-    alike: _Alike = field(repr=False, metadata={"json": False})
+    alike: _OutputSimilarities = field(repr=False, metadata={"json": False})
     outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
 
     @property
@@ -241,13 +241,13 @@ def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
     table, gone = _outputs(labels, settings)
     similarity = similarity.fitted(table["label"].to_list())
-    alike = _Alike.of(table, similarity, settings.span)
+    alike = _OutputSimilarities.of(table, similarity, settings.span)
     items = alike.frame()
     if not items.height:
         raise DesignError("no item has outputs of two systems")
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
-    items = _grouped(labels, items, settings)
+    items = _add_group(labels, items, settings)
     rows, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
@@ -300,7 +300,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class _OutputSimilarities:
     """Similarities of all outputs of each item, and whose they are."""
 
     names: tuple[str, ...]
@@ -311,7 +311,7 @@ class _Alike:
     excluded: tuple[Exclusion, ...]
 
     @classmethod
-    def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _Alike:
+    def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _OutputSimilarities:
         """Every two outputs of an item are scored once, those of all items in one call."""
         systems = tuple(natural(table["annotator"].unique().to_list()))
         place = {s: i for i, s in enumerate(systems)}
@@ -332,8 +332,9 @@ class _Alike:
     def frame(self, c: int | None = None, rng: np.random.Generator | None = None) -> pl.DataFrame:
         """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given."""
         rows = [
-            {"item": name, "first": self.systems[a], "second": self.systems[b], "self_first": _mean(s, w == a, w == a),
-             "self_second": _mean(s, w == b, w == b), "cross": _crossed(s[np.ix_(w == a, w == b)], c, rng),
+            {"item": name, "first": self.systems[a], "second": self.systems[b],
+             "self_first": _alignment(s, w == a, w == a), "self_second": _alignment(s, w == b, w == b),
+             "cross": _cross_alignment(s[np.ix_(w == a, w == b)], c, rng),
              "k_first": int((w == a).sum()), "k_second": int((w == b).sum())}
             for name, s, w in zip(self.names, self.scores, self.owner, strict=True)
             for a, b in itertools.combinations(sorted(set(w.tolist())), 2)
@@ -361,7 +362,7 @@ class _Alike:
             kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(w == a))[:k] for a in np.unique(w)]))
             scores.append(s[np.ix_(kept, kept)])
             owner.append(w[kept])
-        some = _Alike(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
+        some = _OutputSimilarities(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
         return some.frame(c, rng)["separability"].to_numpy()
 
 
@@ -372,7 +373,7 @@ _ITEMS = {
 }  # fmt: skip
 
 
-def _mean(scores: Floats, rows: Any, columns: Any) -> float:
+def _alignment(scores: Floats, rows: Any, columns: Any) -> float:
     """Mean similarity of outputs of two systems; an output is not compared with itself."""
     part = scores[np.ix_(rows, columns)]
     if rows is columns or (rows == columns).all():
@@ -381,7 +382,7 @@ def _mean(scores: Floats, rows: Any, columns: Any) -> float:
     return float(part.mean())
 
 
-def _crossed(scores: Floats, c: int | None, rng: np.random.Generator | None) -> float:
+def _cross_alignment(scores: Floats, c: int | None, rng: np.random.Generator | None) -> float:
     """Mean similarity of outputs of two systems; of c of their pairs, drawn at random."""
     return float(scores.mean() if c is None or rng is None else rng.permutation(scores.ravel())[:c].mean())
 
@@ -394,7 +395,7 @@ def _nearness(ways: Floats, whole: Floats) -> dict[str, object]:
             "mean": float(ways.mean()), "items": len(whole)}  # fmt: skip
 
 
-def _grouped(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> pl.DataFrame:
+def _add_group(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> pl.DataFrame:
     """The items with the value of ``by``."""
     if settings.by is None:
         return items
@@ -414,7 +415,7 @@ def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettin
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
             mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
-            found, words = _mean_of(mine, labels, codes, settings)
+            found, words = _mean_separability(mine, labels, codes, settings)
             how.append(words)
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
                          **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
@@ -422,7 +423,7 @@ def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettin
     return pl.DataFrame(rows, schema_overrides=types), how[0]
 
 
-def _mean_of(
+def _mean_separability(
     mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: SeparabilitySettings
 ) -> tuple[Estimate, str]:
     """The mean separability of some items."""

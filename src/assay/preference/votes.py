@@ -253,7 +253,7 @@ class Votes:
             labels.annotators.select("annotator", "kind"), clusters, wanted,
             fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)),
         )  # fmt: skip
-        return made._between(settings.systems)._with_sorted_items()
+        return made._keep_systems(settings.systems)._sort_items()
 
     def __len__(self) -> int:
         return len(self.label)
@@ -284,7 +284,7 @@ class Votes:
         found: Floats = np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)  # type: ignore[assignment]
         return found
 
-    def in_order(self) -> Votes:
+    def sorted(self) -> Votes:
         """Sorted by item, annotator and repeat, so that no result depends on the order of rows."""
         by_name = (_ranks(pl.Series(self.systems)), _ranks(self.annotators["annotator"]))
         keys = [self.item, by_name[1][self.annotator], *self.again, *(by_name[0][c] for c in (self.first, self.second)),
@@ -308,7 +308,7 @@ class Votes:
             columns={name: column.gather(which) for name, column in self.columns.items()},
         )  # fmt: skip
 
-    def _between(self, wanted: Sequence[str] | None) -> Votes:
+    def _keep_systems(self, wanted: Sequence[str] | None) -> Votes:
         """Votes between the systems wanted; the others are counted."""
         if wanted is None:
             return self
@@ -327,7 +327,7 @@ class Votes:
         kept = self._rows(keep)
         return replace(kept, systems=systems, first=place[kept.first], second=place[kept.second], exclusions=gone)
 
-    def _with_sorted_items(self) -> Votes:
+    def _sort_items(self) -> Votes:
         """Only the items that have a vote, sorted by name."""
         there = np.bincount(self.item, minlength=len(self.items)) > 0
         if there.all() and self.items.is_sorted():
@@ -486,12 +486,12 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
         mine = rows["_row"].to_numpy()
         order = mine[np.argsort(place[mine], kind="stable")]
         if choose == "stratified":
-            order = _in_turn(order, strata(delta[mine])[np.argsort(place[mine], kind="stable")])
+            order = _take_turns(order, strata(delta[mine])[np.argsort(place[mine], kind="stable")])
         kept += order[:n].tolist()
     return items[sorted(kept)]
 
 
-def _in_turn(order: Ints, group: Ints) -> Ints:
+def _take_turns(order: Ints, group: Ints) -> Ints:
     """The first of each group, then the second of each, …; a group that is used up leaves its turns to the others."""
     turn = np.array([(group[:i] == g).sum() for i, g in enumerate(group)])
     return np.asarray(order[np.lexsort((-group, turn))])

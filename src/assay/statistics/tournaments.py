@@ -39,7 +39,7 @@ CHORDS = 25
 ALIKE = 8
 """So many tables at least, for that to be worth it."""
 
-FEW_RUNS = 24
+FEW_RUNS = 16
 """Fewer runs of Elo are gone through one by one: a step over many costs as much as so many votes of a plain loop."""
 
 STEP_CELLS = 1 << 18
@@ -90,7 +90,7 @@ def _middle(wins: Floats, ties: Floats | None, start: Floats) -> tuple[Floats, F
     first = _newton(mean, tied, start, whole=True)
     if np.isnan(first).any():
         return None
-    return first[0], np.linalg.inv(_held(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
+    return first[0], np.linalg.inv(_fix_mean(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
 
 
 def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) -> Floats:
@@ -121,7 +121,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     left, done = np.arange(tables), np.full(point.shape, np.nan)
     for _ in range(STEPS):
         gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
-        step = np.linalg.solve(_held(curvature, n), gradient[..., None])[..., 0]
+        step = np.linalg.solve(_fix_mean(curvature, n), gradient[..., None])[..., 0]
         length = np.abs(step).max(axis=1)
         point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
         here = point[left]
@@ -135,7 +135,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     return done if whole else done[:, :n]
 
 
-def _held(curvature: Floats, n: int) -> Floats:
+def _fix_mean(curvature: Floats, n: int) -> Floats:
     """Strengths are told up to a constant: whatever moves all of them alike is held."""
     curvature[:, :n, :n] += curvature.diagonal(axis1=1, axis2=2)[:, :n].mean(axis=1)[:, None, None] / n + 1e-12
     return curvature
@@ -187,7 +187,7 @@ def _laplacian(weights: Floats) -> Floats:
     return np.asarray(found)
 
 
-def unbounded(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:
+def unbounded_groups(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:
     """Groups of systems that have no finite strength with respect to each other: more than one if there are any.
 
     Strengths are finite if and only if from every system a way of wins (or ties) leads to every other (Ford 1957). The
