@@ -1,14 +1,17 @@
 """How long ratings take, beside what a user would pick instead, in one run.
 
-    python benchmarks/preference.py [--battles 1_000_000 --models 100]
+    python benchmarks/preference.py [--battles 1_000_000 --models 50]
 
-The Bradley–Terry fit stands beside evalica's (``python -m pip install evalica``), where it is there; Elo beside a plain
+Call stands beside call: evalica (``python -m pip install evalica``) is given Python lists of names and winners, assay
+the table that `assay.read` made of the same names; reading is timed apart. A table keeps what it learned of its names,
+so that its first call takes longer than those after it; both are shown. Elo of many random orders stands beside a plain
 loop over the battles, timed over one order and scaled up.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import time
 from collections.abc import Callable
 
@@ -17,7 +20,6 @@ import polars as pl
 
 import assay
 from assay.preference.leaderboard import RUN_CELLS
-from assay.statistics import tournaments
 
 
 def seconds(run: Callable[[], object], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -49,36 +51,46 @@ def plain_elo(first: list[int], second: list[int], got: list[float], models: int
     return ratings
 
 
+def call_beside_call(n: int, models: int) -> None:
+    """One fit of Bradley and Terry, and one run of Elo over a tenth of the battles, from names."""
+    import evalica
+
+    winner = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+    for name, ours, theirs, frame in (
+        ("Bradley-Terry", lambda votes: assay.bradley_terry(votes, method="none"), evalica.bradley_terry,
+         battles(n, models)),
+        ("Elo, one order", lambda votes: assay.elo(votes, n_orders=1, method="none"), evalica.elo,
+         battles(n // 10, models, seed=1)),
+    ):  # fmt: skip
+        ours(assay.read(frame.head(1000)))  # what is imported late
+        first, second = frame["model_a"].to_list(), frame["model_b"].to_list()
+        winners = [winner[w] for w in frame["winner"]]
+        tables: list[assay.Annotations] = []
+        reading = seconds(lambda frame=frame, tables=tables: tables.append(assay.read(frame)))
+        fresh = min(seconds(lambda table=table, ours=ours: ours(table), 1) for table in tables)
+        again = seconds(lambda table=tables[0], ours=ours: ours(table))
+        other = seconds(lambda call=theirs, given=(first, second, winners): call(*given))
+        print(
+            f"{name}, {frame.height:,} battles of {models} models by name: evalica {1000 * other:.0f} ms; assay "
+            f"{1000 * fresh:.0f} ms the first time ({fresh / other:.2f} of that), {1000 * again:.0f} ms again "
+            f"({again / other:.2f}); the table is read in {1000 * reading:.0f} ms"
+        )
+
+
 def bradley_terry(n: int, models: int) -> None:
     frame = battles(n, models)
     votes = assay.read(frame)
     whole = seconds(lambda: assay.bradley_terry(votes, n_resamples=1000), 2)
     print(f"Bradley-Terry, {n:,} battles of {models} models, 1,000 bootstraps, from the table: {whole:.2f} s")
-    codes = {name: i for i, name in enumerate(sorted(set(frame["model_a"]) | set(frame["model_b"])))}
-    a, b = (frame[c].replace_strict(codes).to_numpy() for c in ("model_a", "model_b"))
-    score = frame["winner"].replace_strict({"model_a": 1.0, "model_b": 0.0, "tie": 0.5}).to_numpy()
+    import evalica
 
-    def fit() -> np.ndarray:
-        wins = np.bincount(a * models + b, score, models**2) + np.bincount(b * models + a, 1 - score, models**2)
-        return tournaments.bradley_terry(wins.reshape(models, models))
-
-    ours = seconds(fit)
-    print(f"the fit alone, from arrays: {1000 * ours:.1f} ms")
-    try:
-        import evalica
-    except ImportError:
-        print("evalica is not here, so nothing stands beside it")
-        return
-    words = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
-    xs, ys = frame["model_a"].to_list(), frame["model_b"].to_list()
-    winners = [words[w] for w in frame["winner"]]
-    theirs = seconds(lambda: evalica.bradley_terry(xs, ys, winners, tolerance=1e-10, limit=10_000), 1)
-    scores = evalica.bradley_terry(xs, ys, winners, tolerance=1e-10, limit=10_000).scores
-    log = np.log(np.array([scores[name] for name in sorted(codes)], dtype=float))
-    apart = np.abs(fit() - (log - log.mean())).max()
-    print(
-        f"evalica: {1000 * theirs:.1f} ms, {theirs / ours:.0f} times as long; largest difference {apart:.1e} log odds"
-    )
+    found = {row[0]: row[1] for row in assay.bradley_terry(votes, method="none").rows.iter_rows()}
+    winner = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+    lists = (frame["model_a"].to_list(), frame["model_b"].to_list(), [winner[w] for w in frame["winner"]])
+    scores = evalica.bradley_terry(*lists, tolerance=1e-10, limit=10_000).scores
+    log = 400 * np.log10(np.array([scores[name] for name in sorted(found)], dtype=float))
+    apart = np.abs(np.array([found[name] for name in sorted(found)]) - 1000 - (log - log.mean())).max()
+    print(f"largest difference from evalica's fit: {apart:.1e} points")
 
 
 def elo(n: int, models: int) -> None:
@@ -98,7 +110,11 @@ def elo(n: int, models: int) -> None:
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--battles", type=int, default=1_000_000)
-    arguments.add_argument("--models", type=int, default=100)
+    arguments.add_argument("--models", type=int, default=50)
     chosen = arguments.parse_args()
-    bradley_terry(chosen.battles, chosen.models)
+    if importlib.util.find_spec("evalica"):
+        call_beside_call(chosen.battles, chosen.models)
+        bradley_terry(chosen.battles, chosen.models)
+    else:
+        print("evalica is not here, so nothing stands beside Bradley-Terry")
     elo(chosen.battles // 10, chosen.models)

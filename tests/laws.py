@@ -22,11 +22,11 @@ from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
-    EnoughSettings,
     MapSettings,
     PlanTripletsSettings,
     ReliabilitySettings,
     SampleSettings,
+    SampleSizeSettings,
     StyleSettings,
     TripletSettings,
     ValidateSettings,
@@ -250,6 +250,12 @@ def rewritten() -> pl.DataFrame:
     )
 
 
+@cache
+def named_texts() -> pl.DataFrame:
+    """Eight texts in two chapters."""
+    return pl.DataFrame({"item": [*"abcdefgh"], "title": [*"ABCDEFGH"], "chapter": [*"11112222"]})
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -347,10 +353,10 @@ DECISION: dict[str, Sequence[Any]] = {
 }
 EPSILON = {"epsilon": 0.1, **QUICK}
 RATED: dict[str, Sequence[Any]] = {
-    "clusters": ["document"], "systems": [("anna", "carl")], "scale": [173.0], "base": [2.0], "start": [0.0],
+    "clusters": ["document"], "systems": [("anna", "carl")], "rating_scale": [173.0], "base": [2.0], "start": [0.0],
     "separability": ["separability"],
     **{name: [{"separability": "separability", name: value}]
-       for name, value in (("alpha", 1.0), ("beta", 2.0), ("threshold", 0.1))},
+       for name, value in (("alpha", 1.0), ("beta", 2.0), ("separability_threshold", 0.1))},
 }  # fmt: skip
 
 
@@ -544,7 +550,7 @@ QUESTIONS = (
         {"n_resamples": 5, "dimensions": 2}, odd_ones,
     ),
     Question(
-        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), EnoughSettings,
+        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), SampleSizeSettings,
         {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
         {"n_splits": 20, "sizes": (30,)}, odd_ones,
     ),
@@ -561,8 +567,10 @@ QUESTIONS = (
         {"n_resamples": 40}, takes_labels=False,
     ),
     Question(
-        "sample_triplets", lambda labels, **options: assay.sample_triplets("abcdefgh", **options), SampleSettings,
-        {"floor": [4], "n": [7], "seed": [2]}, {}, takes_labels=False,
+        "sample_triplets", lambda labels, **options: assay.sample_triplets(named_texts(), **options), SampleSettings,
+        {"document": [{"document": "chapter", "floor": 2}], "name": ["title"], "text": ["title"], "floor": [4],
+         "n": [7], "seed": [2]}, {},
+        takes_labels=False,
     ),
     Question(
         "g_study", lambda labels, **options: assay.g_study(labels, **options), GStudySettings,

@@ -251,31 +251,6 @@ def test_a_value_of_another_kind_is_refused(name, value):
             )
 
 
-def test_types_and_run_time_know_the_same_options():
-    """What a type checker takes (the TypedDicts) and what is checked at run time (the settings) are one list."""
-    from assay.concordance import coefficient as concordance
-    from assay.estimation.options import Intervals, IntervalSettings
-    from assay.ideas.annotators import MapOptions
-    from assay.ideas.choices import MapSettings, ReliabilitySettings
-    from assay.ideas.reliability import ReliabilityOptions
-    from assay.preference.consistency import SetOptions
-    from assay.preference.leaderboard import RatingOptions
-    from assay.preference.separability import SeparabilityOptions
-    from assay.preference.votes import RatingSettings, SeparabilitySettings, SetSettings
-    from assay.replacement.panel import AltTestOptions, AltTestSettings, PlanOptions
-
-    for typed, settings in (
-        (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
-        (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
-        (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
-        (MapOptions, MapSettings), (ReliabilityOptions, ReliabilitySettings),
-    ):  # fmt: skip
-        hints = typing.get_type_hints(typed)
-        known = {name: hint for name, (hint, _) in hints_of(settings).items()}
-        assert {name: known[name] for name in hints} == hints
-    assert set(typing.get_type_hints(AltTestOptions)) == set(hints_of(AltTestSettings))
-
-
 # -- null clusters ----------------------------------------------------------------------------------
 
 CLUSTERED = [q.name for q in QUESTIONS if "clusters" in hints_of(q.settings) and q.values["clusters"]]

@@ -18,7 +18,7 @@ pytest.importorskip("alembic", reason='the page needs the extra "serve"')
 
 from assay.collecting import answers, invitations
 from assay.collecting.answers import Submission
-from assay.collecting.assignment import Assigner, Rest, progress
+from assay.collecting.assignment import Assigner, OpenPlaces, progress
 from assay.collecting.design import StudyDesign
 from assay.collecting.people import pages_of
 from assay.errors import StudyError
@@ -189,11 +189,11 @@ def test_what_is_safe_is_what_loses_no_place(data):
     had = {name: set(data.draw(st.lists(st.sampled_from(items), max_size=4))) for name in people}
     before = most_filled(places, room, had)
     for name in people:
-        safe = Rest(dict(places), dict(room), {k: set(v) for k, v in had.items()}).safe_for(name)
+        safe = OpenPlaces(dict(places), dict(room), {k: set(v) for k, v in had.items()}).safe_for(name)
         expected = set()
         for item in items:
             if places[item] and room[name] and item not in had[name]:
-                rest = Rest(dict(places), dict(room), {k: set(v) for k, v in had.items()})
+                rest = OpenPlaces(dict(places), dict(room), {k: set(v) for k, v in had.items()})
                 rest.take(name, item)
                 if most_filled(rest.places, rest.room, rest.had) == before - 1:
                     expected.add(item)

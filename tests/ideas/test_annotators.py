@@ -8,7 +8,7 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.ideas.annotators import places
+from assay.ideas.annotators import positions_in_plane
 from assay.similarity.topics import Topical, TopicModel
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
@@ -126,14 +126,14 @@ def test_the_map_keeps_distances_and_puts_copies_together():
     rng = np.random.default_rng(3)
     true = rng.normal(size=(9, 2))
     far = np.sqrt(((true[:, None] - true[None]) ** 2).sum(axis=2))
-    found, stress = places(far, np.ones_like(far))
+    found, stress = positions_in_plane(far, np.ones_like(far))
     again = np.sqrt(((found[:, None] - found[None]) ** 2).sum(axis=2))
     assert stress < 1e-3
     np.testing.assert_allclose(again, far, atol=1e-2)
     hole, weight = far.copy(), np.ones_like(far)
     hole[0, 1] = hole[1, 0] = np.nan
     weight[0, 1] = weight[1, 0] = 0
-    found, stress = places(hole, weight)
+    found, stress = positions_in_plane(hole, weight)
     assert stress < 1e-2
     assert np.hypot(*(found[0] - found[1])) == pytest.approx(far[0, 1], abs=0.2)
     labels = study(best=all_of_it, copy=lambda rng, idea: " ".join(idea))

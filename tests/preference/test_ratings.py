@@ -46,18 +46,18 @@ def ratings_of(found) -> dict[str, float]:
 # -- Elo ----------------------------------------------------------------------------------------------
 
 
-def plain_elo(rows, k=32.0, scale=400.0, base=10.0, start=1000.0, weight=lambda row: 1.0) -> dict[str, float]:
+def plain_elo(rows, k=32.0, rating_scale=400.0, base=10.0, start=1000.0, weight=lambda row: 1.0) -> dict[str, float]:
     """One vote after the other."""
     ratings: dict[str, float] = {}
     for row in rows:
         a, b = ratings.get(row["first"], start), ratings.get(row["second"], start)
-        expected = 1 / (1 + base ** ((b - a) / scale))
+        expected = 1 / (1 + base ** ((b - a) / rating_scale))
         step = k * weight(row) * ((1 - row["label"]) / 2 - expected)
         ratings[row["first"]], ratings[row["second"]] = a + step, b - step
     return ratings
 
 
-@pytest.mark.parametrize("options", [{}, {"k": 4.0, "base": 2.0, "scale": 100.0, "start": 1500.0}])
+@pytest.mark.parametrize("options", [{}, {"k": 4.0, "base": 2.0, "rating_scale": 100.0, "start": 1500.0}])
 def test_elo_in_the_order_of_votes_is_the_plain_loop(options):
     frame = drawn(400, seed=1)
     found = assay.elo(votes_of(frame), order="time", method="none", **options)

@@ -17,8 +17,13 @@ from assay.study.store.items import known_items
 from assay.study.store.people import Person, closed_up_to, drop_draft, is_closed, put_draft, set_task_state, task_by_id
 
 LONGEST_TEXT = 50_000
+"""Characters of an answer in text: far more than people write, and a tenth of the longest body."""
+
 LONGEST_WORDS = 2_000
 """Of a comment, of the reason of a skip or a flag."""
+
+DEEPEST = 20
+"""Lists and dictionaries within each other that a draft may have; the page's script makes two."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,10 @@ def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
         Where nothing was written.
     """
     with assigner.store.exclusive() as db:
-        return _Saving(assigner, db, person, sent).save()
+        return _AnswerWriter(assigner, db, person, sent).save()
 
 
-class _Saving:
+class _AnswerWriter:
     def __init__(self, assigner: Assigner, db: Connection, person: Person, sent: Submission) -> None:
         self.assigner, self.db, self.person, self.sent = assigner, db, person, sent
         task = task_by_id(db, sent.task, person.name)
@@ -160,7 +165,7 @@ class _Saving:
                 continue
             label = self._label(one, raw)
             if label is None:
-                wrong[str(one.id)] = f"The answer must be {_allowed(one)}."
+                wrong[str(one.id)] = f"The answer must be {_allowed_words(one)}."
             else:
                 order = self.task.shown["order"].get(str(one.id), [])
                 found[one.id] = one.definition.unshuffled(label, order)[0]
@@ -236,7 +241,7 @@ class _Saving:
                     {
                         "question": name,
                         "right": not is_wrong(labels.get(one.id), wanted, one.scale, own),
-                        "expected": _in_words(one, own.moved(wanted, one.scale), order),
+                        "expected": _answer_words(one, own.moved(wanted, one.scale), order),
                         "words": "",
                     }
                 )
@@ -270,21 +275,21 @@ def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, b
 
 
 def clean(text: str) -> str:
-    """Text as it can be kept anywhere: without signs that no database takes."""
+    """Text as it can be kept anywhere: without characters that no database takes."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", text.replace("\r\n", "\n"))
 
 
-def cleaned(value: Any, depth: int = 0) -> Any:
+def clean_all(value: Any, depth: int = 0) -> Any:
     """The same for every text inside lists and dictionaries."""
     if isinstance(value, str):
         return clean(value)
-    if depth > 20:
+    if depth > DEEPEST:
         return None
     if isinstance(value, dict):
-        return {clean(str(k)): cleaned(v, depth + 1) for k, v in value.items()}
+        return {clean(str(k)): clean_all(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
-        return [cleaned(v, depth + 1) for v in value]
+        return [clean_all(v, depth + 1) for v in value]
     return value
 
 
@@ -296,7 +301,7 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     return order.index(one.definition.choices[places.index(label)]) + 1
 
 
-def _in_words(one: Asked, label: Label, order: list[str]) -> str:
+def _answer_words(one: Asked, label: Label, order: list[str]) -> str:
     shown = one.definition.shuffled(label, order)
     told = kind_of(one.scale).told
     if shown in told:
@@ -304,7 +309,7 @@ def _in_words(one: Asked, label: Label, order: list[str]) -> str:
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
-def _allowed(one: Asked) -> str:
+def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
     if kind.told:
         return kind.allowed(kind.told)

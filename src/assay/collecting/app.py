@@ -1,4 +1,4 @@
-"""The application: its routes, what stands before them, and what a request that fails is told."""
+"""The application: what protects every route, the routes, and what a request that fails is told."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 
-# -- What stands before every route ----------------------------------------------------------------
+# -- Protection: of which origin and size requests are, and which headers go back -------------------
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -28,6 +28,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BIGGEST_BODY = 512 * 1024
+"""Bytes of a request: several answers of the longest text."""
+
 _TOO_LONG = "This is too long to be saved."
 _ELSEWHERE = (
     "This request did not come from the address that the page is served at. Where a proxy stands before the server, "
@@ -81,21 +83,21 @@ class Protection:
             return
         reply = _GuardedReply(send)
         try:
-            await self.app(scope, _measured(receive), reply.send)
+            await self.app(scope, _limit_body(receive), reply.send)
         except _TooLargeError:
             if not reply.began:
                 await _answer(send, headers, 413, _TOO_LONG)
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
         """Status and words for a request that is refused unread."""
-        if method not in ("GET", "HEAD", "OPTIONS") and not self._from_here(headers):
+        if method not in ("GET", "HEAD", "OPTIONS") and not self._is_same_origin(headers):
             return 403, _ELSEWHERE
         length = headers.get(b"content-length", "")
         if length.isdecimal() and int(length) > BIGGEST_BODY:
             return 413, _TOO_LONG
         return None
 
-    def _from_here(self, headers: dict[bytes, str]) -> bool:
+    def _is_same_origin(self, headers: dict[bytes, str]) -> bool:
         """Whether a request that changes something was sent by a page of this server."""
         site = headers.get(b"sec-fetch-site")
         if site is not None and site != "same-origin":
@@ -106,11 +108,11 @@ class Protection:
         return urlsplit(origin).netloc.lower() in {headers.get(b"host", "").lower(), (self.host or "").lower()} - {""}
 
 
-def _measured(receive: Receive) -> Receive:
+def _limit_body(receive: Receive) -> Receive:
     """What comes in, up to the longest body that is taken; a request need not say how long it is."""
     seen = 0
 
-    async def measured() -> Message:
+    async def limited() -> Message:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
@@ -118,7 +120,7 @@ def _measured(receive: Receive) -> Receive:
             raise _TooLargeError
         return message
 
-    return measured
+    return limited
 
 
 class _GuardedReply:
@@ -183,22 +185,22 @@ def app_of(store: Store, folder: Path, secret: str, base_url: str | None = None)
     app.add_middleware(Protection, host=base_url and urlsplit(base_url).netloc)
     for router in (serving.router, people.router, lead.entrance, lead.router):
         app.include_router(router)
-    app.exception_handler(Refused)(_refused)
-    app.exception_handler(HTTPException)(_failed)
-    app.exception_handler(RequestValidationError)(_malformed)
+    app.exception_handler(Refused)(_handle_refusal)
+    app.exception_handler(HTTPException)(_handle_http_error)
+    app.exception_handler(RequestValidationError)(_handle_malformed)
     return app
 
 
-def _refused(request: Request, error: Refused) -> Response:
+def _handle_refusal(request: Request, error: Refused) -> Response:
     return _say(request, error.status, error.title, error.text, error.error)
 
 
-def _failed(request: Request, error: HTTPException) -> Response:
+def _handle_http_error(request: Request, error: HTTPException) -> Response:
     title = {404: "There is no such page", 405: "This cannot be done here"}.get(error.status_code, "Sorry")
     return _say(request, error.status_code, title, str(error.detail), "unknown")
 
 
-def _malformed(request: Request, error: RequestValidationError) -> Response:
+def _handle_malformed(request: Request, error: RequestValidationError) -> Response:
     where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
     text = f"This request cannot be read: {', '.join(sorted(where)[:5]) or 'its body'}."
     return _say(request, 422, "This cannot be read", text, "malformed")

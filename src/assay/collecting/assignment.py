@@ -45,169 +45,20 @@ from assay.study.store.people import (
 )
 from assay.study.store.work import TripletDrawer
 
-# -- Which items a person may take so that those who come after can still answer the rest ----------
-# Where quotas hold hardly more than the items need, whoever is last may find that what is left is what they
-# have answered already. So near the end each choice is held to a complete assignment of all places that are
-# left: a maximum flow from items (places left) to people (room left), with one unit at most between an item and
-# somebody who has not had it. A choice loses nothing if some maximum flow makes it: if this one does, or if
-# the item and the person lie on a cycle of its residual graph (in one strong component).
-
-MOST_PAIRS = 8_000
-"""Open items times people with room, up to which one looks ahead. With more of both there is room enough to go
-wherever fewest answers are."""
-
-
-@dataclass
-class Rest:
-    """What is left of a study for one group of people; an item here may be a whole document on one page.
-
-    Attributes
-    ----------
-    places : dict of str to int
-        How many answers each item lacks.
-    room : dict of str to int
-        How many items each person may still be given.
-    had : dict of str to set of str
-        The items that each person has had; they are not given to them again.
-    """
-
-    places: dict[str, int]
-    room: dict[str, int]
-    had: dict[str, set[str]]
-
-    def take(self, person: str, item: str) -> None:
-        """A person was given an item."""
-        self.places[item] -= 1
-        self.room[person] -= 1
-        self.had.setdefault(person, set()).add(item)
-
-    def safe_for(self, person: str) -> set[str]:
-        """The items that this person may take; as many places can be filled after it as before."""
-        from scipy.sparse.csgraph import connected_components, maximum_flow
-
-        names = [name for name, number in self.places.items() if number > 0]
-        people = [one for one, number in self.room.items() if number > 0]
-        if person not in people or not names:
-            return set()
-        open_to = _open_to(names, people, self.had)
-        graph = _network(open_to, [self.places[name] for name in names], [self.room[one] for one in people])
-        source, sink = graph.shape[0] - 2, graph.shape[0] - 1
-        flow = maximum_flow(graph, source, sink).flow
-        residual = graph - flow
-        residual.eliminate_zeros()
-        _, component = connected_components(residual, directed=True, connection="strong")
-        column = people.index(person)
-        me = len(names) + column
-        mine = flow[[me], : len(names)].toarray()[0] != 0  # what comes from the items has the other sign
-        safe = open_to[:, column] & (mine | (component[: len(names)] == component[me]))
-        return {names[item] for item in np.flatnonzero(safe)}
-
-
-def _open_to(names: list[str], people: list[str], had: Mapping[str, set[str]]) -> Any:
-    """Whether each item is new to each person."""
-    number_of = {name: number for number, name in enumerate(names)}
-    open_to = np.ones((len(names), len(people)), dtype=bool)
-    for column, one in enumerate(people):
-        open_to[[number_of[name] for name in had.get(one, ()) if name in number_of], column] = False
-    return open_to
-
-
-def _network(open_to: Any, places: list[int], room: list[int]) -> Any:
-    """The capacities: nodes are items, people, the source, the sink."""
-    from scipy.sparse import csr_array
-
-    n_items, n_people = open_to.shape
-    source, sink = n_items + n_people, n_items + n_people + 1
-    item_at, person_at = np.nonzero(open_to)
-    tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
-    heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
-    widths = np.concatenate([places, np.ones(len(item_at)), room]).astype(np.int32)
-    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
-    return csr_array((widths, nodes), shape=(sink + 1, sink + 1))
-
-
-# -- Whether people answer as is known to be right -------------------------------------------------
-
-
-def stopped(design: StudyDesign, db: Connection, person: str | None = None) -> dict[str, str]:
-    """By person (or of one), why they are given nothing further; those who may go on are left out.
-
-    Whether practice was passed is told by the first answers, as the page says afterwards what was expected.
-    """
-    found = {}
-    least, checks = design.people.pass_warm_up, design.people.checks
-    if checks is not None and checks.most_failed is not None:
-        for name, wrong in _wrong(design, db, "check", person).items():
-            if sum(wrong) > checks.most_failed:
-                found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
-    if least is not None:
-        of = len(known_items(design.store, "warm-up"))
-        for name, wrong in _wrong(design, db, "warm-up", person).items():
-            right = len(wrong) - sum(wrong)
-            if len(wrong) == of and right < least * of:
-                found[name] = f"had {right} of {of} right in the practice"
-    return found
-
-
-def checks_failed(design: StudyDesign, db: Connection) -> dict[str, list[bool]]:
-    """By person, for each attention check that they answered, whether they failed it."""
-    return _wrong(design, db, "check")
-
-
-def _wrong(design: StudyDesign, db: Connection, role: Role, person: str | None = None) -> dict[str, list[bool]]:
-    """By person, for each item of a role that they answered, whether one of its answers is wrong."""
-    known = known_items(design.store, role)
-    if not known:
-        return {}
-    names = {q.id: (q.definition.name, scale_of(q.definition.scale)) for q in design.questions}
-    found: dict[str, dict[tuple[str, str, int], bool]] = {}
-    for row in table.known_answers(db, list(names), role, person, first=role == "warm-up"):
-        name, scale = names[row.question]
-        if row.item in known and name in known[row.item]["labels"]:
-            wrong = is_wrong(row.label, known[row.item]["labels"][name], _scale_in(row.condition, scale), scale)
-            mine = found.setdefault(row.annotator, {})
-            task = (row.item, row.condition, row.repeat)
-            mine[task] = mine.get(task, False) or wrong
-    return {one: list(tasks.values()) for one, tasks in found.items()}
-
-
-def _scale_in(condition: str, scale: Scale) -> Scale:
-    """The scale of a session, or the question's own."""
-    varied = json.loads(condition).get("scale")
-    return parse_scale(varied) if varied else scale
-
-
-# -- Triplets drawn while people answer ------------------------------------------------------------
-
-
-class TripletAssigner:
-    """Gives people the triplets of a study; knows those that other processes have drawn."""
-
-    def __init__(self, design: StudyDesign) -> None:
-        self.design = design
-        people = design.people
-        self._drawer = TripletDrawer(design.store, design.drawn_from or "", wanted=people.pairs, seed=people.seed)
-
-    def sampler(self, db: Connection) -> Sampler:
-        """The sampler, which knows of every triplet drawn so far, by whichever process."""
-        return self._drawer.sampler(db)
-
-    def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
-        """The name of a triplet that was drawn before and lacks answers, else of a new one."""
-        wanted = self.design.overlap(party)
-        if wanted is None:
-            wanted = 1
-        old = triplet_in_need(db, self.design.asked_now, party, person, wanted, now)
-        return self._drawer.draw(db) if old is None and wanted > 0 else old
-
-
-# -- Who gets which item next ----------------------------------------------------------------------
-
 PAUSED = "paused"
+"""Setting: whether the study is paused."""
+
 WINDOW = 400
-"""So many items of a person's order are looked at together for the one that lacks most answers."""
+"""Items of a person's order that are looked at together for the one that lacks most answers: one query counts them."""
+
+FULL_FOR = 60.0
+"""Seconds for which an item with all its answers is passed over uncounted; an answer may be taken back."""
+
 LOOK_EVERY = 10.0
-"""Seconds until it is counted again whether few enough places are left to look ahead."""
+"""Seconds until it is counted again whether few enough places are left to look ahead: the count reads all tasks."""
+
+RENEW_SHARE = 0.1
+"""Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
 
 Reason = Literal["done", "later", "paused", "empty", "stopped"]
 
@@ -222,7 +73,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldPages:
     """Pages that a person holds, in order, and why there are no further ones (None: there may be)."""
 
     pages: tuple[int, ...]
@@ -244,13 +95,13 @@ class Assigner:
         self._full_since = 0.0
         self._look_at: dict[Slot, float] = {}
 
-    def hold(self, person: Person, after: int, most: int) -> Held:
+    def hold(self, person: Person, after: int, most: int) -> HeldPages:
         """Up to ``most`` pages after page ``after`` for this person to answer, given now where none are held.
 
         What they hold already is theirs for another while.
         """
         with self.store.exclusive() as db:
-            return _Giving(self, db, person).hold(after, most)
+            return AssignmentTurn(self, db, person).hold(after, most)
 
     # -- what the items still need --------------------------------------------------------------
 
@@ -291,25 +142,24 @@ class Assigner:
         if wanted is None:
             return next(groups, None)
         while window := list(islice(groups, WINDOW)):
-            best = _least_answered(window, taken, wanted)
-            if best is not None:
-                return best
             names = [name for group in window for name in group]
-            taken.update(dict.fromkeys(names, 0) | places_taken(db, slot, names, now))
-            best = _least_answered(window, taken, wanted)
+            best = _neediest_group(window, taken, wanted)
+            if best is None:
+                taken.update(dict.fromkeys(names, 0) | places_taken(db, slot, names, now))
+                best = _neediest_group(window, taken, wanted)
             if best is not None:
                 return best
             full.update(answered_enough(db, slot, names, wanted))
         return None
 
     def _known_full(self, slot: Slot, now: float) -> set[str]:
-        """Items found to have all their answers; forgotten every minute, as an answer may be taken back."""
-        if now - self._full_since > 60:
+        """Items found to have all their answers, forgotten from time to time."""
+        if now - self._full_since > FULL_FOR:
             self._full.clear()
             self._full_since = now
         return self._full.setdefault(slot, set())
 
-    def rest(self, db: Connection, slot: Slot, now: float) -> Rest | None:
+    def rest(self, db: Connection, slot: Slot, now: float) -> OpenPlaces | None:
         """What is left of a session for a group; None where any item will do for anybody.
 
         Only where quotas bind and pages are of one size; and only once there is little enough to look ahead.
@@ -334,7 +184,7 @@ class Assigner:
         for item, number in lacking.items():
             page = self.design.page_of(item)
             places[page] = max(number, places.get(page, 0))
-        return Rest(places, room, had)
+        return OpenPlaces(places, room, had)
 
     def _room(self, db: Connection, party: str, given: Mapping[str, int], quota: int, size: int) -> dict[str, int]:
         """How many pages each person of a group may still be given; those who may get none are left out."""
@@ -343,7 +193,7 @@ class Assigner:
         return {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
 
 
-def _least_answered(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
+def _neediest_group(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
     """Of the groups that were counted, the one that was answered least, without items that have no place."""
     best, least = None, float("inf")
     for group in groups:
@@ -359,7 +209,7 @@ def _least_answered(groups: Iterable[list[str]], taken: dict[str, int], wanted: 
 _KNOWN: tuple[Role, ...] = ("check", "warm-up")
 
 
-class _Giving:
+class AssignmentTurn:
     """One person's turn: what they hold, and what they are given beside it."""
 
     def __init__(self, assigner: Assigner, db: Connection, person: Person) -> None:
@@ -368,15 +218,16 @@ class _Giving:
         self.party = self.design.party(person.attributes)
         self.now = assigner.store.now(db)
         self._taken: dict[str, dict[str, int]] = {}
-        self._rest: dict[str, Rest | None] = {}
+        self._rest: dict[str, OpenPlaces | None] = {}
         self.mine: list[Task] = tasks_of(db, person.name)
 
-    def hold(self, after: int, most: int) -> Held:
+    def hold(self, after: int, most: int) -> HeldPages:
+        """Up to ``most`` pages after one, and what is closed to the person from now on."""
         held = self._hold(after, most)
-        close_pages(self.db, self.person.name, self._closed(held))
+        close_pages(self.db, self.person.name, self._last_closed_page(held))
         return replace(held, closed=closed_up_to(self.db, self.person.name))
 
-    def _closed(self, held: Held) -> int:
+    def _last_closed_page(self, held: HeldPages) -> int:
         """The last page of what must not be seen again: of earlier sessions, or before an item that came again."""
         if held.end is not None and held.end.kind == "later":
             return max((t.page for t in self.mine), default=0)
@@ -386,20 +237,20 @@ class _Giving:
         again = {(t.item, t.condition) for t in mine if t.repeat > 1}
         return max([*earlier, *(t.page for t in mine if t.repeat == 1 and (t.item, t.condition) in again)], default=0)
 
-    def _hold(self, after: int, most: int) -> Held:
+    def _hold(self, after: int, most: int) -> HeldPages:
         sessions = self.design.sessions(self.person.name)
         at = max((t.session for t in self.mine if self._current(t)), default=1)
         session = sessions[min(at, len(sessions)) - 1]
         waiting = self.assigner.store.setting(PAUSED) or self.person.state == "paused"
         if waiting:
-            return Held((), session, End("paused"))
-        if stopped(self.design, self.db, self.person.name):
-            return Held((), session, End("stopped"))
+            return HeldPages((), session, End("paused"))
+        if stop_reasons(self.design, self.db, self.person.name):
+            return HeldPages((), session, End("stopped"))
         # Who has pages open before these is given fewer: each holds a place that somebody else may wait for.
-        before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._held(t)}
+        before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._keeps_place(t)}
         most = max(1, min(most, self.people.ahead + 1 - len(before)))
         while True:
-            pages = self._renewed(after, most)
+            pages = self._renew_held(after, most)
             end: End | None = None
             while len(pages) < most:
                 given, end = self._give(session)
@@ -408,19 +259,19 @@ class _Giving:
                 pages.append(given)
             # The last of a session opens the next, if its time has come.
             if pages or end is None or end.kind != "done" or session.number == len(sessions):
-                return Held(tuple(pages), session, end if not pages else None)
+                return HeldPages(tuple(pages), session, end if not pages else None)
             closed = [
                 t.closed_at for t in self.mine if t.session == session.number and self._current(t) and t.closed_at
             ]
             opens = max(closed, default=self.now) + self.people.days_apart * 86400
             if opens > self.now:
-                return Held((), session, End("later", opens))
+                return HeldPages((), session, End("later", opens))
             session = sessions[session.number]
 
     def _current(self, task: Task) -> bool:
         return bool(task.questions == self.design.asked_now)
 
-    def _renewed(self, after: int, most: int) -> list[int]:
+    def _renew_held(self, after: int, most: int) -> list[int]:
         """Pages that are held already; those whose date has passed only where their place is still free."""
         held: dict[int, list[int]] = {}
         for task in self.mine:
@@ -431,9 +282,8 @@ class _Giving:
         pages = sorted(held)[:most]
         ids = [number for page in pages for number in held[page]]
         if ids:
-            until = self.now + self.people.reserve * 60
-            # Not at every look: a tenth of the time is close enough.
-            renew(self.db, ids, until, older_than=until - self.people.reserve * 6)
+            seconds = self.people.reserve * 60
+            renew(self.db, ids, self.now + seconds, older_than=self.now + (1 - RENEW_SHARE) * seconds)
         return pages
 
     # -- what comes next ------------------------------------------------------------------------
@@ -445,7 +295,11 @@ class _Giving:
         given = self._warm_up(session, mine)
         if given is None and self._practises(mine):
             return None, None
-        given = given or self._check(session, mine, items) or self._again(session, mine, items, self.people.retest_gap)
+        given = (
+            given
+            or self._check(session, mine, items)
+            or self._repeat_item(session, mine, items, self.people.retest_gap)
+        )
         if given is not None:
             return given, None
         quota = self.people.quota
@@ -456,17 +310,17 @@ class _Giving:
                 names = names if quota is None else names[: quota - len(items)]
                 role: Role = "triplet" if self.design.drawn_from else "item"
                 return self._add(session, names, role, 1), None
-        given = self._again(session, mine, items, 0)
+        given = self._repeat_item(session, mine, items, 0)
         if given is not None:
             return given, None
-        if any(t.state in ("given", "reopened") and self._held(t) for t in mine):
+        if any(t.state in ("given", "reopened") and self._keeps_place(t) for t in mine):
             return None, None
         back = None
         if room and self.design.overlap(self.party) is not None:
             back = soonest_back(self.db, self.assigner.slot(session.condition, self.party), self.person.name, self.now)
         return None, End("done") if back is None else End("empty", back)
 
-    def _held(self, task: Task) -> bool:
+    def _keeps_place(self, task: Task) -> bool:
         lapsed = task.state == "given" and task.expires_at <= self.now
         return not lapsed or self.assigner.has_place(self.db, task, self.now)
 
@@ -490,7 +344,7 @@ class _Giving:
         chance(self.people.seed, "checks", self.person.name, session.condition).shuffle(rest)
         return self._add(session, rest[:1], "check", 1)
 
-    def _again(self, session: Session, mine: Sequence[Task], items: Sequence[Task], gap: int) -> int | None:
+    def _repeat_item(self, session: Session, mine: Sequence[Task], items: Sequence[Task], gap: int) -> int | None:
         """An item a second time: evenly spread over a person's own random order, so a random share."""
         share = self.people.retest
         if not share:
@@ -562,5 +416,159 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
     """How many tasks of a session a person has done, and of how many; None where that is not known."""
     states = states_of(db, person.name, design.asked_now, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
-    expected = design.expected(design.party(person.attributes))
+    expected = design.expected_tasks(design.party(person.attributes))
     return {"done": done, "total": None if expected is None else max(expected, done)}
+
+
+# -- Whether people answer as is known to be right -------------------------------------------------
+
+
+def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None) -> dict[str, str]:
+    """By person (or of one), why they are given nothing further; those who may go on are left out.
+
+    Whether practice was passed is told by the first answers, as the page says afterwards what was expected.
+    """
+    found = {}
+    least, checks = design.people.pass_warm_up, design.people.checks
+    if checks is not None and checks.most_failed is not None:
+        for name, wrong in _wrong_answers(design, db, "check", person).items():
+            if sum(wrong) > checks.most_failed:
+                found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
+    if least is not None:
+        of = len(known_items(design.store, "warm-up"))
+        for name, wrong in _wrong_answers(design, db, "warm-up", person).items():
+            right = len(wrong) - sum(wrong)
+            if len(wrong) == of and right < least * of:
+                found[name] = f"had {right} of {of} right in the practice"
+    return found
+
+
+def failed_checks(design: StudyDesign, db: Connection) -> dict[str, list[bool]]:
+    """By person, for each attention check that they answered, whether they failed it."""
+    return _wrong_answers(design, db, "check")
+
+
+def _wrong_answers(design: StudyDesign, db: Connection, role: Role, person: str | None = None) -> dict[str, list[bool]]:
+    """By person, for each item of a role that they answered, whether one of its answers is wrong."""
+    known = known_items(design.store, role)
+    if not known:
+        return {}
+    names = {q.id: (q.definition.name, scale_of(q.definition.scale)) for q in design.questions}
+    found: dict[str, dict[tuple[str, str, int], bool]] = {}
+    for row in table.known_answers(db, list(names), role, person, first=role == "warm-up"):
+        name, scale = names[row.question]
+        if row.item in known and name in known[row.item]["labels"]:
+            wrong = is_wrong(row.label, known[row.item]["labels"][name], _scale_in(row.condition, scale), scale)
+            mine = found.setdefault(row.annotator, {})
+            task = (row.item, row.condition, row.repeat)
+            mine[task] = mine.get(task, False) or wrong
+    return {one: list(tasks.values()) for one, tasks in found.items()}
+
+
+def _scale_in(condition: str, scale: Scale) -> Scale:
+    """The scale of a session, or the question's own."""
+    varied = json.loads(condition).get("scale")
+    return parse_scale(varied) if varied else scale
+
+
+# -- Triplets drawn while people answer ------------------------------------------------------------
+
+
+class TripletAssigner:
+    """Gives people the triplets of a study; knows those that other processes have drawn."""
+
+    def __init__(self, design: StudyDesign) -> None:
+        self.design = design
+        people = design.people
+        self._drawer = TripletDrawer(design.store, design.drawn_from or "", wanted=people.pairs, seed=people.seed)
+
+    def sampler(self, db: Connection) -> Sampler:
+        """The sampler, which knows of every triplet drawn so far, by whichever process."""
+        return self._drawer.sampler(db)
+
+    def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
+        """The name of a triplet that was drawn before and lacks answers, else of a new one."""
+        wanted = 1 if (overlap := self.design.overlap(party)) is None else overlap
+        old = triplet_in_need(db, self.design.asked_now, party, person, wanted, now)
+        return self._drawer.draw(db) if old is None and wanted > 0 else old
+
+
+# -- Which items a person may take so that those who come after can still answer the rest ----------
+# Where quotas hold hardly more than the items need, whoever is last may find that what is left is what they
+# have answered already. So near the end each choice is held to a complete assignment of all places that are
+# left: a maximum flow from items (places left) to people (room left), with one unit at most between an item and
+# somebody who has not had it. A choice loses nothing if some maximum flow makes it: if this one does, or if
+# the item and the person lie on a cycle of its residual graph (in one strong component).
+
+MOST_PAIRS = 8_000
+"""Open items times people with room, up to which one looks ahead: a maximum flow of so many takes some 2 ms. With more
+of both there is room enough to go wherever fewest answers are."""
+
+
+@dataclass
+class OpenPlaces:
+    """What is left of a study for one group of people; an item here may be a whole document on one page.
+
+    Attributes
+    ----------
+    places : dict of str to int
+        How many answers each item lacks.
+    room : dict of str to int
+        How many items each person may still be given.
+    had : dict of str to set of str
+        The items that each person has had; they are not given to them again.
+    """
+
+    places: dict[str, int]
+    room: dict[str, int]
+    had: dict[str, set[str]]
+
+    def take(self, person: str, item: str) -> None:
+        """A person was given an item."""
+        self.places[item] -= 1
+        self.room[person] -= 1
+        self.had.setdefault(person, set()).add(item)
+
+    def safe_for(self, person: str) -> set[str]:
+        """The items that this person may take; as many places can be filled after it as before."""
+        from scipy.sparse.csgraph import connected_components, maximum_flow
+
+        names = [name for name, number in self.places.items() if number > 0]
+        people = [one for one, number in self.room.items() if number > 0]
+        if person not in people or not names:
+            return set()
+        open_to = _open_to(names, people, self.had)
+        graph = _network(open_to, [self.places[name] for name in names], [self.room[one] for one in people])
+        source, sink = graph.shape[0] - 2, graph.shape[0] - 1
+        flow = maximum_flow(graph, source, sink).flow
+        residual = graph - flow
+        residual.eliminate_zeros()
+        _, component = connected_components(residual, directed=True, connection="strong")
+        column = people.index(person)
+        me = len(names) + column
+        mine = flow[[me], : len(names)].toarray()[0] != 0  # what comes from the items has the other sign
+        safe = open_to[:, column] & (mine | (component[: len(names)] == component[me]))
+        return {names[item] for item in np.flatnonzero(safe)}
+
+
+def _open_to(names: list[str], people: list[str], had: Mapping[str, set[str]]) -> Any:
+    """Whether each item is new to each person."""
+    number_of = {name: number for number, name in enumerate(names)}
+    open_to = np.ones((len(names), len(people)), dtype=bool)
+    for column, one in enumerate(people):
+        open_to[[number_of[name] for name in had.get(one, ()) if name in number_of], column] = False
+    return open_to
+
+
+def _network(open_to: Any, places: list[int], room: list[int]) -> Any:
+    """The capacities: nodes are items, people, the source, the sink."""
+    from scipy.sparse import csr_array
+
+    n_items, n_people = open_to.shape
+    source, sink = n_items + n_people, n_items + n_people + 1
+    item_at, person_at = np.nonzero(open_to)
+    tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
+    heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
+    widths = np.concatenate([places, np.ones(len(item_at)), room]).astype(np.int32)
+    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
+    return csr_array((widths, nodes), shape=(sink + 1, sink + 1))

@@ -95,7 +95,7 @@ class StudyDesign:
         self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
         self._check()
         self.form = self._keep_form()
-        self.asked = lru_cache(maxsize=1000)(self._asked)
+        self.asked = lru_cache(maxsize=1000)(self._read_questions)
         self._names, self._document_of = self._items_in_order()
 
     # -- what is asked --------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class StudyDesign:
         compared = {question.definition.outputs_of for question in asked}
         return tuple(question for question in asked if question.definition.name not in compared)
 
-    def _asked(self, ids: str, condition: str) -> tuple[Asked, ...]:
+    def _read_questions(self, ids: str, condition: str) -> tuple[Asked, ...]:
         """The questions of a task, in the versions and on the scale with which it was given."""
         scale = json.loads(condition).get("scale")
         found = []
@@ -225,7 +225,7 @@ class StudyDesign:
                 f"'{name}': '{value}' is not a group of the study; people.overlap names {listing(list(wanted))}"
             )
 
-    def expected(self, party: str) -> int | None:
+    def expected_tasks(self, party: str) -> int | None:
         """Tasks of one person of a group in each session: items, checks, those that come again; None where unknown."""
         everything = self.overlap(party) is None and self.drawn_from is None
         quota = self.people.quota

@@ -162,7 +162,7 @@ def _invite(design: StudyDesign, names: Iterable[str], attributes: Mapping[str, 
     names = list(names)
     for name in names:
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise StudyError(f"a name has 1 to {LONGEST_NAME} letters, digits or signs on one line")
+            raise StudyError(f"a name has 1 to {LONGEST_NAME} printable characters on one line")
         design.check_attributes(name, about)
     add_people(design.store, dict.fromkeys(names, about))
 
@@ -172,7 +172,7 @@ def one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def admitted(store: Store, signer: Signer, token: str) -> Person:
+def admit_person(store: Store, signer: Signer, token: str) -> Person:
     """The person to whom a link or cookie belongs.
 
     Raises

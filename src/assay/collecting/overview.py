@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from assay.collecting.assignment import TripletAssigner, checks_failed, stopped
+from assay.collecting.assignment import TripletAssigner, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError, listing
@@ -24,8 +24,6 @@ from assay.study.store.items import Role
 from assay.study.store.people import Person, everybody_invited
 from assay.study.store.table import Work, human_answers
 
-# -- How well people agree so far, question by question, for a look while they are at work ---------
-
 log = logging.getLogger("assay.collecting")
 
 FEWEST_ITEMS = 5
@@ -33,7 +31,7 @@ FEWEST_ITEMS = 5
 
 
 @dataclass(frozen=True)
-class Agreed:
+class AgreementSoFar:
     """How well people agree on one question so far.
 
     Attributes
@@ -59,7 +57,7 @@ class Agreed:
     reason: str = ""
 
 
-def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[Agreed, ...]:
+def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFar, ...]:
     """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
     tables = _labels_of_people(design, db)
     found = []
@@ -67,7 +65,7 @@ def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[Agreed, ...]:
         one = question.definition
         for spec in design.scales or (None,):
             scale = parse_scale(spec) if spec else scale_of(one.scale)
-            found.append(_agreed(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+            found.append(_question_agreement(one.name, spec or "", scale, tables.get((question.id, spec), {})))
     return tuple(found)
 
 
@@ -82,14 +80,16 @@ def _labels_of_people(
     return found
 
 
-def _agreed(question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]) -> Agreed:
+def _question_agreement(
+    question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]
+) -> AgreementSoFar:
     """The coefficient that suits the scale, or why there is none."""
     each: dict[str, int] = {}
     for item, _ in labels:
         each[item] = each.get(item, 0) + 1
     items = sum(number > 1 for number in each.values())
     people = len({person for _, person in labels})
-    so_far = Agreed(question, spec, items=items, people=people)
+    so_far = AgreementSoFar(question, spec, items=items, people=people)
     if kind_of(scale).free_text:
         return replace(so_far, reason="free text has no labels that could be the same; read the answers")
     if people < 2:
@@ -272,7 +272,7 @@ class ShortItem:
 
 
 @dataclass(frozen=True)
-class Short:
+class Shortfall:
     """What one group still has to answer in one session.
 
     Attributes
@@ -305,7 +305,7 @@ class Short:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairProgress:
     """Where triplets are drawn: pairs of items that were drawn together less often than wanted."""
 
     short: int
@@ -321,10 +321,10 @@ class Overview:
 
     numbers: StudyCounts
     people: tuple[PersonRow, ...]
-    agreement: tuple[Agreed, ...]
+    agreement: tuple[AgreementSoFar, ...]
     remarks: tuple[Remark, ...]
-    short: tuple[Short, ...]
-    pairs: Pairs | None
+    short: tuple[Shortfall, ...]
+    pairs: PairProgress | None
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
 
@@ -332,8 +332,10 @@ class Overview:
 # -- A study at one moment, summed by the database -------------------------------------------------
 
 MOST_REMARKS = 200
+"""Remarks that are shown, newest first: what a lead reads at a sitting."""
+
 MOST_ITEMS = 50
-"""Of the items that are short, so many are named."""
+"""Items that lack answers, as many as are named; their number is always said."""
 
 BUSY = 600.0
 """Whoever answered within so many seconds is at work now."""
@@ -356,14 +358,14 @@ class Snapshot:
 
     def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
         """Everybody who was invited, in the order of their invitations."""
-        checks, flags = checks_failed(self.design, self.db), table.flags_by_person(self.db)
+        checks, flags = failed_checks(self.design, self.db), table.flags_by_person(self.db)
         return tuple(
             self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
             for person in self.invited
         )
 
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
-        expected = self.design.expected(self.design.party(person.attributes))
+        expected = self.design.expected_tasks(self.design.party(person.attributes))
         expected = None if expected is None else expected * len(self.sessions)
         mine = self._done.get(person.name)
         last = mine and mine.last
@@ -371,7 +373,7 @@ class Snapshot:
             name=person.name,
             attributes=tuple((str(k), str(v)) for k, v in person.attributes.items()),
             state=person.state,
-            consented=self._consented(person.consented_to),
+            consented=self._has_consented(person.consented_to),
             done=mine.done if mine else 0,
             skipped=mine.skipped if mine else 0,
             of=None if expected is None else max(expected, mine.done if mine else 0),
@@ -384,15 +386,15 @@ class Snapshot:
             last=self.moment(last) if last else None,
             excluded=person.excluded_at is not None,
             excluded_for=person.excluded_for,
-            stopped=self._stopped.get(person.name, ""),
+            stopped=self._stop_reasons.get(person.name, ""),
         )
 
-    def _consented(self, to: str | None) -> bool | None:
+    def _has_consented(self, to: str | None) -> bool | None:
         return to == self.design.consent_digest() if self.design.people.consent else None
 
     @cached_property
-    def _stopped(self) -> dict[str, str]:
-        return stopped(self.design, self.db)
+    def _stop_reasons(self) -> dict[str, str]:
+        return stop_reasons(self.design, self.db)
 
     @cached_property
     def _done(self) -> dict[str, Any]:
@@ -428,18 +430,18 @@ class Snapshot:
 
     # -- what is short ------------------------------------------------------------------------------
 
-    def short(self) -> Iterator[Short]:
+    def short(self) -> Iterator[Shortfall]:
         """By session and group, what is still to be answered."""
         several = len(self.sessions) > 1
         for session in sorted(self.sessions, key=lambda session: session.condition):
             words = session.words.removeprefix("answer with ") if several else ""
             if self.design.people.overlap is None and self.design.drawn_from is None:
-                yield self._everybody(session.condition, words)
+                yield self._shortfall_of_everybody(session.condition, words)
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
                 work = Work(self.design.asked_now, session.condition, party=party)
-                yield self._short_of(work, words, 1 if wanted is None else wanted)
+                yield self._shortfall(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
         wanted = self.design.people.overlap
@@ -448,11 +450,11 @@ class Snapshot:
         parties = sorted({self.design.party(person.attributes) for person in self.invited})
         return parties if self.design.people.group else [""]
 
-    def _short_of(self, work: Work, session: str, wanted: int) -> Short:
+    def _shortfall(self, work: Work, session: str, wanted: int) -> Shortfall:
         role: Role = "triplet" if self.design.drawn_from else "item"
         lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
         answers, whole = wanted * lack.items - lack.have, wanted * lack.of
-        return Short(
+        return Shortfall(
             group=work.party or "",
             session=session,
             everybody=work.people is not None,
@@ -464,20 +466,22 @@ class Snapshot:
             first=tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in lack.first),
         )
 
-    def _everybody(self, condition: str, session: str) -> Short:
+    def _shortfall_of_everybody(self, condition: str, session: str) -> Shortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
         work = Work(self.design.asked_now, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
-            return self._short_of(work, session, len(self.active))
+            return self._shortfall(work, session, len(self.active))
         each = table.items_by_person(self.db, work, self.now)
         filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
         held = sum(held for _, held in each)
-        return Short("", session, True, 0, whole - filled, held, filled, whole, ())
+        return Shortfall("", session, True, 0, whole - filled, held, filled, whole, ())
 
     # -- all of it ----------------------------------------------------------------------------------
 
-    def numbers(self, people: Sequence[PersonRow], short: Sequence[Short], pairs: Pairs | None) -> StudyCounts:
+    def numbers(
+        self, people: Sequence[PersonRow], short: Sequence[Shortfall], pairs: PairProgress | None
+    ) -> StudyCounts:
         """The study in a few numbers; what excluded people did is in none of them."""
         of_all, people = people, [one for one in people if not one.excluded]
         excluded = {one.name for one in of_all if one.excluded}
@@ -497,7 +501,7 @@ class Snapshot:
 # -- A study seen again and again, for the lead's page ---------------------------------------------
 
 AGREEMENT_EVERY = 15.0
-"""Seconds between two computations of agreement, at least."""
+"""Seconds between two computations of agreement, at least: they run on the machine that answers people."""
 
 SHARE = 0.05
 """Of the time, how much finding the median times may take at most."""
@@ -513,7 +517,7 @@ class Watch:
 
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
-        self._agreement = Cached[tuple[Agreed, ...]](
+        self._agreement = Cached[tuple[AgreementSoFar, ...]](
             lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
         )
         self._minutes = Cached[dict[str, float]](
@@ -521,7 +525,7 @@ class Watch:
         )
         self._counting = threading.Lock()
         self._drawing = TripletAssigner(design)
-        self._pairs: Pairs | None = None
+        self._pairs: PairProgress | None = None
 
     def look(self) -> Overview:
         """The study as it stands now."""
@@ -541,13 +545,13 @@ class Watch:
                 group=_group_words(self.design),
             )
 
-    def _pairs_now(self, db: Connection) -> Pairs:
+    def _pairs_now(self, db: Connection) -> PairProgress:
         """Counted anew only when another triplet was drawn."""
         with self._counting:
             sampler = self._drawing.sampler(db)
             drawn = table.n_triplets(db)
             if self._pairs is None or self._pairs.triplets != drawn:
-                self._pairs = Pairs(sampler.short(), table.n_pairs(db), self.design.people.pairs, drawn)
+                self._pairs = PairProgress(sampler.short(), table.n_pairs(db), self.design.people.pairs, drawn)
             return self._pairs
 
 

@@ -21,7 +21,7 @@ from assay.collecting.answers import (
     Submission,
     UnknownTaskError,
 )
-from assay.collecting.assignment import End, Held, progress
+from assay.collecting.assignment import End, HeldPages, progress
 from assay.collecting.design import IMAGES, StudyDesign, image_file
 from assay.collecting.forms import FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
 from assay.collecting.serving import (
@@ -51,7 +51,7 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
     with design.store.reading() as db:
         closed = closed_up_to(db, person.name)
         tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
-        given = _given(db, person, tasks)
+        given = _given_answers(db, person, tasks)
         drafts = drafts_of(db, [task.id for task in tasks])
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
     found: dict[int, list[TaskForm]] = {}
@@ -110,7 +110,7 @@ def _task_form(
     )
 
 
-def _given(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
+def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
     """By task, what the person has answered: the latest of each question."""
     place = {
         (task.item, task.condition, task.repeat, question): task.id
@@ -160,7 +160,7 @@ router = APIRouter()
 
 # -- what a browser sends -------------------------------------------------------------------------
 
-_Said = Annotated[
+_Words = Annotated[
     str,
     BeforeValidator(lambda said: answers.clean(said) if isinstance(said, str) else said),
     Field(max_length=LONGEST_WORDS),
@@ -180,9 +180,9 @@ class AnswerBody(_Body):
     revision: int = Field(ge=0, le=BIGGEST)
     labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
     """Any value: the question's scale says, in its own words, what is not an answer."""
-    skip: _Said | None = None
-    comment: _Said = ""
-    flag: _Said = ""
+    skip: _Words | None = None
+    comment: _Words = ""
+    flag: _Words = ""
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
 
 
@@ -284,7 +284,7 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
 def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
     """Keep what is half written."""
     try:
-        kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.cleaned(body.body))
+        kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.clean_all(body.body))
     except UnknownTaskError:
         raise _no_such_item() from None
     return Response(status_code=204 if kept else 409)
@@ -336,16 +336,16 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
     )
 
 
-def _progress(state: AppState, person: Person, held: Held) -> dict[str, int | None]:
+def _progress(state: AppState, person: Person, held: HeldPages) -> dict[str, int | None]:
     with state.store.reading() as db:
         return progress(state.design, db, person, held.session)
 
 
-def _session(held: Held) -> dict[str, Any]:
+def _session(held: HeldPages) -> dict[str, Any]:
     return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
 
 
-def _end(held: Held) -> dict[str, str] | None:
+def _end(held: HeldPages) -> dict[str, str] | None:
     """Why there is nothing further, in words."""
     end: End | None = held.end
     if end is None:

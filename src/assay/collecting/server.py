@@ -50,7 +50,7 @@ def serve(
     base_url : str, optional
         Where people reach the page, if not at host and port.
     changed : {"new-version", "same-question"}, optional
-        What a change of the study means that takes answers out of count.
+        What a change of the study means after which answers no longer count.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
         For that, for a secret that is too short, and for a port that is not free.
     """
     if secret is not None and len(secret) < 16:
-        raise StudyError("the secret must have at least 16 signs; make one with: openssl rand -hex 32")
-    if secret is None and not _only_here(host):
+        raise StudyError("the secret must have at least 16 characters; make one with: openssl rand -hex 32")
+    if secret is None and not _is_loopback(host):
         raise StudyError(
             f"--host {host} lets other machines in; set a secret first, in the environment as ASSAY_SECRET "
             "(make one with: openssl rand -hex 32), so that nobody else can make links"
@@ -120,7 +120,7 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
         raise StudyError(f"port {port} of {host} {why}; choose another with --host and --port") from None
 
 
-def _only_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,7 @@
-"""A study that is changed while its page is open: the page follows the store, so that both are of one study."""
+"""The study that an application serves, and what every route may ask for: the state, the person, the lead.
+
+The study may be changed while its page is open: the page follows the store, so that both are of one study.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
@@ -26,8 +29,6 @@ from assay.study.store.intake import CONFIG, SYNCED, digest_of_study
 from assay.study.store.items import PAIRS
 from assay.study.store.people import Person
 
-# -- What a route may ask for ----------------------------------------------------------------------
-
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 """With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
 set before links named their study."""
@@ -46,9 +47,6 @@ class Refused(Exception):  # noqa: N818 - an answer to a request, not a mistake
     def __init__(self, status: int, title: str, text: str, *, error: str = "refused") -> None:
         super().__init__(text)
         self.status, self.title, self.text, self.error = status, title, text, error
-
-
-# -- what all routes share ------------------------------------------------------------------------
 
 
 class AppState:
@@ -100,16 +98,16 @@ class AppState:
 
     def token_in(self, request: Request, cookie: str) -> str | None:
         """What a browser holds for this study."""
-        return request.cookies.get(self._named(cookie)) or request.cookies.get(cookie)
+        return request.cookies.get(self._cookie_name(cookie)) or request.cookies.get(cookie)
 
-    def _named(self, cookie: str) -> str:
+    def _cookie_name(self, cookie: str) -> str:
         return f"{cookie}_{self.signer.study}"
 
     def admit(self, to: str, cookie: str, token: str) -> Response:
         """On to a page, with the token in a cookie."""
         secure = bool(self.base_url and self.base_url.startswith("https:"))
         response = RedirectResponse(to, 303)
-        name, seconds = self._named(cookie), self.signer.seconds
+        name, seconds = self._cookie_name(cookie), self.signer.seconds
         response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
@@ -123,31 +121,119 @@ class AppState:
         return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
 
 
+# -- A study that is changed while its page is open ------------------------------------------------
+
+NOT_TAKEN_IN = (
+    "The study's folder was edited and is not taken in yet: this page goes on with the study as it was. Starting "
+    "assay serve again takes the change in, and says first how many answers will no longer count."
+)
+
+
+class Serving:
+    """What an application serves: the study that its store holds, whoever brought it there.
+
+    Parameters
+    ----------
+    store : Store
+        Into which the study has been taken.
+    folder : path
+        Of the study.
+    secret, base_url : str
+        As in `AppState`.
+
+    Attributes
+    ----------
+    held : AppState
+        What was served last.
+    """
+
+    def __init__(self, store: Store, folder: Path, secret: str, base_url: str | None = None) -> None:
+        self.store, self.folder = store, folder
+        self._lock = threading.Lock()
+        self._secret, self._base_url = secret, base_url
+        self._draws = bool((store.setting(CONFIG) or {}).get("systems"))
+        self._of = self._stored_names()
+        """Names the study that is served, or that could not be."""
+        self.held = self._make_state()
+        self._seen: Any = None
+        self._edited = ""
+
+    def _stored_names(self) -> tuple[str | None, str | None]:
+        """Names the study that the store holds: what its folder said, and the pairs that were drawn since."""
+        return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
+
+    def _make_state(self) -> AppState:
+        study = Study(self.folder, StudyFile.model_validate(self.store.setting(CONFIG)))
+        return AppState(StudyDesign(study, self.store), self._secret, self._base_url)
+
+    def now(self) -> AppState:
+        """What is served, of the study as the store holds it now."""
+        if self._stored_names() != self._of:
+            with self._lock:
+                self._follow()
+        return self.held
+
+    def _follow(self) -> None:
+        digest = self._stored_names()
+        if digest == self._of:
+            return
+        try:
+            made = self._make_state()
+        except StudyError as error:
+            self.held.trouble = f"The study was changed and cannot be shown as it is now: {error}"
+        else:
+            made.notice = _notice(self.held.design, made.design) or self.held.notice
+            self.held = made
+        self._of = digest
+
+    def edit_notice(self) -> str:
+        """Words for a folder that says something else than the store; empty where both say the same."""
+        try:
+            files = (self.folder / STUDY_FILE, *self.held.design.study.files())
+            seen = (self._of, *(_stamp(path) for path in files))
+            if seen != self._seen:
+                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of[0] else NOT_TAKEN_IN
+                self._seen = seen
+            return self._edited
+        except (AssayError, OSError):  # in the midst of being edited
+            return NOT_TAKEN_IN
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
+
+
+def _notice(before: StudyDesign, after: StudyDesign) -> str:
+    """Words for what people see otherwise than before; empty where they see the same."""
+    if (before.asked_now, before.form) == (after.asked_now, after.form):
+        return ""
+    asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
+    when = time.strftime("%H:%M UTC", time.gmtime())
+    return (
+        f"The study was changed at {when}, while this page was open. Since then people are asked {asked} as the study "
+        "reads now, and this page and what you download are of that study."
+    )
+
+
+# -- what routes share ------------------------------------------------------------------------------
+
+
 def app_state(request: Request) -> AppState:
     """What the routes of this application share; the study is the one that the store holds now."""
-    served: Served = request.app.state.assay
-    return served.now()
+    serving: Serving = request.app.state.assay
+    return serving.now()
 
 
 Shared = Annotated[AppState, Depends(app_state)]
 
 
-# What follows as `async def` waits for nothing, so it takes no thread of the pool.
+# What is `async def` here waits for nothing, so it takes no thread of the pool.
 
 
 async def held_state(request: Request) -> AppState:
     """The same, whatever has happened to the study."""
     found: AppState = request.app.state.assay.held
     return found
-
-
-class Served(Protocol):
-    """What is served, see `assay.collecting.serving.Serving`."""
-
-    held: AppState
-
-    def now(self) -> AppState:
-        """With the study as the store holds it."""
 
 
 # -- who is asking ----------------------------------------------------------------------------------
@@ -162,7 +248,7 @@ def person_of(state: AppState, token: str | None) -> Person:
             401, "Please open your personal link", "This page opens by the link that you were sent.", error="link"
         )
     try:
-        return invitations.admitted(state.store, state.signer, token)
+        return invitations.admit_person(state.store, state.signer, token)
     except LinkRefusedError as error:
         raise Refused(403, "This link does not open the page", str(error), error="link") from None
 
@@ -218,97 +304,3 @@ def static(version: str, name: str, state: Annotated[AppState, Depends(held_stat
         raise HTTPException(404, "No such file.")
     lasting = "public, max-age=31536000, immutable" if version == state.version else "no-store"
     return FileResponse(state.static[name], headers={"Cache-Control": lasting})
-
-
-# -- A study that is changed while its page is open ------------------------------------------------
-
-NOT_TAKEN_IN = (
-    "The study's folder was edited and is not taken in yet: this page goes on with the study as it was. Starting "
-    "assay serve again takes the change in, and says first how many answers it takes out of count."
-)
-
-
-class Serving:
-    """What an application serves: the study that its store holds, whoever brought it there.
-
-    Parameters
-    ----------
-    store : Store
-        Into which the study has been taken.
-    folder : path
-        Of the study.
-    secret, base_url : str
-        As in `AppState`.
-
-    Attributes
-    ----------
-    held : AppState
-        What was served last.
-    """
-
-    def __init__(self, store: Store, folder: Path, secret: str, base_url: str | None = None) -> None:
-        self.store, self.folder = store, folder
-        self._lock = threading.Lock()
-        self._secret, self._base_url = secret, base_url
-        self._draws = bool((store.setting(CONFIG) or {}).get("systems"))
-        self._of = self._in_store()
-        """Names the study that is served, or that could not be."""
-        self.held = self._made()
-        self._seen: Any = None
-        self._edited = ""
-
-    def _in_store(self) -> tuple[str | None, str | None]:
-        """Names the study that the store holds: what its folder said, and the pairs that were drawn since."""
-        return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
-
-    def _made(self) -> AppState:
-        study = Study(self.folder, StudyFile.model_validate(self.store.setting(CONFIG)))
-        return AppState(StudyDesign(study, self.store), self._secret, self._base_url)
-
-    def now(self) -> AppState:
-        """What is served, of the study as the store holds it now."""
-        if self._in_store() != self._of:
-            with self._lock:
-                self._follow()
-        return self.held
-
-    def _follow(self) -> None:
-        digest = self._in_store()
-        if digest == self._of:
-            return
-        try:
-            made = self._made()
-        except StudyError as error:
-            self.held.trouble = f"The study was changed and cannot be shown as it is now: {error}"
-        else:
-            made.notice = _notice(self.held.design, made.design) or self.held.notice
-            self.held = made
-        self._of = digest
-
-    def edited(self) -> str:
-        """Words for a folder that says something else than the store; empty where both say the same."""
-        try:
-            files = (self.folder / STUDY_FILE, *self.held.design.study.files())
-            seen = (self._of, *(_stamp(path) for path in files))
-            if seen != self._seen:
-                self._edited = "" if digest_of_study(load_study(self.folder)) == self._of[0] else NOT_TAKEN_IN
-                self._seen = seen
-            return self._edited
-        except (AssayError, OSError):  # in the midst of being edited
-            return NOT_TAKEN_IN
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
-
-
-def _notice(before: StudyDesign, after: StudyDesign) -> str:
-    """Words for what people see otherwise than before; empty where they see the same."""
-    if (before.asked_now, before.form) == (after.asked_now, after.form):
-        return ""
-    asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
-    when = time.strftime("%H:%M UTC", time.gmtime())
-    return (
-        f"The study was changed at {when}, while this page was open. Since then people are asked {asked} as the study "
-        "reads now, and this page and what you download are of that study."
-    )

@@ -721,9 +721,7 @@ class Annotations:
         rows = LabelHashes(len(self))
         for name in (*KEY, *self.conditions):
             if name in self.labels.columns:
-                values, codes = self._coded(name)
-                # The first answer reads as one in a table without repeats.
-                rows.add(name, values.set(values == 1, None) if name == "repeat" else values, codes)
+                rows.add_hashed(*self.hashed(name))
         labels = self.labels["label"]
         if labels.dtype.is_numeric():
             rows.add_numbers("label", labels.to_numpy())
@@ -775,6 +773,22 @@ class Annotations:
             else:
                 self._codes[name] = Coded(*coded(column))
         return self._codes[name]
+
+    def codes_of(self, name: str) -> Coded:
+        """The different values of a column of the labels, in one order, and each row's position; found once."""
+        return self._coded(name)
+
+    def hashed(self, name: str) -> tuple[Hashes, NDArray[Any]]:
+        """A number for each different value of a column of the labels, for fingerprints, and each row's position."""
+        values, codes = self._coded(name)
+        if name not in self._hashes:
+            # The first answer reads as one in a table without repeats.
+            self._hashes[name] = hashes(values.set(values == 1, None) if name == "repeat" else values, name)
+        return self._hashes[name], codes
+
+    @cached_property
+    def _hashes(self) -> dict[str, Hashes]:
+        return {}
 
     @cached_property
     def _codes(self) -> dict[str, Coded]:

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.annotations import Annotations, Answers, LabelHashes, Repeats, hashes
 from assay.data.chunks import Chunks
 from assay.data.columns import KEY
 from assay.data.names import Names
@@ -66,17 +66,25 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
 
 
 def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
-    """Fingerprints of further columns that a question uses, by name; the order of rows does not matter."""
-    found = {}
-    for column in columns:
-        if column is None:
+    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
+    wanted = sorted({labels.column_name(c) for c in columns if c is not None})
+    found, left = {}, wanted
+    for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):
+        mine = [name for name in left if name in frame.columns]
+        left = [name for name in left if name not in mine]
+        if not mine:
             continue
-        name = labels.column_name(column)
-        frame = next((f for f in (labels.items, labels.annotators) if name in f.columns), labels.labels)
-        key = [k for k in (*KEY, name) if k in frame.columns]
-        rows = frame.select(pl.concat_str([pl.col(k).cast(pl.String).fill_null("\0") for k in key], separator="\x1f"))
-        text = rows.to_series().sort().str.join("\x1e").item() or ""
-        found[column] = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        rows = LabelHashes(frame.height)
+        for name in dict.fromkeys(k for k in (*KEY, *mine) if k in frame.columns):
+            column = frame[name]
+            if column.dtype.is_numeric() and not column.null_count():
+                rows.add_numbers(name, column.to_numpy())
+            elif table == "labels":
+                rows.add_hashed(*labels.hashed(name))
+            else:
+                rows.add_hashed(hashes(column, name), np.arange(frame.height))
+        digest = hashlib.blake2b(rows.sums().astype("<u8").tobytes(), digest_size=6).hexdigest()
+        found[f"{table}: {', '.join(mine)}"] = digest
     return found
 
 

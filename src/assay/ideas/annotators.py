@@ -4,19 +4,18 @@ For annotator f on an item that other people P answered, with s a similarity of 
 
     closeness   c = mean of s(f, j) over j in P
     people      b = mean of s(j, k) over pairs of P                 what people are to each other
-    advantage   share of j in P to whose company f is at least as close as j: mean of s(f, k) ≥ mean of s(j, k), k
-    in P less j
+    advantage   share of j in P to whose company f is at least as close as j:
+                mean of s(f, k) ≥ mean of s(j, k), k in P less j
 
-which is the leave-one-out rule of the alternative annotator test (Calderon et al. 2025, section 3.1) with
-similarity as its
-score. A person is held against the other people just as a judge is, so that judges have a place among people.
+which is the leave-one-out rule of the alternative annotator test (Calderon et al. 2025, section 3.1) with similarity
+as its score. A person is held against the other people just as a judge is, so that judges have a place among people.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -28,7 +27,7 @@ from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
@@ -42,100 +41,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Places in a plane whose distances are as given, as far as they can be -------------------------
-
-STEPS = 500
-NEAR = 1e-9
-
-
-def places(distance: Floats, weight: Floats, dimensions: int = 2) -> tuple[Floats, float]:
-    """Places that keep weighted distances, by majorization (SMACOF, de Leeuw 1977), from classical scaling.
-
-    Parameters
-    ----------
-    distance : (n, n) float
-        Symmetric; what has no weight may be NaN.
-    weight : (n, n) float
-        How much each distance counts; 0 where it is not known.
-
-    Returns
-    -------
-    (n, dimensions) float
-        Centred; the first axis has the largest spread.
-    stress : float
-        Kruskal's stress-1: root of the squared misfit over that of the distances, 0 for a perfect map.
-    """
-    known = (weight > 0) & np.isfinite(distance)
-    weight = np.where(known, weight, 0.0)
-    np.fill_diagonal(weight, 0.0)
-    mean = float(np.average(distance[known], weights=weight[known])) if weight.sum() else 1.0
-    wanted = np.where(known, distance, mean)
-    np.fill_diagonal(wanted, 0.0)
-    found = _classical(wanted, dimensions)
-    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
-    last = np.inf
-    for _ in range(STEPS):
-        apart = _apart(found)
-        stress = float((weight * (wanted - apart) ** 2).sum())
-        if last - stress <= NEAR * max(stress, NEAR):
-            break
-        last = stress
-        ratio = np.where(apart > 0, weight * wanted / np.where(apart > 0, apart, 1.0), 0.0)
-        found = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ found)
-    whole = float((weight * wanted**2).sum())
-    found = _turned(found)
-    # One or two annotators have no second axis.
-    found = np.pad(found, ((0, 0), (0, dimensions - found.shape[1])))
-    return found, float(np.sqrt(stress / whole)) if whole > 0 else 0.0
-
-
-def _apart(found: Floats) -> Floats:
-    return np.asarray(np.sqrt(((found[:, None] - found[None]) ** 2).sum(axis=2)))
-
-
-def _classical(distance: Floats, dimensions: int) -> Floats:
-    """Torgerson's scaling."""
-    n = len(distance)
-    centre = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-centre @ distance**2 @ centre / 2)
-    top = np.argsort(values)[::-1][:dimensions]
-    return np.asarray(vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-12)))
-
-
-def _turned(found: Floats) -> Floats:
-    """Centred, the first axis the longest, each axis with its largest value on the positive side."""
-    found = found - found.mean(axis=0)
-    _, _, axes = np.linalg.svd(found, full_matrices=False)
-    turned = found @ axes.T
-    sign = np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(turned.shape[1])])
-    return np.asarray(turned * np.where(sign == 0, 1.0, sign))
-
-
-# -- Who says what others say? Open-ended answers of people and judges to the same items, compa ----
-
 MOST_MOVED = 4_000
-"""Comparisons of a judge's answers with people of other items."""
+"""Comparisons of a judge's answers with people of other items: their mean is then known to .01 or better."""
 
 TIE = 1e-9
-"""Similarities that differ by no more are the same."""
-
-
-class MapOptions(Intervals, total=False):
-    """Options of `annotator_similarity`, besides those of intervals; items are resampled.
-
-    Attributes
-    ----------
-    similarity : str, Similarity or callable
-        A measure by its name (``words``, ``rouge-l``, ``embeddings:MODEL`` …) or a function of two texts.
-    min_items : int
-        Annotators who can be held against people on fewer items are left out.
-    clusters : str
-        An item column whose items are resampled together.
-    """
-
-    similarity: Any
-    min_items: int
-    clusters: str | None
+"""Similarities that differ by no more, such as by the order of a sum, are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,17 +56,14 @@ class AnnotatorSimilarity(Result):
     ----------
     rows : polars.DataFrame
         One row an annotator, the closest first: ``annotator``, ``kind``, ``estimate`` (closeness: mean similarity
-        to the
-        other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people to each other),
+        to the other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people to each other),
         ``difference``, ``difference_low``, ``difference_high`` (closeness less that), ``advantage`` (share of people to
         whose company it is at least as close as they are), ``advantage_low``, ``advantage_high``, ``closer_than``
-        (share
-        of people whose own difference is lower), ``other_items`` (of a judge: closeness of its answers to people of
-        other items, which its way of writing earns without the item), ``n`` (items), ``reason``.
+        (share of people whose own difference is lower), ``other_items`` (of a judge: closeness of its answers to people
+        of other items, which its way of writing earns without the item), ``n`` (items), ``reason``.
     pairs : polars.DataFrame
         ``first``, ``second``, ``estimate`` (mean similarity over the items that both answered), ``adjusted`` (as
-        it would
-        be if all pairs had answered the same items), ``n``.
+        it would be if all pairs had answered the same items), ``n``.
     positions : polars.DataFrame
         ``annotator``, ``kind``, ``x``, ``y``: the map, on which those who write alike are near.
     stress : float
@@ -208,10 +115,9 @@ class AnnotatorSimilarity(Result):
                 f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
                 f"difference of {signed(row['difference'], 3)} "
                 f"{interval(row['difference_low'], row['difference_high'], 3, '+')} "
-                f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the "
-                f"person left out in {said(row['advantage'])} "
-                f"{interval(row['advantage_low'], row['advantage_high'])} of "
-                f"comparisons on {counted(row['n'], 'item')}{_among(row['closer_than'], people.height)}."
+                f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the person "
+                f"left out in {said(row['advantage'])} {interval(row['advantage_low'], row['advantage_high'])} of "
+                f"comparisons on {counted(row['n'], 'item')}{_rank_words(row['closer_than'], people.height)}."
             )
         if people.height:
             ends = people.sort("difference")
@@ -262,7 +168,7 @@ class AnnotatorSimilarity(Result):
         return ax
 
 
-def _among(share: float | None, n: int) -> str:
+def _rank_words(share: float | None, n: int) -> str:
     """Than how many people it is closer, where people were held against each other."""
     people = counted(n, "person").replace("persons", "people")
     return "" if share is None else f"; closer than {said(share)} of {people}"
@@ -284,16 +190,17 @@ def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.text(x[k] + 0.02 * span, at, name, fontsize=8, color=pictures.INK, va="center")
 
 
-def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOptions]) -> AnnotatorSimilarity:
+@question(MapSettings)
+def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) -> AnnotatorSimilarity:
     """Does a judge write what people write? Where each judge sits among the people who answered the same items.
+
+    The alternative annotator test itself, with this similarity as its score, is
+    ``assay.alt_test(labels, judge, similarity=...)``.
 
     Parameters
     ----------
     labels : Annotations
         Labels on the scale ``text``, of people and judges; an annotator's repeats of an item count together.
-    **options
-        See `MapOptions`. The alternative annotator test itself, with this similarity as its score, is
-        ``assay.alt_test(labels, judge, similarity=...)``.
 
     Returns
     -------
@@ -317,7 +224,6 @@ def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOpti
 
     The judge's words are like a person's by two thirds on average, people's like each other's by one.
     """
-    settings = MapSettings.of(dict(options), "annotator_similarity")
     labels = in_memory(labels, "annotator_similarity")
     _refuse_what_is_no_text(labels)
     similarity = as_similarity(settings.similarity)
@@ -325,13 +231,12 @@ def annotator_similarity(labels: Annotations | Chunks, **options: Unpack[MapOpti
     rows, how, gone = answers.rows(labels, settings)
     if not rows:
         raise DesignError(
-            f"nobody has {settings.min_items} items that two other people answered too; lower it with "
-            f"min_items=..., or read "
-            "more labels"
+            f"nobody has {settings.min_items} items that two other people answered too; lower it with min_items=..., "
+            "or read more labels"
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
-    frame = _with_places(pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None))
+    frame = _add_ranks(pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None))
     columns = [c for c in ("repeat",) if c in labels.labels.columns]
     data = fingerprint_with(
         labels.fingerprint, **digest_of_columns(labels, settings.clusters, *columns), similarity=similarity.about
@@ -351,15 +256,13 @@ _TYPES: dict[str, Any] = {"reason": pl.String, "other_items": pl.Float64}
 def _refuse_what_is_no_text(labels: Annotations) -> None:
     if len(labels.criteria) > 1:
         raise DesignError(
-            f"annotator_similarity is asked of one criterion, and the table has {listing(labels.criteria)}; "
-            f"choose one with "
-            f"labels.where(criterion='{labels.criteria[0]}')"
+            f"annotator_similarity is asked of one criterion, and the table has {listing(labels.criteria)}; choose one "
+            f"with labels.where(criterion='{labels.criteria[0]}')"
         )
     if labels.scale.kind != "text":
         raise DesignError(
-            f"annotator_similarity needs labels on the scale text; these are {labels.scale.describe()}. Read "
-            f"texts with "
-            "scale='text'; odd ones out are for assay.triplet_similarity"
+            f"annotator_similarity needs labels on the scale text; these are {labels.scale.describe()}. Read texts "
+            "with scale='text'; odd ones out are for assay.triplet_similarity"
         )
 
 
@@ -394,14 +297,14 @@ class _TextAnswers:
         parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(item)], strict=True)]
         fitted = similarity.fitted(texts)
         found = fitted.matrices([texts[part] for part in parts])
-        merged = [_by_annotator(who[part], alike) for part, alike in zip(parts, found, strict=True)]
+        merged = [_merge_repeats(who[part], alike) for part, alike in zip(parts, found, strict=True)]
         return cls(
             tuple(names.to_list()), tuple(labels.annotators["kind"].to_list()), labels.n_items,
             tuple(w for w, _ in merged), tuple(a for _, a in merged), item[starts], fitted,
             pl.DataFrame({"item": item, "who": who, "text": texts}),
         )  # fmt: skip
 
-    def of_other_items(self, annotator: int, seed: int) -> float:
+    def closeness_elsewhere(self, annotator: int, seed: int) -> float:
         """Closeness of an annotator's answers to people of other items: what its way of writing alone would earn."""
         rng = np.random.default_rng((seed, annotator))
         mine = self.texts.filter(pl.col("who") == annotator).unique("item", keep="first", maintain_order=True)
@@ -432,7 +335,7 @@ class _TextAnswers:
             for i, f in enumerate(who.tolist()):
                 others = people[people != i]
                 if len(others) > 1:
-                    found[f, item] = _held_against(alike[i, others], alike[np.ix_(others, others)])
+                    found[f, item] = _compare_with(alike[i, others], alike[np.ix_(others, others)])
         return found
 
     def rows(
@@ -448,7 +351,7 @@ class _TextAnswers:
             if len(used) < settings.min_items:
                 few.append(f"{name} with {len(used)}")
                 continue
-            found = _estimated(mine, used, clusters, settings)
+            found = _estimate(mine, used, clusters, settings)
             how = found.describe_interval()
             row: dict[str, Any] = {
                 "annotator": name,
@@ -458,7 +361,7 @@ class _TextAnswers:
             }
             for what, one in (("difference", found[2]), ("advantage", found[3])):
                 row |= {what: one.estimate, f"{what}_low": one.low, f"{what}_high": one.high}
-            moved = self.of_other_items(f, settings.seed) if self.kinds[f] == "judge" else None
+            moved = self.closeness_elsewhere(f, settings.seed) if self.kinds[f] == "judge" else None
             rows.append({**row, "other_items": moved, "n": len(used), "reason": found.reasons[0]})
         words = f"fewer than {settings.min_items} items that two other people answered too"
         gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
@@ -496,7 +399,7 @@ class _TextAnswers:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _by_annotator(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
+def _merge_repeats(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
     """Similarities of annotators, an annotator's several answers averaged."""
     once, place = np.unique(who, return_inverse=True)
     if len(once) == len(who):
@@ -507,7 +410,7 @@ def _by_annotator(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
     return once, share @ alike @ share.T
 
 
-def _held_against(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
+def _compare_with(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
     """Closeness to some people, their own to each other, the share of them to whose company it is at least as close."""
     m = len(mine)
     rows = theirs.sum(axis=1) - np.diagonal(theirs)
@@ -515,7 +418,7 @@ def _held_against(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
     return float(mine.mean()), float(rows.sum() / (m * (m - 1))), float(ahead.mean())
 
 
-def _estimated(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
+def _estimate(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
     """Means over items: closeness, people, their difference, advantage."""
     values = mine[used]
     data = np.stack([values[:, 0], values[:, 1], values[:, 0] - values[:, 1], values[:, 2]], axis=1)
@@ -525,7 +428,7 @@ def _estimated(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSet
     return estimate_sums(Mean(), sums, settings, n_items=len(used), unit=units.name, transform=scale)  # type: ignore[arg-type]
 
 
-def _with_places(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_ranks(rows: pl.DataFrame) -> pl.DataFrame:
     """The closest first; and how many people each is closer than."""
     people = rows.filter(pl.col("kind") == "human").select("annotator", "difference").rows()
     share = [
@@ -549,8 +452,80 @@ def _map(pairs: pl.DataFrame, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame,
         i, j = place[a], place[b]
         distance[i, j] = distance[j, i] = max(1 - value, 0.0)
         weight[i, j] = weight[j, i] = n
-    found, stress = places(distance, weight)
+    found, stress = positions_in_plane(distance, weight)
     frame = pl.DataFrame(
         {"annotator": names, "kind": [row["kind"] for row in rows], "x": found[:, 0], "y": found[:, 1]}
     )  # fmt: skip
     return frame, stress
+
+
+# -- Places in a plane whose distances are as given, as far as they can be -------------------------
+
+STEPS = 500
+"""Steps of majorization at most."""
+
+NEAR = 1e-9
+"""The stress has settled where a step lowers it by a smaller share: far less than a picture shows."""
+
+
+def positions_in_plane(distance: Floats, weight: Floats, dimensions: int = 2) -> tuple[Floats, float]:
+    """Places that keep weighted distances, by majorization (SMACOF, de Leeuw 1977), from classical scaling.
+
+    Parameters
+    ----------
+    distance : (n, n) float
+        Symmetric; what has no weight may be NaN.
+    weight : (n, n) float
+        How much each distance counts; 0 where it is not known.
+
+    Returns
+    -------
+    (n, dimensions) float
+        Centred; the first axis has the largest spread.
+    stress : float
+        Kruskal's stress-1: root of the squared misfit over that of the distances, 0 for a perfect map.
+    """
+    known = (weight > 0) & np.isfinite(distance)
+    weight = np.where(known, weight, 0.0)
+    np.fill_diagonal(weight, 0.0)
+    mean = float(np.average(distance[known], weights=weight[known])) if weight.sum() else 1.0
+    wanted = np.where(known, distance, mean)
+    np.fill_diagonal(wanted, 0.0)
+    found = _classical_scaling(wanted, dimensions)
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    last = np.inf
+    for _ in range(STEPS):
+        apart = _distances(found)
+        stress = float((weight * (wanted - apart) ** 2).sum())
+        if last - stress <= NEAR * max(stress, NEAR):
+            break
+        last = stress
+        ratio = np.where(apart > 0, weight * wanted / np.where(apart > 0, apart, 1.0), 0.0)
+        found = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ found)
+    whole = float((weight * wanted**2).sum())
+    found = _rotate(found)
+    # One or two annotators have no second axis.
+    found = np.pad(found, ((0, 0), (0, dimensions - found.shape[1])))
+    return found, float(np.sqrt(stress / whole)) if whole > 0 else 0.0
+
+
+def _distances(found: Floats) -> Floats:
+    return np.asarray(np.sqrt(((found[:, None] - found[None]) ** 2).sum(axis=2)))
+
+
+def _classical_scaling(distance: Floats, dimensions: int) -> Floats:
+    """Torgerson's scaling."""
+    n = len(distance)
+    centre = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(-centre @ distance**2 @ centre / 2)
+    top = np.argsort(values)[::-1][:dimensions]
+    return np.asarray(vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-12)))
+
+
+def _rotate(found: Floats) -> Floats:
+    """Centred, the first axis the longest, each axis with its largest value on the positive side."""
+    found = found - found.mean(axis=0)
+    _, _, axes = np.linalg.svd(found, full_matrices=False)
+    turned = found @ axes.T
+    sign = np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(turned.shape[1])])
+    return np.asarray(turned * np.where(sign == 0, 1.0, sign))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,29 +17,33 @@ from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import LEAST_RESAMPLES, Settings, option
+from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Ints
 from assay.statistics.odd_one_out import PairTable
 
-# -- The options of the questions about ideas ------------------------------------------------------
-
 Chosen = Literal["humans", "judges"]
 Pairs = Literal["humans", "annotator", "pairs", "itself"]
 
+# -- Options of the questions about ideas ----------------------------------------------------------
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class ChoiceSettings(Settings):
     """Where triplets name their texts, and whose choices count."""
 
-    texts: tuple[str, ...] | None = option(
+    texts: Sequence[str] | None = option(
         None,
         "The three columns that name the texts of a triplet, separated by commas; found by usual names.",
+        details="In the order that labels A, B and C speak of. The first of these that are there: ``first_item`` … (as "
+        "in a study), ``id_a`` …, ``first`` …, ``a`` …, ``text_a`` ….",
     )
     document: str | None = option(
-        None, "Item column that names the document whose texts are compared; 'document' where the items have it."
+        None,
+        "Item column that names the document whose texts are compared; 'document' where the items have it.",
+        details="Texts are compared within a document.",
     )
-    annotators: Chosen | tuple[str, ...] = option(
+    annotators: Chosen | Sequence[str] = option(
         "humans", "Whose choices count: humans, judges, or names separated by commas."
     )
 
@@ -49,20 +53,36 @@ class ChoiceSettings(Settings):
             raise DesignError("texts=... takes three columns: those that name the three texts of a triplet")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TripletSettings(ChoiceSettings):
     """Options of `assay.triplet_similarity`."""
 
-    floor: int = option(3, "Pairs that were compared less often are marked.", low=1)
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    floor: int = option(
+        3, "Pairs that were compared less often are marked.", low=1, details="Their ``enough`` is False."
+    )
+    confidence: float = option(
+        0.95,
+        "Level of the intervals.",
+        above=0,
+        below=1,
+        key="level",
+        details="They are Wilson's, of as many independent choices as those about a pair are worth: where a triplet "
+        "was answered more than once, its choices share their third text (`alike`).",
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EmbeddingSettings(ChoiceSettings):
     """Options of `assay.triplet_embedding`."""
 
-    dimensions: int | None = option(None, "Of the space; chosen by cross-validation when not given.", low=1, high=50)
-    folds: int = option(5, "Folds of the cross-validation.", low=2)
+    dimensions: int | None = option(
+        None,
+        "Of the space; chosen by cross-validation when not given.",
+        low=1,
+        high=50,
+        details="Of 1, 2, 3, 4 and 6 the number that predicts choices best.",
+    )
+    folds: int = option(5, "Folds of the cross-validation.", low=2, details="Over triplets.")
     n_resamples: int = option(
         100, "Resamples of the triplets, each fitted anew; 0 for no intervals.", low=0, key="resamples"
     )
@@ -70,54 +90,96 @@ class EmbeddingSettings(ChoiceSettings):
     seed: int = option(0, "Same seed, same numbers.", low=0)
 
 
-@dataclass(frozen=True)
-class ReliabilitySettings(Settings):
-    """Options of `assay.odd_one_out_agreement`."""
+@dataclass(frozen=True, kw_only=True)
+class ReliabilitySettings(IntervalSettings):
+    """Options of `assay.odd_one_out_agreement`; triplets are resampled."""
 
-    who: tuple[Pairs, ...] = option(
+    who: Sequence[Pairs] = option(
         ("humans", "annotator", "itself"),
         "Which rows: people together, each annotator with the people, each pair, an annotator's own repeats.",
     )
     by: str | None = option(None, "Item column, such as the document, for each of whose values rows are given.")
     clusters: str | None = option(None, "Item column whose triplets are resampled together.")
-    method: Literal["percentile", "bca", "jackknife", "none"] = option("jackknife", "How intervals are made.")
-    n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.who, str):
+            object.__setattr__(self, "who", (self.who,))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
 class ValidateSettings(ChoiceSettings):
     """Options of `assay.validate_similarity`."""
 
-    measures: Any = option(None, "The measures, separated by commas; the judges of the table are added.")
-    contents: tuple[str, ...] | None = option(
-        None, "The three columns that hold the texts; those that name them when not given.", hidden=False
+    measures: Any = option(
+        None,
+        "The measures, separated by commas; the judges of the table are added.",
+        details="``rouge-l``, ``bleu``, ``words`` …; a function of two texts, which may have a method ``matrix`` that "
+        "scores all pairs of a list; a judge's labels of pairs, numbers, averaged over repeats (binary and continuous "
+        "prompts); a table of ``first``, ``second`` and a number; several of these, or a mapping of names to them. A "
+        "mapping of settings to measures is a sweep: the best of its settings is in the table with what nested choice "
+        "leaves of its ρ.",
     )
-    with_judges: bool = option(True, "Judges of the table who chose odd ones out are measures too.")
+    _: KW_ONLY
+    contents: Sequence[str] | None = option(
+        None,
+        "The three columns that hold the texts; those that name them when not given.",
+        details="``first``, ``second``, ``third`` of a study whose columns ``first_item`` … name them.",
+    )
+    with_judges: bool = option(
+        True,
+        "Judges of the table who chose odd ones out are measures too.",
+        details="Each by its own equation 1, under each condition apart.",
+    )
     floor: int = option(1, "Pairs that were compared less often are left out.", low=1)
     n_resamples: int = option(1000, "Draws of the experts' judgments.", low=LEAST_RESAMPLES, key="resamples")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
 
 
-@dataclass(frozen=True)
-class EnoughSettings(ChoiceSettings):
+@dataclass(frozen=True, kw_only=True)
+class SampleSizeSettings(ChoiceSettings):
     """Options of `assay.judgments_needed`."""
 
-    sizes: tuple[int, ...] | None = option(None, "Numbers of judgments to look at, separated by commas.", low=10)
-    target: float = option(0.8, "The rank correlation that is wanted.", above=0, below=1)
+    sizes: Sequence[int] | None = option(
+        None,
+        "Numbers of judgments to look at, separated by commas.",
+        low=10,
+        details="Ten steps up to twice those at hand when not given.",
+    )
+    target: float = option(
+        0.8, "The rank correlation that is wanted.", above=0, below=1, details="The paper asks for .8."
+    )
     n_splits: int = option(100, "Random halves, and bootstrap runs of each size.", low=LEAST_RESAMPLES, key="splits")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SampleSettings(Settings):
     """Options of `assay.sample_triplets`."""
 
+    document: str | None = option(
+        None, "Of a frame: the column of the document within which texts are compared.", key="", hidden=True
+    )
+    name: str | None = option(
+        None,
+        "Of a frame: the column of the texts' names.",
+        key="",
+        hidden=True,
+        details="``item`` or ``name`` when not given, else the text itself.",
+    )
+    text: str | None = option(
+        None, "Of a frame: the column of the texts; 'text' where there is one.", key="", hidden=True
+    )
     floor: int = option(3, "How often each pair of texts of a document is seen together.", low=1, always=True)
-    n: int | None = option(None, "So many triplets instead, what was seen least first.", low=1)
+    n: int | None = option(
+        None,
+        "So many triplets instead, what was seen least first.",
+        low=1,
+        details="Asked one after the other they are balanced at any time: of 15 texts no pair is ever two comparisons "
+        "behind the mean.",
+    )
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
 
@@ -127,17 +189,26 @@ class PlanTripletsSettings(Settings):
 
     n_texts: int = option(15, "Texts of a document.", low=3, high=200, key="texts", always=True)
     n_documents: int = option(1, "Documents.", low=1, key="documents", always=True)
-    agreement: float = option(
-        0.6, "How often two experts name the same odd one; a third is chance.", above=1 / 3, below=1, always=True
+    _: KW_ONLY
+    agreement: float | None = option(
+        None,
+        "How often two experts name the same odd one, .6 when not given; a third is chance.",
+        above=1 / 3,
+        below=1,
+        always=True,
+        details="With ``pilot`` it is that of its people.",
     )
-    floors: tuple[int, ...] = option(
-        (1, 2, 3, 5, 8, 10, 15, 20, 30, 50), "Comparisons of each pair to look at, separated by commas.", low=1
+    floors: Sequence[int] = option(
+        (1, 2, 3, 5, 8, 10, 15, 20, 30, 50),
+        "Comparisons of each pair to look at, separated by commas.",
+        low=1,
+        details="Beyond the different triplets that a pair is in, each is asked of several.",
     )
     target: float = option(0.9, "Rank correlation with the true similarities that is wanted.", above=0, below=1)
     power: float = option(0.8, "Share of studies that are to reach it.", above=0, below=1)
     dimensions: int = option(3, "Ways in which the simulated texts differ.", low=1, high=50)
     n_studies: int = option(200, "Simulated studies.", low=20, key="studies")
-    pilot: str | None = option(None, "Fingerprint of the labels at hand.", hidden=True)
+    pilot: Any = option(None, "Odd ones out at hand, whose people's agreement is taken.", hidden=True)
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
 
@@ -145,23 +216,34 @@ class PlanTripletsSettings(Settings):
 class StyleSettings(Settings):
     """Options of `assay.style_effect`."""
 
-    measures: Any = option(None, "The measures, separated by commas.")
-    n_resamples: int = option(2000, "Bootstrap resamples of the pairs.", low=LEAST_RESAMPLES, key="resamples")
+    measures: Any = option(
+        None,
+        "The measures, separated by commas.",
+        details="As in `assay.validate_similarity`; none where the frame holds judges' numbers alone.",
+    )
+    _: KW_ONLY
+    n_resamples: int = option(
+        2000,
+        "Bootstrap resamples of the pairs.",
+        low=LEAST_RESAMPLES,
+        key="resamples",
+        details="With few pairs, as the one of the paper, there is no interval.",
+    )
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
 
 
-@dataclass(frozen=True)
-class MapSettings(Settings):
-    """Options of `assay.annotator_similarity`."""
+@dataclass(frozen=True, kw_only=True)
+class MapSettings(IntervalSettings):
+    """Options of `assay.annotator_similarity`; items are resampled."""
 
-    similarity: Any = option("words", "A measure by its name.")
+    similarity: Any = option(
+        "words",
+        "A measure by its name.",
+        details="``words``, ``rouge-l``, ``embeddings:MODEL`` … or a function of two texts.",
+    )
     min_items: int = option(10, "Annotators who share fewer items with the people are not compared.", low=2)
     clusters: str | None = option(None, "Item column whose items are resampled together.")
-    method: Literal["percentile", "bca", "jackknife", "none"] = option("jackknife", "How intervals are made.")
-    n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
 
 
 # -- Choices of the odd one of three texts, as arrays ----------------------------------------------
@@ -218,7 +300,7 @@ class Choices:
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: ChoiceSettings, question: str, *more: str | None) -> Choices:
-        """The choices of a table, of all annotators; `of_annotators` takes those whose choices count.
+        """The choices of a table, of all annotators; `chosen_by` takes those whose choices count.
 
         Raises
         ------
@@ -227,11 +309,11 @@ class Choices:
         DataError
             For a triplet that does not name three different texts.
         """
-        labels = odd_ones_of(in_memory(labels, question), question)
+        labels = odd_one_labels(in_memory(labels, question), question)
         columns = columns_of_texts(labels, settings.texts)
         document = document_of(labels, settings.document)
         items = labels.items.select("item")
-        named = {c: of_items(labels, c) for c in (*columns, *([document] if document else []))}
+        named = {c: item_column(labels, c) for c in (*columns, *([document] if document else []))}
         items = items.with_columns(**{f"_{i}": named[c].cast(pl.String) for i, c in enumerate(columns)})
         items = items.with_columns(_document=named[document].cast(pl.String) if document else pl.lit(None, pl.String))
         _refuse_strange_triplets(items, columns, document)
@@ -248,7 +330,7 @@ class Choices:
             tuple(who.to_list()), kinds, columns, data, member,
         )  # fmt: skip
 
-    def of_annotators(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
+    def chosen_by(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
         """The choices of people, of judges, or of the annotators named; of others, but for those ``beside``, they are
         counted as excluded."""
         names = self.chosen(wanted)
@@ -325,7 +407,7 @@ class Choices:
         )  # fmt: skip
 
 
-def odd_ones_of(labels: Annotations, question: str) -> Annotations:
+def odd_one_labels(labels: Annotations, question: str) -> Annotations:
     """The labels on the scale odd-one-out, of one criterion."""
     found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
     if not found:
@@ -345,7 +427,7 @@ def odd_ones_of(labels: Annotations, question: str) -> Annotations:
 def has_choices(labels: Annotations) -> bool:
     """Whether the table holds odd ones out, of one criterion, whose texts have names."""
     found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
-    return len(found) == 1 and any(all(is_there(labels, c) for c in names) for names in NAMES)
+    return len(found) == 1 and any(all(has_column(labels, c) for c in names) for names in NAMES)
 
 
 def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -353,7 +435,7 @@ def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[
     if given is not None:
         return tuple(labels.column_name(c) for c in given)
     for names in NAMES:
-        if all(is_there(labels, c) for c in names):
+        if all(has_column(labels, c) for c in names):
             return tuple(labels.column_name(c) for c in names)
     raise DesignError(
         "nothing says which three texts an item compares; name the columns with texts=['a', 'b', 'c'], in the order "
@@ -365,15 +447,15 @@ def document_of(labels: Annotations, given: str | None) -> str | None:
     """The column that names the document, where there is one."""
     if given is not None:
         return labels.column_name(given)
-    return "document" if is_there(labels, "document") else None
+    return "document" if has_column(labels, "document") else None
 
 
-def is_there(labels: Annotations, name: str) -> bool:
+def has_column(labels: Annotations, name: str) -> bool:
     """Whether the table has a column of that name, wherever reading has put it."""
     return any(name in f.columns for f in (labels.items, labels.labels, labels.annotators)) or name in labels.names
 
 
-def of_items(labels: Annotations, name: str) -> pl.Series:
+def item_column(labels: Annotations, name: str) -> pl.Series:
     """A column about the items, one value an item, wherever reading has put it."""
     if name in labels.items.columns:
         return labels.items[name]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,23 +12,23 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.options import IntervalSettings, Method
+from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices, Chosen, EmbeddingSettings
+from assay.ideas.choices import Choices, EmbeddingSettings
 from assay.reporting import pictures
 from assay.reporting.tables import said
-from assay.statistics.odd_one_out import Model, predicted
+from assay.statistics.odd_one_out import Model, predicted_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TRIED = (1, 2, 3, 4, 6)
-"""Dimensions that cross-validation chooses among."""
+"""Dimensions that cross-validation chooses among: beyond, few choices say nothing of more."""
 
 MOST_PAIRS = 20_000
-"""Similarities are given for up to so many pairs: each is a mean over all thirds."""
+"""Similarities are given for up to so many pairs: each is a mean over all thirds, in every resample anew."""
 
 CHANCE = float(np.log(1 / 3))
 """Mean log likelihood of who does not look."""
@@ -66,7 +65,7 @@ class TripletEmbedding(Result):
         return self.pairs
 
     def summary(self) -> str:
-        """How well choices are foretold, and how many pairs were never seen."""
+        """How well choices are predicted, and how many pairs were never seen."""
         unseen = int((self.pairs["n"] == 0).sum())
         lines = [
             f"{counted(self.pairs.height, 'pair')} from {self.run.facts['choices']} choices in "
@@ -100,68 +99,41 @@ class TripletEmbedding(Result):
         return ax
 
 
-def triplet_embedding(
-    labels: Annotations | Chunks,
-    *,
-    dimensions: int | None = None,
-    texts: Sequence[str] | None = None,
-    document: str | None = None,
-    annotators: Chosen | Sequence[str] = "humans",
-    folds: int = 5,
-    n_resamples: int = 100,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> TripletEmbedding:
+@question(EmbeddingSettings)
+def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings) -> TripletEmbedding:
     """How alike are texts of which few pairs were compared? Places in a space, fitted to the odd ones out.
 
     A choice keeps a pair together with a chance that goes with exp(−squared distance): Luce's rule among the three
-    pairs,
-    Bradley and Terry's for two. Where every pair has ten comparisons or more, `assay.triplet_similarity` counts
-    and assumes
-    nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
+    pairs, Bradley and Terry's for two. Where every pair has ten comparisons or more, `assay.triplet_similarity` counts
+    and assumes nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
 
     Parameters
     ----------
-    labels, texts, document, annotators
-        As in `assay.triplet_similarity`.
-    dimensions : int
-        Of the space; of 1, 2, 3, 4 and 6 the one that foretells choices best when not given.
-    folds : int
-        Of that cross-validation, over triplets.
-    n_resamples : int
-        Bootstrap over triplets, each fitted anew; 0 for no intervals.
-    confidence, seed
+    labels : Annotations
+        Odd ones out, as in `assay.triplet_similarity`.
 
     Returns
     -------
     TripletEmbedding
     """
-    given: dict[str, Any] = {
-        "dimensions": dimensions,
-        "texts": texts,
-        "document": document,
-        "annotators": annotators,
-        "folds": folds,
-    }
-    given |= {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    settings = EmbeddingSettings.of(
-        {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, "triplet_embedding"
-    )  # fmt: skip
-    choices = Choices.of(labels, settings, "triplet_embedding").of_annotators(settings.annotators)
+    choices = Choices.of(labels, settings, "triplet_embedding").chosen_by(settings.annotators)
     first, second, pool = _all_pairs(choices)
-    scores = _cross_validated(choices, settings) if dimensions is None else {}
-    chosen = dimensions or max(scores, key=lambda d: (scores[d], -d))
+    scores = _cross_validate(choices, settings) if settings.dimensions is None else {}
+    chosen = settings.dimensions or max(scores, key=lambda d: (scores[d], -d))
     order = np.lexsort((choices.odd, choices.item))
     choices = choices.where(order)
-    places = _fit(choices, chosen, seed)
-    value = predicted(places, first, second, pool)
-    drawn = _resampled(choices, chosen, places, settings, lambda x: predicted(x, first, second, pool))
+    places = _fit(choices, chosen, settings.seed)
+    value = predicted_shares(places, first, second, pool)
+    drawn = _resample(choices, chosen, places, settings, lambda x: predicted_shares(x, first, second, pool))
     made: Method = "percentile" if len(drawn) else "none"
-    how = IntervalSettings(method=made, n_resamples=max(n_resamples, 20), confidence=confidence, seed=seed)
+    how = IntervalSettings(
+        method=made, n_resamples=max(settings.n_resamples, LEAST_RESAMPLES), confidence=settings.confidence,
+        seed=settings.seed,
+    )  # fmt: skip
     found = of_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
     table = choices.named_pairs(first, second).with_columns(
         estimate=pl.Series(value), low=pl.Series(found.low), high=pl.Series(found.high),
-        n=pl.Series(_counted(choices, first, second)), reason=pl.Series(found.reasons, dtype=pl.String),
+        n=pl.Series(_comparisons(choices, first, second)), reason=pl.Series(found.reasons, dtype=pl.String),
     )  # fmt: skip
     columns = {f"x{k + 1}": pl.Series(places[:, k]) for k in range(chosen)}
     rows = pl.DataFrame(
@@ -185,9 +157,8 @@ def _all_pairs(choices: Choices) -> tuple[Ints, Ints, list[Ints]]:
     sizes = np.bincount(choices.document)
     if int((sizes * (sizes - 1) // 2).sum()) > MOST_PAIRS:
         raise DesignError(
-            f"documents have more than {MOST_PAIRS:,} pairs, and each is a mean over all thirds; look at fewer "
-            f"texts at a "
-            "time, such as labels.where(document=[...])"
+            f"documents have more than {MOST_PAIRS:,} pairs, and each is a mean over all thirds; look at fewer texts "
+            "at a time, such as labels.where(document=[...])"
         )
     for d in range(len(sizes)):
         mine = np.flatnonzero(choices.document == d)
@@ -198,13 +169,13 @@ def _all_pairs(choices: Choices) -> tuple[Ints, Ints, list[Ints]]:
     return np.array(first), np.array(second), pool
 
 
-def _counted(choices: Choices, first: Ints, second: Ints) -> list[int]:
+def _comparisons(choices: Choices, first: Ints, second: Ints) -> list[int]:
     n = choices.texts.height
     seen = dict(zip((choices.pairs.first * n + choices.pairs.second).tolist(), choices.pairs.n.tolist(), strict=True))
     return [seen.get(k, 0) for k in (first * n + second).tolist()]
 
 
-def _cross_validated(choices: Choices, settings: EmbeddingSettings) -> dict[int, float]:
+def _cross_validate(choices: Choices, settings: EmbeddingSettings) -> dict[int, float]:
     """Mean log likelihood of triplets that were left out, by dimensions."""
     rng = np.random.default_rng((settings.seed, 7))
     _, triplet = np.unique(choices.item, return_inverse=True)
@@ -222,7 +193,7 @@ def _cross_validated(choices: Choices, settings: EmbeddingSettings) -> dict[int,
     return found
 
 
-def _resampled(choices: Choices, dimensions: int, start: Floats, settings: EmbeddingSettings, of: object) -> Floats:
+def _resample(choices: Choices, dimensions: int, start: Floats, settings: EmbeddingSettings, of: object) -> Floats:
     """Similarities from triplets drawn anew, fitted from where the whole led to: (draws, pairs)."""
     rng = np.random.default_rng((settings.seed, 8))
     _, triplet = np.unique(choices.item, return_inverse=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -25,36 +25,17 @@ from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.ideas.choices import Pairs, ReliabilitySettings, odd_ones_of
+from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class ReliabilityOptions(Intervals, total=False):
-    """Options of `odd_one_out_agreement`, besides those of intervals; triplets are resampled.
-
-    Attributes
-    ----------
-    who : sequence of {"humans", "annotator", "pairs", "itself"}
-        Rows for people together, for each annotator with the people, for each pair, and for each annotator who
-        answered triplets more than once with itself.
-    by : str
-        An item column, such as the document, for each of whose values rows are given.
-    clusters : str
-        An item column whose triplets are resampled together.
-    """
-
-    who: tuple[Pairs, ...]
-    by: str | None
-    clusters: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +76,7 @@ class OddOneOutAgreement(Result):
             where = "" if row["group"] is None else f" ({row['group']})"
             lines.append(
                 f"{_SENTENCES[row['who']].format(**row)}{where} {said(row['agreement'])} of "
-                f"{counted(row['n'], 'triplet')}, {estimated(row['estimate'], row['low'], row['high'])} "
-                f"above chance."
+                f"{counted(row['n'], 'triplet')}, {estimated(row['estimate'], row['low'], row['high'])} above chance."
             )
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
@@ -128,15 +108,14 @@ _NAMES = {
 }  # fmt: skip
 
 
-def odd_one_out_agreement(labels: Annotations | Chunks, **options: Unpack[ReliabilityOptions]) -> OddOneOutAgreement:
+@question(ReliabilitySettings)
+def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySettings) -> OddOneOutAgreement:
     """Do annotators name the same odd one out, more often than chance?
 
     Parameters
     ----------
     labels : Annotations
         Labels A, B or C on the scale ``odd-one-out``; triplets that two answered, or one answered twice.
-    **options
-        See `ReliabilityOptions`.
 
     Returns
     -------
@@ -159,25 +138,20 @@ def odd_one_out_agreement(labels: Annotations | Chunks, **options: Unpack[Reliab
 
     Five of six choices are the same, where chance would make two so.
     """
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    if isinstance(given.get("who"), str):
-        given["who"] = (given["who"],)
-    settings = ReliabilitySettings.of(given, "odd_one_out_agreement")
-    table = odd_ones_of(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
-    cells = _Cells.of(table)
+    table = odd_one_labels(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
+    cells = _ChoiceShares.of(table)
     clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
     rows, how = [], ""
     for group, items in _groups(table, settings.by):
         for who in settings.who:
             for names, moments in cells.moments(who, items):
-                found, how = _estimated(moments, clusters, settings)
+                found, how = _estimate(moments, clusters, settings)
                 rows.append({"group": group, "who": who, **names, **_above_chance(found), "agreement": found.estimate,
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
     if not rows:
         raise DesignError(
-            "no triplet was answered by two people, nor twice by one annotator, so that nothing says whether "
-            "they agree; "
-            "give some triplets to several (people.overlap of a study)"
+            "no triplet was answered by two people, nor twice by one annotator, so that nothing says whether they "
+            "agree; give some triplets to several (people.overlap of a study)"
         )
     people = sum(cells.is_human)
     facts = {"items": table.n_items, "choices": len(table), "humans": people, "judges": len(cells.names) - people}
@@ -212,7 +186,7 @@ def _above_chance(found: Estimate) -> dict[str, float]:
     return {name: (value - CHANCE) / (1 - CHANCE) for name, value in found.row().items()}
 
 
-def _estimated(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:
+def _estimate(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:
     used = np.flatnonzero(moments[:, 1] > 0)
     units = Units.of(len(moments), clusters, width=2, used=used)
     sums = add_rows(moments[used], units.of_item[used], units.n)
@@ -221,7 +195,7 @@ def _estimated(moments: Floats, clusters: Ints | None, settings: ReliabilitySett
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ChoiceShares:
     """What each annotator chose of each triplet, as shares of its answers."""
 
     names: tuple[str, ...]
@@ -233,7 +207,7 @@ class _Cells:
     """(cells, 3): how often each place was chosen."""
 
     @classmethod
-    def of(cls, table: Annotations) -> _Cells:
+    def of(cls, table: Annotations) -> _ChoiceShares:
         who = table.annotators["annotator"]
         item = codes_in(table.labels["item"], table.items["item"]).astype(np.int64)
         code = item * len(who) + codes_in(table.labels["annotator"], who)
@@ -249,7 +223,7 @@ class _Cells:
     def moments(self, who: Pairs, items: Ints) -> Iterator[tuple[dict[str, str | None], Floats]]:
         """Whom a row is about; agreement and comparisons of each item: (items, 2)."""
         keep = np.isin(self.item, items)
-        cells = _Cells(
+        cells = _ChoiceShares(
             self.names, self.is_human, self.n_items, self.item[keep], self.annotator[keep], self.counts[keep]
         )  # fmt: skip
         for names, found in getattr(cells, f"_{who}")():

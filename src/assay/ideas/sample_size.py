@@ -7,9 +7,9 @@ curve beside the honest one, of two sets that share none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -18,36 +18,40 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import wilson
+from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices, Chosen, EnoughSettings, PlanTripletsSettings
+from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSettings
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import (
+    GROUPS,
     PLACES,
     Judged,
     choice_probabilities,
     correlation,
     half_agreement,
+    half_width,
     mean_ranks,
     pair_codes,
     stepped_up,
+    without_groups,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-GROUPS = 20
-"""Groups of choices that are left out in turn, for the range of the number that is needed."""
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
 
 LEAST = 20
-"""Fewer judgments cannot be halved."""
+"""Fewer judgments cannot be halved: of ten, most pairs are compared once."""
 
 DESIGNS = 4
-"""Sets of triplets behind a plan."""
+"""Sets of triplets behind a plan, so that it does not rest on one draw; to draw one takes as long as 70 studies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +63,7 @@ class Judgments(Result):
     curve : polars.DataFrame
         One row a number of ``judgments``: ``estimate`` (ρ between two such sets that share no judgment; beyond half of
         those at hand stepped up after Spearman and Brown), ``low``, ``high``, ``stepped`` (whether it was),
-        ``published``
-        (ρ of bootstrap samples of that size with all judgments), ``reason``.
+        ``published`` (ρ of bootstrap samples of that size with all judgments), ``reason``.
     needed : int or None
         The smallest number of judgments whose ρ reaches the target; None where no number does.
     needed_low, needed_high : int or None
@@ -97,9 +100,8 @@ class Judgments(Result):
             lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {low} to {most}).")
         if row["published"] is not None:
             lines.append(
-                f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: "
-                f"they share "
-                "judgments, so that this is too high."
+                f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: they "
+                "share judgments, so that this is too high."
             )
         return "\n".join([*lines, f"Intervals: {self.run.interval}.", *self.run.closing()])
 
@@ -121,31 +123,14 @@ class Judgments(Result):
         return ax
 
 
-def judgments_needed(
-    labels: Annotations | Chunks,
-    *,
-    target: float = 0.8,
-    sizes: Sequence[int] | None = None,
-    texts: Sequence[str] | None = None,
-    document: str | None = None,
-    annotators: Chosen | Sequence[str] = "humans",
-    n_splits: int = 100,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Judgments:
+@question(SampleSizeSettings)
+def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings) -> Judgments:
     """Are these odd ones out enough for a stable ranking of pairs, and how many would be?
 
     Parameters
     ----------
     labels : Annotations
-        Odd ones out; see `assay.triplet_similarity`, also for ``texts``, ``document`` and ``annotators``.
-    target : float
-        The ρ between two rankings that is wanted; the paper asks for .8.
-    sizes : sequence of int
-        Numbers of judgments to look at; ten steps up to twice those at hand when not given.
-    n_splits : int
-        Random halves, and bootstrap samples of each size.
-    confidence, seed
+        Odd ones out, as in `assay.triplet_similarity`.
 
     Returns
     -------
@@ -156,32 +141,27 @@ def judgments_needed(
     DesignError
         For labels that are no odd ones out, or fewer than 20 choices.
     """
-    given = {"target": target, "sizes": sizes, "texts": texts, "document": document, "annotators": annotators}
-    given |= {"n_splits": n_splits, "confidence": confidence, "seed": seed}
-    settings = EnoughSettings.of(
-        {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, "judgments_needed"
-    )
-    choices = Choices.of(labels, settings, "judgments_needed").of_annotators(settings.annotators)
+    target, n_splits = settings.target, settings.n_splits
+    choices = Choices.of(labels, settings, "judgments_needed").chosen_by(settings.annotators)
     if len(choices) < LEAST:
         raise DesignError(f"{counted(len(choices), 'choice')} cannot be halved; {LEAST} are the least")
     order = np.lexsort((choices.odd, choices.item))
     judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
-    rng = np.random.default_rng(seed)
-    one = _of_one(judged, rng, n_splits)
-    group = rng.permutation(len(judged)) % GROUPS
-    without = np.array([_of_one(judged.some(group != g), rng, max(n_splits // 5, 10)) for g in range(GROUPS)])
+    rng = np.random.default_rng(settings.seed)
+    one = _single_reliability(judged, rng, n_splits)
+    without = without_groups(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
-    rows = [_row(size, n, one, without, judged, rng, settings) for size in sorted({*wanted, n})]
-    low, high = _ends(one, without, confidence)
-    how = f"{100 * confidence:g}% jackknife intervals over {GROUPS} groups of judgments"
+    rows = [_row(size, one, without, judged, rng, settings) for size in sorted({*wanted, n})]
+    low, high = _ends(one, without, settings.confidence)
+    how = f"{100 * settings.confidence:g}% jackknife intervals over {GROUPS} groups of judgments"
     run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
     # The more a judgment tells, the fewer are needed.
     curve = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
-    return Judgments(curve, _needed(one, target), _needed(high, target), _needed(low, target), run)
+    return Judgments(curve, _judgments_for(one, target), _judgments_for(high, target), _judgments_for(low, target), run)
 
 
-def _of_one(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
+def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
     """Reliability of one judgment's worth, by Spearman and Brown from halves: r = R / (n − (n − 1) R)."""
     halves = half_agreement(judged, rng, n_splits)
     halves = halves[np.isfinite(halves)]
@@ -193,17 +173,14 @@ def _of_one(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
 
 def _ends(one: float, without: Floats, confidence: float) -> tuple[float, float]:
     """The interval of the reliability of one judgment, on the scale of log odds."""
-    from scipy.special import stdtrit
-
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
         return float("nan"), float("nan")
     logit, each = np.log(one / (1 - one)), np.log(without / (1 - without))
-    error = np.sqrt((GROUPS - 1) / GROUPS * ((each - each.mean()) ** 2).sum())
-    half = stdtrit(GROUPS - 1, (1 + confidence) / 2) * error
+    half = half_width(each, confidence)
     return tuple(float(1 / (1 + np.exp(-(logit + sign * half)))) for sign in (-1, 1))  # type: ignore[return-value]
 
 
-def _needed(one: float, target: float) -> int | None:
+def _judgments_for(one: float, target: float) -> int | None:
     """The smallest number of judgments whose reliability is the target."""
     if not np.isfinite(one) or one <= 0:
         return None
@@ -211,9 +188,10 @@ def _needed(one: float, target: float) -> int | None:
 
 
 def _row(
-    size: int, n: int, one: float, without: Floats, judged: Judged, rng: np.random.Generator, settings: EnoughSettings
+    size: int, one: float, without: Floats, judged: Judged, rng: np.random.Generator, settings: SampleSizeSettings
 ) -> dict[str, Any]:
     """ρ of two sets of a size."""
+    n = len(judged)
     halves = 2 * size <= n
     value = float(stepped_up(one, size))
     if halves:
@@ -236,6 +214,13 @@ def _row(
 # -- before there are any -----------------------------------------------------------------------------
 
 
+AGREEMENT = 0.6
+"""How often two experts name the same odd one, where nothing is known: between chance (a third) and certainty."""
+
+AGREEMENTS = (0.34, 0.99)
+"""An agreement of a pilot is taken to lie between these, within which strengths of pairs can be found."""
+
+
 @dataclass(frozen=True, eq=False)
 class TripletPlan(Result):
     """How well experts' odd ones out would rank the pairs, by how often each pair is compared.
@@ -244,10 +229,9 @@ class TripletPlan(Result):
     ----------
     outcomes : polars.DataFrame
         One row a ``floor`` (comparisons of each pair): ``triplets`` (different ones, of all documents),
-        ``overlap`` (people
-        who answer each), ``judgments``, ``rho`` (mean ρ with the true similarities), ``rho_least`` (which 90% of the
-        studies
-        reach), ``estimate`` (share of studies that reach the target), ``low``, ``high`` (95%, Wilson).
+        ``overlap`` (people who answer each), ``judgments``, ``rho`` (mean ρ with the true similarities), ``rho_least``
+        (which 90% of the studies reach), ``estimate`` (share of studies that reach the target), ``low``, ``high`` (95%,
+        Wilson).
     run : Run
     """
 
@@ -282,9 +266,8 @@ class TripletPlan(Result):
         else:
             of = "" if row["overlap"] == 1 else f" ({row['triplets']:,} triplets, each answered by {row['overlap']})"
             lines.append(
-                f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = "
-                f"{s.target:g} with the "
-                f"true ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
+                f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = {s.target:g} "
+                f"with the true ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
             )
         lines.append("These numbers have no range: they rest on an agreement that is assumed, not estimated.")
         return "\n".join([*lines, *self.run.closing()])
@@ -302,42 +285,18 @@ class TripletPlan(Result):
         return ax
 
 
-def plan_triplets(
-    n_texts: int = 15,
-    n_documents: int = 1,
-    *,
-    agreement: float | None = None,
-    floors: Sequence[int] = PlanTripletsSettings.floors,
-    target: float = 0.9,
-    power: float = 0.8,
-    dimensions: int = 3,
-    pilot: Annotations | None = None,
-    n_studies: int = 200,
-    seed: int = 0,
-) -> TripletPlan:
+def _question_without_labels(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
+    """As `question`, for a function that takes nothing of its own."""
+    return cast("Any", question(cast("Any", settings)))  # type: ignore[no-any-return]
+
+
+@_question_without_labels(PlanTripletsSettings)
+def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
     """How many odd ones out do experts have to name until the pairs are ranked as they see them?
 
-    Texts are put at random places in a space; the nearer two texts are, the likelier they are kept together
-    (Luce's rule),
-    the sharper, the more experts agree. Triplets are drawn by the rule of `assay.sample_triplets`, answered, and
-    made into
-    similarities (equation 1), which are held against those that endless answers would give.
-
-    Parameters
-    ----------
-    n_texts, n_documents : int
-        Texts of each document, and documents.
-    agreement : float
-        How often two experts name the same odd one, above the third that chance gives; .6 when not given.
-    floors : sequence of int
-        Comparisons of each pair to look at. Beyond the different triplets that a pair is in, each is asked of several.
-    target, power : float
-        The ρ that is wanted, and in which share of studies.
-    dimensions : int
-        Of the space: in how many ways texts differ.
-    pilot : Annotations
-        Odd ones out at hand: agreement is that of its people.
-    n_studies, seed : int
+    Texts are put at random places in a space; the nearer two texts are, the likelier they are kept together (Luce's
+    rule), the sharper, the more experts agree. Triplets are drawn by the rule of `assay.sample_triplets`, answered, and
+    made into similarities (equation 1), which are held against those that endless answers would give.
 
     Returns
     -------
@@ -352,20 +311,17 @@ def plan_triplets(
 
     Where two experts agree on 60% of triplets, ten comparisons of each pair are not enough for ρ = .9; forty are.
     """
-    if pilot is not None and agreement is not None:
-        raise DesignError("agreement=... and pilot=... both say how far experts agree; give one")
-    found = agreement
-    if pilot is not None:
-        row = odd_one_out_agreement(pilot, who=("humans",), method="none").humans
-        found = None if row is None else float(np.clip(row["agreement"], 0.34, 0.99))
-    settings = PlanTripletsSettings(
-        n_texts=n_texts, n_documents=n_documents, agreement=PlanTripletsSettings.agreement if found is None else found,
-        floors=tuple(floors), target=target, power=power, dimensions=dimensions,
-        pilot=None if pilot is None else pilot.fingerprint, n_studies=n_studies, seed=seed,
-    )  # fmt: skip
     if not settings.floors:
         raise DesignError("floors is empty; give at least one number of comparisons")
-    worlds = [_worlds(settings, number) for number in range(n_studies)]
+    if settings.pilot is not None:
+        if settings.agreement is not None:
+            raise DesignError("agreement=... and pilot=... both say how far experts agree; give one")
+        row = odd_one_out_agreement(settings.pilot, who=("humans",), method="none").humans
+        found = None if row is None else float(np.clip(row["agreement"], *AGREEMENTS))
+        settings = replace(settings, agreement=found, pilot=settings.pilot.fingerprint)
+    if settings.agreement is None:
+        settings = replace(settings, agreement=AGREEMENT)
+    worlds = [_worlds(settings, settings.agreement or AGREEMENT, number) for number in range(settings.n_studies)]
     rows = [_outcome(floor, worlds, settings) for floor in sorted(set(settings.floors))]
     facts = {"target": settings.target, "power": settings.power}
     return TripletPlan(pl.DataFrame(rows), Run("plan-triplets", settings, settings.pilot or "none", facts))
@@ -375,12 +331,12 @@ World = tuple[Floats, Floats]
 """How alike the texts of a document are, (texts, texts), and the ranks of its pairs, (pairs,)."""
 
 
-def _worlds(settings: PlanTripletsSettings, number: int) -> list[World]:
+def _worlds(settings: PlanTripletsSettings, agreement: float, number: int) -> list[World]:
     """The documents of one simulated study; every floor looks at the same."""
     rng = np.random.default_rng((settings.seed, number))
     found = []
     for _ in range(settings.n_documents):
-        alike = _alike(settings.n_texts, settings.dimensions, settings.agreement, rng)
+        alike = _alike(settings.n_texts, settings.dimensions, agreement, rng)
         found.append((alike, mean_ranks(_truth(alike))))
     return found
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from assay.data.columns import natural, to_polars
 from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
 from assay.ideas.choices import SampleSettings
 from assay.reporting import pictures
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 1_000_000
-"""More triplets are not drawn at once."""
+"""More triplets are not drawn at once: one at a time, they take minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,7 @@ class TripletSample(Result):
     ----------
     triplets : polars.DataFrame
         ``item`` (1, 2, …), ``document`` (where there are some), ``first_item``, ``second_item``, ``third_item``
-        (names),
-        and ``first``, ``second``, ``third`` (the texts, where they were given).
+        (names), and ``first``, ``second``, ``third`` (the texts, where they were given).
     pairs : polars.DataFrame
         ``document``, ``first``, ``second``, ``estimate`` (in how many triplets both are).
     run : Run
@@ -58,8 +58,7 @@ class TripletSample(Result):
         lines = [
             f"{counted(self.triplets.height, 'triplet')} of {self.run.facts['texts']} texts in "
             f"{counted(int(str(self.run.facts['documents'])), 'document')}; each pair is seen {seen.min()} to "
-            f"{seen.max()} "
-            f"times, {seen.mean():.2f} on average."
+            f"{seen.max()} times, {seen.mean():.2f} on average."
         ]
         return "\n".join([*lines, *self.run.closing()])
 
@@ -73,16 +72,8 @@ class TripletSample(Result):
         return ax
 
 
-def sample_triplets(
-    texts: Any,
-    *,
-    document: str | None = None,
-    name: str | None = None,
-    text: str | None = None,
-    floor: int = 3,
-    n: int | None = None,
-    seed: int = 0,
-) -> TripletSample:
+@question(SampleSettings)
+def sample_triplets(texts: Any, settings: SampleSettings) -> TripletSample:
     """Which three texts are to be compared, so that every pair of a document is seen often enough?
 
     The rule of Nam et al. (2025, section 4.1), which ``assay serve`` and ``assay judge`` follow too: the pair that was
@@ -93,15 +84,6 @@ def sample_triplets(
     ----------
     texts : sequence of str, mapping or frame
         Names of the texts; names by document; or a frame with one row a text.
-    document, name, text : str
-        Columns of a frame: of the document within which texts are compared; of the text's name (``item`` or ``name``
-        when not given, else the text itself); of the text (``text`` where the frame has it).
-    floor : int
-        How often each pair is seen at least.
-    n : int
-        So many triplets instead. Asked one after the other they are balanced at any time: of 15 texts no pair is ever
-        two comparisons behind the mean.
-    seed : int
 
     Returns
     -------
@@ -123,12 +105,11 @@ def sample_triplets(
 
     Four triplets show each of the ten pairs of five texts; one pair is in three of them.
     """
-    settings = SampleSettings.of({"floor": floor, "n": n, "seed": seed}, "sample_triplets")
-    table = texts_of(texts, document, name, text)
+    table = texts_of(texts, settings.document, settings.name, settings.text)
     pools, small = _pools(table)
     _refuse_too_few(pools, settings)
-    drawn = _drawn(pools, settings)
-    placed = _placed(drawn, random.Random(f"{seed} places"))
+    drawn = _draw(pools, settings)
+    placed = _place_texts(drawn, random.Random(f"{settings.seed} places"))
     of = dict(zip(table["_key"].to_list(), table.select("document", "name", "text").iter_rows(), strict=True))
     rows = [
         {"item": str(i), "document": of[keys[0]][0]}
@@ -141,7 +122,7 @@ def sample_triplets(
     facts = {"texts": table.height, "documents": len(pools), "triplets": len(drawn)}
     gone = (Exclusion("document", len(small), "fewer than three texts", tuple(small)),) if small else ()
     run = Run("sample-triplets", settings, _digest(table), facts, exclusions=gone)
-    return TripletSample(frame, _seen(pools, drawn, of), run)
+    return TripletSample(frame, _pair_counts(pools, drawn, of), run)
 
 
 _PLACES = ("first", "second", "third")
@@ -152,12 +133,10 @@ def texts_of(texts: Any, document: str | None, name: str | None, text: str | Non
     rows: list[tuple[Any, ...]]
     if isinstance(texts, Mapping):
         rows = [(str(d), str(t), None) for d, names in texts.items() for t in names]
-    elif (
-        isinstance(texts, Sequence | Iterable) and not isinstance(texts, pl.DataFrame) and not hasattr(texts, "columns")
-    ):
+    elif isinstance(texts, Iterable) and not hasattr(texts, "columns"):
         rows = [(None, str(t), None) for t in texts]
     else:
-        rows = _of_frame(to_polars(texts), document, name, text)
+        rows = _frame_rows(to_polars(texts), document, name, text)
     schema = dict.fromkeys(("document", "name", "text"), pl.String)
     table = pl.DataFrame(rows, schema=schema, orient="row")
     key = pl.concat_str([pl.col("document").fill_null(""), pl.col("name")], separator="\0")
@@ -169,9 +148,7 @@ def texts_of(texts: Any, document: str | None, name: str | None, text: str | Non
     return table
 
 
-def _of_frame(
-    frame: pl.DataFrame, document: str | None, name: str | None, text: str | None
-) -> list[tuple[Any, ...]]:  # fmt: skip
+def _frame_rows(frame: pl.DataFrame, document: str | None, name: str | None, text: str | None) -> list[tuple[Any, ...]]:
     for column in (document, name, text):
         if column is not None and column not in frame.columns:
             raise DataError(unknown("column", column, frame.columns, "the texts"))
@@ -207,9 +184,9 @@ def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings
         if number is None and settings.floor > most:
             where = f"document '{document}' has" if document else "there are"
             raise DesignError(
-                f"{where} {len(keys)} texts, so that a pair is in {counted(most, 'different triplet')} at most "
-                f"and floor="
-                f"{settings.floor} cannot be reached; take floor={most} and ask each triplet of several annotators"
+                f"{where} {len(keys)} texts, so that a pair is in {counted(most, 'different triplet')} at most and "
+                f"floor={settings.floor} cannot be reached; take floor={most} and ask each triplet of several "
+                "annotators"
             )
     if number is None:
         number = sum(len(k) * (len(k) - 1) // 2 for k in pools.values()) * settings.floor // 3
@@ -217,7 +194,7 @@ def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings
         raise DesignError(f"about {number:,} triplets would be drawn, and {MOST:,} are the most; give n=...")
 
 
-def _drawn(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:
+def _draw(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:
     """Triplets one after the other, by the rule."""
     wanted = settings.floor if settings.n is None else max(len(keys) for keys in pools.values())
     sampler, chance = Sampler(pools, wanted), random.Random(settings.seed)
@@ -233,7 +210,7 @@ def _drawn(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list
     return drawn
 
 
-def _placed(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
+def _place_texts(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
     """Each triplet in the order that leaves its texts' places most even; chance breaks ties."""
     stood: Counter[tuple[str, int]] = Counter()
     found = []
@@ -247,7 +224,7 @@ def _placed(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
     return found
 
 
-def _seen(pools: Mapping[str, Sequence[str]], drawn: Sequence[Triplet], of: Mapping[str, Any]) -> pl.DataFrame:
+def _pair_counts(pools: Mapping[str, Sequence[str]], drawn: Sequence[Triplet], of: Mapping[str, Any]) -> pl.DataFrame:
     """How many triplets hold each pair."""
     counts = Counter(frozenset(pair) for triplet in drawn for pair in itertools.combinations(triplet, 2))
     rows = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,12 +17,12 @@ import polars as pl
 
 from assay.data.columns import to_polars
 from assay.errors import DataError, DesignError, counted, listing
-from assay.estimation.options import IntervalSettings
+from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.ideas.choices import StyleSettings
-from assay.ideas.validate import identity, listed_measures
+from assay.ideas.validate import name_measures, signed_measures
 from assay.reporting import pictures
 from assay.reporting.tables import interval, signed
 from assay.similarity.protocol import Similarity
@@ -82,7 +82,7 @@ class StyleEffect(Result):
 
 
 @dataclass(frozen=True)
-class _Change:
+class _PercentChange:
     """Relative change of a mean, from the sums before and after."""
 
     def value(self, sums: Floats) -> Floats:
@@ -92,9 +92,8 @@ class _Change:
         return np.where(np.abs(sums[..., 0]) > 1e-12, found, np.nan)[..., None]
 
 
-def style_effect(
-    pairs: Any, measures: Any, *, n_resamples: int = 2000, confidence: float = 0.95, seed: int = 0
-) -> StyleEffect:
+@question(StyleSettings)
+def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     """Which measures move when only the style of texts changes?
 
     Parameters
@@ -103,10 +102,6 @@ def style_effect(
         One row a pair: ``first``, ``second`` (texts as they were) and ``first_after``, ``second_after`` (rewritten, the
         same ideas). For what a judge says, two numbers a pair in columns ``NAME_before`` and ``NAME_after`` of the same
         frame make NAME a measure too.
-    measures : str, callable, or a sequence or mapping of these
-        As in `assay.validate_similarity`; an empty list where the frame holds judges' numbers alone.
-    n_resamples, confidence, seed
-        Bootstrap over pairs. With few pairs, as the one of the paper, there is no interval.
 
     Returns
     -------
@@ -129,21 +124,22 @@ def style_effect(
 
     A longer way to name the boy makes shared words a third more alike, and no idea is shared that was not before.
     """
-    named = listed_measures(measures)
-    kept = tuple(f"{k}@{identity(v)}" if identity(v) != k else k for k, v in named.items())
-    settings = StyleSettings(measures=kept or None, n_resamples=n_resamples, confidence=confidence, seed=seed)
-    table = _checked(to_polars(pairs), bool(named))
-    found = {name: _before_and_after(as_similarity(one), table) for name, one in named.items()}
-    for name, values in _brought(table).items():
+    named = name_measures(settings.measures)
+    settings = replace(settings, measures=signed_measures(named))
+    table = _check_pairs(to_polars(pairs), bool(named))
+    found = {name: _similarities(as_similarity(one), table) for name, one in named.items()}
+    for name, values in _given_similarities(table).items():
         if name in found:
             raise DesignError(f"two measures are called '{name}'; rename one")
         found[name] = values
     if not found:
         raise DesignError("there is no measure; name some, such as measures=['words']")
-    how = IntervalSettings(method="percentile", n_resamples=n_resamples, confidence=confidence, seed=seed)
+    how = IntervalSettings(
+        method="percentile", n_resamples=settings.n_resamples, confidence=settings.confidence, seed=settings.seed
+    )
     rows, words = [], ""
     for name, values in found.items():
-        one = estimate_sums(_Change(), values, how, n_items=len(values), unit="pairs")
+        one = estimate_sums(_PercentChange(), values, how, n_items=len(values), unit="pairs")
         words = one.describe_interval() if len(values) > 1 else ""
         why = "the mean similarity before is 0" if not np.isfinite(one.value[0]) else one.reasons[0]
         before, after = values.mean(axis=0)
@@ -157,7 +153,7 @@ def style_effect(
     return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words))
 
 
-def _checked(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:
+def _check_pairs(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:
     absent = [c for c in COLUMNS if c not in table.columns]
     if reads_texts and absent:
         raise DataError(f"the pairs need columns {listing(COLUMNS)}; there is no '{absent[0]}'")
@@ -170,14 +166,14 @@ def _checked(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:
     return table
 
 
-def _before_and_after(similarity: Similarity, table: pl.DataFrame) -> Floats:
+def _similarities(similarity: Similarity, table: pl.DataFrame) -> Floats:
     """The similarity of each pair, before and after: (pairs, 2)."""
     texts = [table[c].cast(pl.String).to_list() for c in COLUMNS]
     fitted = similarity.fitted([text for column in texts for text in column])
     return np.stack([fitted.pairs(texts[0], texts[1]), fitted.pairs(texts[2], texts[3])], axis=1)
 
 
-def _brought(table: pl.DataFrame) -> Mapping[str, Floats]:
+def _given_similarities(table: pl.DataFrame) -> Mapping[str, Floats]:
     """Numbers that somebody brings: ``NAME_before`` and ``NAME_after``."""
     names = [c.removesuffix("_before") for c in table.columns if c.endswith("_before")]
     found = {}

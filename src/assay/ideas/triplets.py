@@ -9,7 +9,6 @@ so that the mean over all pairs is 1/3, whatever the texts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,9 +19,10 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import wilson
+from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import Choices, Chosen, TripletSettings
+from assay.ideas.choices import Choices, TripletSettings
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import KEPT, alike_within
@@ -142,33 +142,14 @@ def _pair(row: dict[str, Any]) -> str:
     return f"{' and '.join(names)}{where}, {estimated(row['estimate'], row['low'], row['high'])} of {row['n']}"
 
 
-def triplet_similarity(
-    labels: Annotations | Chunks,
-    *,
-    texts: Sequence[str] | None = None,
-    document: str | None = None,
-    annotators: Chosen | Sequence[str] = "humans",
-    floor: int = 3,
-    confidence: float = 0.95,
-) -> TripletSimilarity:
+@question(TripletSettings)
+def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) -> TripletSimilarity:
     """How alike are two texts to those who chose the odd one out of three? Equation 1.
 
     Parameters
     ----------
     labels : Annotations
         Labels A, B or C on the scale ``odd-one-out``: an item is a triplet. Every answer counts, repeats too.
-    texts : sequence of str
-        The three columns that name the texts, in the order that A, B and C speak of. When not given: ``first_item`` …
-        of a study, ``id_a`` …, ``first`` …, ``a`` …, ``text_a`` …, the first that are there.
-    document : str
-        Item column that names the document; texts are compared within it. ``document`` where the items have it.
-    annotators : {"humans", "judges"} or sequence of str
-        Whose choices count.
-    floor : int
-        Pairs that fewer choices concern are marked: ``enough`` is False.
-    confidence : float
-        Level of the intervals. They are Wilson's, of as many independent choices as those about a pair are worth: where
-        a triplet was answered more than once, its choices share their third text (`alike`).
 
     Returns
     -------
@@ -196,10 +177,8 @@ def triplet_similarity(
 
     The expert keeps a with b, and c with d; two choices about each pair are fewer than three, so none is well known.
     """
-    settings = TripletSettings(
-        texts=_tuple(texts), document=document, annotators=_tuple(annotators), floor=floor, confidence=confidence
-    )
-    choices = Choices.of(labels, settings, "triplet_similarity").of_annotators(settings.annotators)
+    floor, confidence = settings.floor, settings.confidence
+    choices = Choices.of(labels, settings, "triplet_similarity").chosen_by(settings.annotators)
     pairs, alike = similarities(choices, floor, confidence)
     unseen = unseen_pairs(choices)
     how = f"{100 * confidence:g}% Wilson intervals" + (
@@ -255,8 +234,3 @@ def _few(pairs: pl.DataFrame, floor: int, unseen: int) -> tuple[str, ...]:
         f"{' and '.join(words)}: ask for more triplets (assay.sample_triplets draws what was seen least), or "
         "fit assay.triplet_embedding, which lends each pair what others tell.",
     )
-
-
-def _tuple(value: Any) -> Any:
-    """Lists as tuples; a word stays one."""
-    return tuple(value) if isinstance(value, list) else value

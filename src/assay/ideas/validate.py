@@ -1,16 +1,14 @@
 """Do automatic measures of similarity see what experts see?
 
-Nam et al. (2025), section 4.5: the experts' odd ones out give a similarity to each pair (equation 1), and a
-measure is as
-good as it ranks the pairs alike: Spearman's ρ. Intervals come from the experts' judgments made anew; the texts stay.
+Nam et al. (2025), section 4.5: the experts' odd ones out give a similarity to each pair (equation 1), and a measure is
+as good as it ranks the pairs alike: Spearman's ρ. Intervals come from the experts' judgments made anew; the texts stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,247 +18,39 @@ from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import IntervalSettings, digest
+from assay.estimation.options import IntervalSettings, digest, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import CONTENTS, Choices, Chosen, ValidateSettings, is_there, odd_ones_of, of_items
+from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, has_column, item_column, odd_one_labels
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
-from assay.statistics.odd_one_out import Judged, correlation, correlations, half_agreement, stepped_up
+from assay.statistics.odd_one_out import (
+    GROUPS,
+    Judged,
+    correlation,
+    correlations,
+    half_agreement,
+    half_width,
+    stepped_up,
+    without_groups,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Measures of how alike two texts are, brought to the pairs that experts compared ---------------
-
-PAIR_NAMES = (("first_item", "second_item"), ("id_a", "id_b"), ("first", "second"), ("a", "b"))
-"""Columns that name the two texts of a pair, the first of these that are there."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairMeasure:
-    """One measure: its name, the sweep it belongs to, its similarity of each pair.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        ``similarity`` (of the texts alone), ``judge`` (a model that was asked) or ``pairs`` (values that were given).
-    values : (pairs,) float
-        NaN for a pair that it has no value for.
-    family : str or None
-        The sweep, where it is one setting of several.
-    about : str
-        Which model read the texts, and what it did not tell of them.
-    """
-
-    name: str
-    kind: str
-    values: Floats
-    family: str | None = None
-    about: str = ""
-
-
-def listed_measures(given: Any) -> dict[str, Any]:
-    """Measures by name: a name alone, several of them, or a mapping of names to what was given."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return {str(name): one for name, one in given.items()}
-    several = [given] if isinstance(given, str | Annotations | pl.DataFrame) or callable(given) else list(given)
-    found: dict[str, Any] = {}
-    for i, one in enumerate(several):
-        name = one if isinstance(one, str) else getattr(one, "name", None) or getattr(one, "__name__", None)
-        name = str(name) if name else f"measure {i + 1}"
-        if name in found:
-            raise DesignError(f"two measures are called '{name}'; give them as a mapping of names")
-        found[name] = one
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class PairsOfTexts:
-    """The pairs that experts compared.
-
-    Attributes
-    ----------
-    named : polars.DataFrame
-        ``document``, ``first``, ``second``.
-    first, second : (pairs,) int
-        Rows of ``texts``.
-    texts : polars.DataFrame
-        ``document``, ``text`` (its name).
-    contents : tuple of str or None
-        The texts themselves, in the order of ``texts``.
-    """
-
-    named: pl.DataFrame
-    first: Any
-    second: Any
-    texts: pl.DataFrame
-    contents: tuple[str, ...] | None
-
-    def of(self, name: str, given: Any, family: str | None = None) -> list[PairMeasure]:
-        """The measures that something given stands for: a judge's answers may hold several judges."""
-        if isinstance(given, Mapping) and given and not isinstance(next(iter(given)), tuple):
-            if family is not None:
-                raise DesignError(f"measure '{family}' holds a sweep in a sweep")
-            return [m for setting, one in given.items() for m in self.of(f"{name} {setting}", one, name)]
-        if isinstance(given, Annotations):
-            return [PairMeasure(who, "judge", values, family) for who, values in judged_pairs(given, self).items()]
-        if isinstance(given, Mapping | pl.DataFrame):
-            return [PairMeasure(name, "pairs", self._given(name, given), family)]
-        if not (isinstance(given, str | Similarity) or callable(given) or hasattr(given, "matrix")):
-            raise DesignError(
-                f"measure '{name}' is {type(given).__name__}; give a name, a function of two texts, a table of pairs "
-                "(first, second, value), a judge's labels of pairs, or a mapping of settings to these"
-            )
-        return [self._scored(name, as_similarity(given), family)]
-
-    def _scored(self, name: str, similarity: Similarity, family: str | None) -> PairMeasure:
-        """A similarity of the texts, document by document, learned from all of them where it learns."""
-        if self.contents is None:
-            raise DesignError(
-                f"measure '{name}' reads the texts; name the three columns that hold them with contents=['a', 'b', 'c']"
-            )
-        documents = self.texts["document"].fill_null("").to_numpy()
-        rows = [np.flatnonzero(documents == d) for d in dict.fromkeys(documents[self.first].tolist())]
-        fitted = similarity.fitted(list(self.contents))
-        alike = fitted.matrices([[self.contents[i] for i in some] for some in rows])
-        found = np.full(len(self.first), np.nan)
-        place = np.full(len(documents), -1)
-        for some, values in zip(rows, alike, strict=True):
-            place[:] = -1
-            place[some] = np.arange(len(some))
-            mine = np.flatnonzero(place[self.first] >= 0)
-            found[mine] = values[place[self.first[mine]], place[self.second[mine]]]
-        return PairMeasure(name, "similarity", found, family, fitted.about)
-
-    def _given(self, name: str, given: Any) -> Floats:
-        """Values of pairs that somebody brings, whichever text is named first."""
-        if isinstance(given, Mapping):
-            rows = [(*pair, value) for pair, value in given.items()]
-            given = pl.DataFrame(rows, schema=["first", "second", "value"], orient="row")
-        value = [c for c in given.columns if c not in ("document", "first", "second") and given[c].dtype.is_numeric()]
-        if not {"first", "second"} <= set(given.columns) or len(value) != 1:
-            raise DataError(
-                f"measure '{name}' needs columns 'first', 'second' and one of numbers; it has {listing(given.columns)}"
-            )
-        keys = ["document"] if "document" in given.columns else []
-        table = given.select(*(pl.col(c).cast(pl.String) for c in (*keys, "first", "second")), value=pl.col(value[0]))
-        return self.looked_up(name, table, keys)
-
-    def looked_up(self, name: str, table: pl.DataFrame, keys: Sequence[str]) -> Floats:
-        """The value of each pair in a table of pairs, which may name either text first."""
-        swapped = table.rename({"first": "second", "second": "first"}).select(table.columns)
-        both = pl.concat([table, swapped]).unique()
-        columns = [*keys, "first", "second"]
-        twice = both.filter(both.select(columns).is_duplicated())
-        if twice.height:
-            row = twice.row(0, named=True)
-            raise DataError(f"measure '{name}' has two values for '{row['first']}' and '{row['second']}'")
-        found = self.named.join(both, on=columns, how="left", nulls_equal=True, maintain_order="left")
-        return found["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-
-
-def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
-    """What each judge answered about pairs, on a scale of numbers, averaged over repeats and orders."""
-    columns = next((p for p in PAIR_NAMES if all(is_there(labels, c) for c in p)), None)
-    if columns is None:
-        raise DataError(
-            "labels of pairs need two columns that name their texts, such as first_item and second_item; the table has "
-            f"{listing([*labels.labels.columns, *labels.items.columns[1:]])}"
-        )
-    for criterion in labels.criteria or (None,):
-        if not labels.scale_of(criterion).numeric:
-            raise DataError(
-                f"labels of pairs must be numbers, such as 0-1 or interval:0-1; "
-                f"{labels.scale_of(criterion).describe()} "
-                "has none"
-            )
-    varied = [c for c in labels.conditions if c != "order" and len(labels.values_of(c)) > 1]
-    keys = ["document"] if is_there(labels, "document") and pairs.named["document"].null_count() == 0 else []
-    who = [*(["criterion"] if len(labels.criteria) > 1 else []), *varied]
-    table = labels.labels.with_columns(
-        first=labels.column(columns[0]).cast(pl.String), second=labels.column(columns[1]).cast(pl.String),
-        **{c: labels.column(c).cast(pl.String) for c in keys},
-    )  # fmt: skip
-    found = {}
-    for part in table.partition_by("annotator", *who, maintain_order=True):
-        name = variant(part["annotator"][0], {c: part[c][0] for c in who})
-        values = part.group_by(*keys, "first", "second").agg(value=pl.col("label").cast(pl.Float64).mean())
-        found[name] = pairs.looked_up(name, _either_way(values, keys), keys)
-    return found
-
-
-def _either_way(values: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """One row a pair, where it was asked both ways round."""
-    low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
-    return (
-        values.group_by(*keys, first=low, second=high)
-        .agg(pl.col("value").mean())
-        .select(*keys, "first", "second", "value")
-    )
-
-
-def variant(name: str, of: Mapping[str, Any]) -> str:
-    """A judge under a condition: ``gpt (prompt=strict)``."""
-    return f"{name} ({', '.join(f'{c}={v}' for c, v in of.items())})" if of else name
-
-
-def judge_of(measure: str) -> str:
-    """The judge whose measure this is, whatever it was asked."""
-    name, bracket, asked = measure.rpartition(" (")
-    return name if bracket and "=" in asked and asked.endswith(")") else measure
-
-
-def refuse_no_values(found: Sequence[PairMeasure], named: pl.DataFrame) -> None:
-    """A measure without a value for any pair compares nothing."""
-    for one in found:
-        if not np.isfinite(one.values).any():
-            row = named.row(0, named=True)
-            raise DataError(
-                f"measure '{one.name}' has no value for any of the {counted(named.height, 'pair')} that the experts "
-                f"compared, such as '{row['first']}' and '{row['second']}'; are its texts named alike?"
-            )
-
-
-def identity(given: Any) -> str:
-    """What tells one measure from another of the same name."""
-    if isinstance(given, Annotations):
-        return given.fingerprint
-    if isinstance(given, pl.DataFrame):
-        return digest(given.rows())
-    if isinstance(given, Mapping):
-        return digest({str(k): identity(v) for k, v in given.items()})
-    if isinstance(given, str):
-        about = as_similarity(given).about
-        return f"{given}, {about}" if about else given
-    return digest(given)
-
-
-def is_place(name: Any) -> bool:
-    """Whether a measure's name is a file or a folder."""
-    return isinstance(name, str) and Path(name).exists()
-
-
-# -- Do automatic measures of similarity see what experts see? -------------------------------------
-
 LEAST_PAIRS = 3
 """A ranking of fewer pairs says nothing."""
 
 SPLITS = 50
-"""Random halves behind a ceiling."""
+"""Random halves behind a ceiling: their mean is known to a seventh of their spread."""
 
 MANY_DOCUMENTS = 6
-"""From so many on, a sweep's setting is chosen on half of the documents; below, on half of the texts."""
-
-GROUPS = 20
-"""Groups of choices that are left out in turn, for the interval of a ceiling."""
+"""From so many on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
+fewer than three documents differ too much."""
 
 CEILINGS = {
     "again": "experts, asked again",
@@ -268,39 +58,6 @@ CEILINGS = {
     "published": "bootstrap of the experts",
 }
 """What the rows of the ceiling are called."""
-
-
-class ValidateOptions(TypedDict, total=False):
-    """Options of `validate_similarity`.
-
-    Attributes
-    ----------
-    texts, document, annotators
-        As in `triplet_similarity`; ``annotators`` are the experts.
-    contents : sequence of str
-        The three columns that hold the texts, where those that name them hold names. ``first``, ``second``, ``third``
-        of a study whose columns ``first_item`` … name them.
-    with_judges : bool
-        Whether the judges of the table, who chose odd ones out too, are measures: each by its own equation 1,
-        under each
-        condition apart.
-    floor : int
-        Pairs that fewer choices of the experts concern are left out.
-    n_resamples : int
-        How often the experts' judgments are made anew.
-    confidence, seed
-        Of the intervals.
-    """
-
-    texts: Sequence[str] | None
-    document: str | None
-    annotators: Chosen | Sequence[str]
-    contents: Sequence[str] | None
-    with_judges: bool
-    floor: int
-    n_resamples: int
-    confidence: float
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,8 +70,7 @@ class SimilarityValidation(Result):
         One row a measure, best first, then the experts' own ceiling: ``measure``, ``kind`` (``similarity``, ``judge``,
         ``pairs``, ``nested choice``, ``ceiling``), ``estimate`` (ρ over all pairs), ``low``, ``high``, ``within``,
         ``within_low``, ``within_high`` (mean ρ within documents; null where there is one), ``n`` (pairs),
-        ``difference``,
-        ``difference_low``, ``difference_high`` (ρ less that of the best), ``reason``.
+        ``difference``, ``difference_low``, ``difference_high`` (ρ less that of the best), ``reason``.
     by_document : polars.DataFrame
         ``document``, ``measure``, ``estimate``, ``low``, ``high``, ``n``, ``reason``.
     sweeps : polars.DataFrame
@@ -355,8 +111,7 @@ class SimilarityValidation(Result):
         -------
         dict
             ``difference``, ``low``, ``high``; ``percent``, ``percent_low``, ``percent_high`` of the other's ρ
-            (table 4 of
-            the paper, as with one judge under two prompts); NaN where a ρ near 0 leaves no percentage.
+            (table 4 of the paper, as with one judge under two prompts); NaN where a ρ near 0 leaves no percentage.
         """
         places = []
         for name in (first, second):
@@ -384,7 +139,8 @@ class SimilarityValidation(Result):
         measures = self.rows.filter(pl.col("kind") != "ceiling")
         top = measures.row(0, named=True)
         found = [
-            f"{top['measure']} ranks the pairs most as experts do: ρ = {_of(top)} over {counted(top['n'], 'pair')}."
+            f"{top['measure']} ranks the pairs most as experts do: "
+            f"ρ = {_rho_words(top)} over {counted(top['n'], 'pair')}."
         ]
         other = measures.slice(1).filter(pl.col("estimate").is_not_nan())
         kinds = other.filter(pl.col("kind") != top["kind"]).head(1)
@@ -402,8 +158,8 @@ class SimilarityValidation(Result):
         again, mind = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in ("again", "mind"))
         if np.isfinite(again["estimate"]):
             found.append(
-                f"As many new judgments of the experts would agree with these by ρ = {_of(again)}; a measure that knew "
-                f"what experts think would reach {_of(mind)}."
+                f"As many new judgments of the experts would agree with these by ρ = {_rho_words(again)}; a measure "
+                f"that knew what experts think would reach {_rho_words(mind)}."
             )
         return tuple(found)
 
@@ -437,7 +193,7 @@ class SimilarityValidation(Result):
         return ax
 
 
-def _of(row: Mapping[str, Any]) -> str:
+def _rho_words(row: Mapping[str, Any]) -> str:
     return estimated(row["estimate"], row["low"], row["high"])
 
 
@@ -447,23 +203,14 @@ def _contrast(first: int, second: int, n: int) -> Floats:
     return weights
 
 
-def validate_similarity(
-    labels: Annotations | Chunks, measures: Any = None, **options: Unpack[ValidateOptions]
-) -> SimilarityValidation:
+@question(ValidateSettings)
+def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings) -> SimilarityValidation:
     """Do automatic measures see what experts see? Spearman's ρ of each with the experts' ranking of pairs.
 
     Parameters
     ----------
     labels : Annotations
         The experts' odd ones out, labels on the scale ``odd-one-out``; and those of judges, who are measures.
-    measures : str, callable, Annotations, frame, or a sequence or mapping of these
-        ``rouge-l``, ``bleu``, ``words`` …; a function of two texts, which may have a method ``matrix`` that scores all
-        pairs of a list; a judge's labels of pairs, numbers, averaged over repeats (binary and continuous prompts);
-        a table
-        of ``first``, ``second`` and a number. A mapping of settings to measures is a sweep: the best of its settings
-        stands in the table with what nested choice leaves of its ρ.
-    **options
-        See `ValidateOptions`.
 
     Returns
     -------
@@ -495,26 +242,23 @@ def validate_similarity(
 
     Shared words rank the six pairs nearly as this expert does.
     """
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    named = listed_measures(measures)
-    kept = tuple(f"{name}@{identity(one)}" if identity(one) != name else name for name, one in named.items())
-    settings = ValidateSettings.of({**given, "measures": kept or None}, "validate_similarity")
-    table = odd_ones_of(in_memory(labels, "validate_similarity"), "validate_similarity")
+    named = name_measures(settings.measures)
+    settings = replace(settings, measures=signed_measures(named))
+    table = odd_one_labels(in_memory(labels, "validate_similarity"), "validate_similarity")
     everyone = Choices.of(table, settings, "validate_similarity")
     judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
-    experts = everyone.of_annotators(settings.annotators, beside=judges)
+    experts = everyone.chosen_by(settings.annotators, beside=judges)
     pairs, above = _pairs(table, experts, settings)
     found = [m for name, one in named.items() for m in pairs.of(name, one)]
     if settings.with_judges:
         found += _judges(table, everyone, settings, pairs)
     if not found:
         raise DesignError(
-            "there is nothing to compare with the experts: name measures, such as measures=['words'], or read "
-            "the labels "
-            "of judges who chose odd ones out too"
+            "there is nothing to compare with the experts: name measures, such as measures=['words'], or read the "
+            "labels of judges who chose odd ones out too"
         )
-    refuse_no_values(found, pairs.named)
-    return _Comparison.of(experts, pairs, found, settings, above).result(table)
+    check_values(found, pairs.named)
+    return _MeasureComparison.of(experts, pairs, found, settings, above).result(table)
 
 
 def _pairs(labels: Annotations, experts: Choices, settings: ValidateSettings) -> tuple[PairsOfTexts, Ints]:
@@ -543,17 +287,13 @@ def _contents(labels: Annotations, choices: Choices, settings: ValidateSettings)
         raise DesignError("contents=... takes three columns: those that hold the three texts of a triplet")
     found: list[str | None] = [None] * choices.texts.height
     for place, column in enumerate(columns):
-        values = labels.items.select("item", _text=of_items(labels, labels.column_name(column)).cast(pl.String))[
-            "_text"
-        ]
+        values = item_column(labels, labels.column_name(column)).cast(pl.String)
         for text, value in zip(choices.of_item[:, place].tolist(), values.to_list(), strict=True):
             if found[text] is None:
                 found[text] = value
             elif found[text] != value:
-                raise DataError(
-                    f"text '{choices.texts['text'][text]}' reads differently in two triplets; one name stands "
-                    f"for one text"
-                )
+                name = choices.texts["text"][text]
+                raise DataError(f"text '{name}' reads differently in two triplets; one name stands for one text")
     return tuple(text or "" for text in found)
 
 
@@ -573,11 +313,11 @@ def _judges(
         mine = cells["annotator"] == who
         for c, value in row.items():
             mine = mine & (cells[c].is_null() if value is None else cells[c] == value)
-        found.append(PairMeasure(variant(who, row), "judge", _of_choices(everyone.where(mine.to_numpy()), pairs)))
+        found.append(PairMeasure(variant(who, row), "judge", _choice_shares(everyone.where(mine.to_numpy()), pairs)))
     return found
 
 
-def _of_choices(choices: Choices, pairs: PairsOfTexts) -> Floats:
+def _choice_shares(choices: Choices, pairs: PairsOfTexts) -> Floats:
     """Equation 1 of the pairs that are asked about; NaN for one that these choices do not concern."""
     table, n = choices.pairs, choices.texts.height
     values = dict(zip((table.first * n + table.second).tolist(), table.share.tolist(), strict=True))
@@ -585,7 +325,7 @@ def _of_choices(choices: Choices, pairs: PairsOfTexts) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparison:
+class _MeasureComparison:
     """Measures and experts on the pairs that all of them know."""
 
     experts: Choices
@@ -609,7 +349,7 @@ class _Comparison:
         measures: Sequence[PairMeasure],
         settings: ValidateSettings,
         above: Ints,
-    ) -> _Comparison:
+    ) -> _MeasureComparison:
         """What is compared; pairs that some measure does not know are left out and counted."""
         names = [m.name for m in measures]
         twice = [n for n in names if names.count(n) > 1]
@@ -671,20 +411,18 @@ class _Comparison:
         """All of it."""
         found = self.estimates()
         nested = {family: self.nested(family, found) for family in self.families}
-        rows = _ordered(self.rows(found, nested), self.ceilings())
+        rows = _sort_rows(self.rows(found, nested), self.ceilings())
         s = self.settings
         contents = s.contents or CONTENTS.get(self.experts.columns)
         there = [c for c in contents or () if c in (*labels.items.columns, *labels.labels.columns)]
         data = fingerprint_with(self.experts.data, **digest_of_columns(labels, *there))
         how = (
-            f"{100 * s.confidence:g}% intervals from {s.n_resamples:,} draws of the experts' judgments made "
-            f"anew, the texts "
-            "and the measures' own answers as they are"
+            f"{100 * s.confidence:g}% intervals from {s.n_resamples:,} draws of the experts' judgments made anew, the "
+            "texts and the measures' own answers as they are"
         )
         cautions = [
-            f"'{family}' is the best of {len(members)} settings, which is optimistic; its ρ here is what nested "
-            f"choice leaves "
-            f"of {said(float(found.value[best]))}." for family, (members, best, _) in nested.items()
+            f"'{family}' is the best of {len(members)} settings, which is optimistic; its ρ here is what nested choice "
+            f"leaves of {said(float(found.value[best]))}." for family, (members, best, _) in nested.items()
         ]  # fmt: skip
         run = Run(
             "validate-similarity", s, data, {**self.experts.facts, "measures": len(self.measures)}, how,
@@ -716,10 +454,10 @@ class _Comparison:
                 within = found[m + i].row()
                 row |= {"within": within["estimate"], "within_low": within["low"], "within_high": within["high"]}
             row |= {"n": self.values.shape[1], **self._difference(found, i, top, shift)}
-            rows.append({**row, "reason": self._why(i) or found.reasons[i]})
+            rows.append({**row, "reason": self._constant_reason(i) or found.reasons[i]})
         return rows
 
-    def _why(self, i: int) -> str | None:
+    def _constant_reason(self, i: int) -> str | None:
         return "all pairs have the same value" if np.ptp(self.values[i]) == 0 else None
 
     def _difference(self, found: Estimates, i: int, top: int, shift: Floats) -> dict[str, float | None]:
@@ -801,14 +539,14 @@ class _Comparison:
         s, rng = self.settings, np.random.default_rng((self.settings.seed, 2))
         again = _split_ceiling(self.judged, rng, s.confidence)
         root = {k: np.sqrt(max(v, 0.0)) if np.isfinite(v) else np.nan for k, v in again.items() if k != "reason"}
-        found = {"again": again, "mind": {**root, "reason": again["reason"]}, "published": self._published(rng)}
+        found = {"again": again, "mind": {**root, "reason": again["reason"]}, "published": self._published_ceiling(rng)}
         empty = dict.fromkeys(
             ("within", "within_low", "within_high", "difference", "difference_low", "difference_high")
         )  # fmt: skip
         n = len(self.experts.pairs)
         return [{"measure": CEILINGS[c], "kind": "ceiling", **row, **empty, "n": n} for c, row in found.items()]
 
-    def _published(self, rng: np.random.Generator) -> dict[str, Any]:
+    def _published_ceiling(self, rng: np.random.Generator) -> dict[str, Any]:
         """ρ of bootstrap samples of the judgments with all of them, as the paper has it: they share judgments."""
         whole = self.judged.shares()
         runs = [
@@ -834,7 +572,7 @@ def _rank(rho: float, name: str) -> tuple[float, str]:
     return -float(np.nan_to_num(rho, nan=-9.0)), name
 
 
-def _ordered(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl.DataFrame:
+def _sort_rows(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl.DataFrame:
     """Measures by ρ, those without one last, then the ceilings."""
     rows = sorted(rows, key=lambda r: _rank(r["estimate"], r["measure"]))
     schema = {**_TYPES, **dict.fromkeys(_NUMBERS, pl.Float64), "n": pl.Int64}
@@ -845,7 +583,6 @@ def _ordered(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl.D
 
 def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) -> dict[str, Any]:
     """ρ of as many other judgments: halves, stepped up; the interval leaves groups of choices out in turn."""
-    from scipy.special import stdtrit
 
     def stepped(some: Judged, splits: int) -> float:
         halves = half_agreement(some, rng, splits)
@@ -853,12 +590,222 @@ def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) 
         return float(stepped_up(halves.mean(), 2)) if len(halves) and halves.mean() > -0.9 else float("nan")
 
     value = stepped(judged, SPLITS)
-    group = rng.permutation(len(judged)) % GROUPS
-    without = np.array([stepped(judged.some(group != g), SPLITS // 5) for g in range(GROUPS)])
+    without = without_groups(judged, rng, lambda some: stepped(some, SPLITS // 5))
     if not np.isfinite(value) or not np.isfinite(without).all() or len(judged) < 2 * GROUPS:
         return {"estimate": value, "low": np.nan, "high": np.nan, "reason": "too few judgments to be halved"}
     z = np.arctanh(np.clip(without, -0.999, 0.999))
-    error = np.sqrt((GROUPS - 1) / GROUPS * ((z - z.mean()) ** 2).sum())
-    half = stdtrit(GROUPS - 1, (1 + confidence) / 2) * error
+    half = half_width(z, confidence)
     centre = np.arctanh(np.clip(value, -0.999, 0.999))
     return {"estimate": value, "low": np.tanh(centre - half), "high": np.tanh(centre + half), "reason": None}
+
+
+# -- Measures of how alike two texts are, brought to the pairs that experts compared ---------------
+
+PAIR_NAMES = (("first_item", "second_item"), ("id_a", "id_b"), ("first", "second"), ("a", "b"))
+"""Columns that name the two texts of a pair, the first of these that are there."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairMeasure:
+    """One measure: its name, the sweep it belongs to, its similarity of each pair.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``similarity`` (of the texts alone), ``judge`` (a model that was asked) or ``pairs`` (values that were given).
+    values : (pairs,) float
+        NaN for a pair that it has no value for.
+    family : str or None
+        The sweep, where it is one setting of several.
+    about : str
+        Which model read the texts, and what it did not tell of them.
+    """
+
+    name: str
+    kind: str
+    values: Floats
+    family: str | None = None
+    about: str = ""
+
+
+def name_measures(given: Any) -> dict[str, Any]:
+    """Measures by name: a name alone, several of them, or a mapping of names to what was given."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(name): one for name, one in given.items()}
+    several = [given] if isinstance(given, str | Annotations | pl.DataFrame) or callable(given) else list(given)
+    found: dict[str, Any] = {}
+    for i, one in enumerate(several):
+        name = one if isinstance(one, str) else getattr(one, "name", None) or getattr(one, "__name__", None)
+        name = str(name) if name else f"measure {i + 1}"
+        if name in found:
+            raise DesignError(f"two measures are called '{name}'; give them as a mapping of names")
+        found[name] = one
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class PairsOfTexts:
+    """The pairs that experts compared.
+
+    Attributes
+    ----------
+    named : polars.DataFrame
+        ``document``, ``first``, ``second``.
+    first, second : (pairs,) int
+        Rows of ``texts``.
+    texts : polars.DataFrame
+        ``document``, ``text`` (its name).
+    contents : tuple of str or None
+        The texts themselves, in the order of ``texts``.
+    """
+
+    named: pl.DataFrame
+    first: Any
+    second: Any
+    texts: pl.DataFrame
+    contents: tuple[str, ...] | None
+
+    def of(self, name: str, given: Any, family: str | None = None) -> list[PairMeasure]:
+        """The measures that something given stands for: a judge's answers may hold several judges."""
+        if isinstance(given, Mapping) and given and not isinstance(next(iter(given)), tuple):
+            if family is not None:
+                raise DesignError(f"measure '{family}' holds a sweep in a sweep")
+            return [m for setting, one in given.items() for m in self.of(f"{name} {setting}", one, name)]
+        if isinstance(given, Annotations):
+            return [PairMeasure(who, "judge", values, family) for who, values in judged_pairs(given, self).items()]
+        if isinstance(given, Mapping | pl.DataFrame):
+            return [PairMeasure(name, "pairs", self._read_values(name, given), family)]
+        if not (isinstance(given, str | Similarity) or callable(given) or hasattr(given, "matrix")):
+            raise DesignError(
+                f"measure '{name}' is {type(given).__name__}; give a name, a function of two texts, a table of pairs "
+                "(first, second, value), a judge's labels of pairs, or a mapping of settings to these"
+            )
+        return [self._score(name, as_similarity(given), family)]
+
+    def _score(self, name: str, similarity: Similarity, family: str | None) -> PairMeasure:
+        """A similarity of the texts, document by document, learned from all of them where it learns."""
+        if self.contents is None:
+            raise DesignError(
+                f"measure '{name}' reads the texts; name the three columns that hold them with contents=['a', 'b', 'c']"
+            )
+        documents = self.texts["document"].fill_null("").to_numpy()
+        rows = [np.flatnonzero(documents == d) for d in dict.fromkeys(documents[self.first].tolist())]
+        fitted = similarity.fitted(list(self.contents))
+        alike = fitted.matrices([[self.contents[i] for i in some] for some in rows])
+        found = np.full(len(self.first), np.nan)
+        place = np.full(len(documents), -1)
+        for some, values in zip(rows, alike, strict=True):
+            place[:] = -1
+            place[some] = np.arange(len(some))
+            mine = np.flatnonzero(place[self.first] >= 0)
+            found[mine] = values[place[self.first[mine]], place[self.second[mine]]]
+        return PairMeasure(name, "similarity", found, family, fitted.about)
+
+    def _read_values(self, name: str, given: Any) -> Floats:
+        """Values of pairs that somebody brings, whichever text is named first."""
+        if isinstance(given, Mapping):
+            rows = [(*pair, value) for pair, value in given.items()]
+            given = pl.DataFrame(rows, schema=["first", "second", "value"], orient="row")
+        value = [c for c in given.columns if c not in ("document", "first", "second") and given[c].dtype.is_numeric()]
+        if not {"first", "second"} <= set(given.columns) or len(value) != 1:
+            raise DataError(
+                f"measure '{name}' needs columns 'first', 'second' and one of numbers; it has {listing(given.columns)}"
+            )
+        keys = ["document"] if "document" in given.columns else []
+        table = given.select(*(pl.col(c).cast(pl.String) for c in (*keys, "first", "second")), value=pl.col(value[0]))
+        return self.look_up(name, table, keys)
+
+    def look_up(self, name: str, table: pl.DataFrame, keys: Sequence[str]) -> Floats:
+        """The value of each pair in a table of pairs, which may name either text first."""
+        swapped = table.rename({"first": "second", "second": "first"}).select(table.columns)
+        both = pl.concat([table, swapped]).unique()
+        columns = [*keys, "first", "second"]
+        twice = both.filter(both.select(columns).is_duplicated())
+        if twice.height:
+            row = twice.row(0, named=True)
+            raise DataError(f"measure '{name}' has two values for '{row['first']}' and '{row['second']}'")
+        found = self.named.join(both, on=columns, how="left", nulls_equal=True, maintain_order="left")
+        return found["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
+    """What each judge answered about pairs, on a scale of numbers, averaged over repeats and orders."""
+    columns = next((p for p in PAIR_NAMES if all(has_column(labels, c) for c in p)), None)
+    if columns is None:
+        raise DataError(
+            "labels of pairs need two columns that name their texts, such as first_item and second_item; the table has "
+            f"{listing([*labels.labels.columns, *labels.items.columns[1:]])}"
+        )
+    for criterion in labels.criteria or (None,):
+        if not labels.scale_of(criterion).numeric:
+            raise DataError(
+                "labels of pairs must be numbers, such as 0-1 or interval:0-1; "
+                f"{labels.scale_of(criterion).describe()} has none"
+            )
+    varied = [c for c in labels.conditions if c != "order" and len(labels.values_of(c)) > 1]
+    keys = ["document"] if has_column(labels, "document") and pairs.named["document"].null_count() == 0 else []
+    who = [*(["criterion"] if len(labels.criteria) > 1 else []), *varied]
+    table = labels.labels.with_columns(
+        first=labels.column(columns[0]).cast(pl.String), second=labels.column(columns[1]).cast(pl.String),
+        **{c: labels.column(c).cast(pl.String) for c in keys},
+    )  # fmt: skip
+    found = {}
+    for part in table.partition_by("annotator", *who, maintain_order=True):
+        name = variant(part["annotator"][0], {c: part[c][0] for c in who})
+        values = part.group_by(*keys, "first", "second").agg(value=pl.col("label").cast(pl.Float64).mean())
+        found[name] = pairs.look_up(name, _either_way(values, keys), keys)
+    return found
+
+
+def _either_way(values: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """One row a pair, where it was asked both ways round."""
+    low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+    return (
+        values.group_by(*keys, first=low, second=high)
+        .agg(pl.col("value").mean())
+        .select(*keys, "first", "second", "value")
+    )
+
+
+def variant(name: str, of: Mapping[str, Any]) -> str:
+    """A judge under a condition: ``gpt (prompt=strict)``."""
+    return f"{name} ({', '.join(f'{c}={v}' for c, v in of.items())})" if of else name
+
+
+def judge_of(measure: str) -> str:
+    """The judge whose measure this is, whatever it was asked."""
+    name, bracket, asked = measure.rpartition(" (")
+    return name if bracket and "=" in asked and asked.endswith(")") else measure
+
+
+def check_values(found: Sequence[PairMeasure], named: pl.DataFrame) -> None:
+    """A measure without a value for any pair compares nothing."""
+    for one in found:
+        if not np.isfinite(one.values).any():
+            row = named.row(0, named=True)
+            raise DataError(
+                f"measure '{one.name}' has no value for any of the {counted(named.height, 'pair')} that the experts "
+                f"compared, such as '{row['first']}' and '{row['second']}'; are its texts named alike?"
+            )
+
+
+def signed_measures(named: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Measures as a signature says them: the name, and what tells it from another of that name."""
+    return tuple(name if identity(one) == name else f"{name}@{identity(one)}" for name, one in named.items()) or None
+
+
+def identity(given: Any) -> str:
+    """What tells one measure from another of the same name."""
+    if isinstance(given, Annotations):
+        return given.fingerprint
+    if isinstance(given, pl.DataFrame):
+        return digest(given.rows())
+    if isinstance(given, Mapping):
+        return digest({str(k): identity(v) for k, v in given.items()})
+    if isinstance(given, str):
+        about = as_similarity(given).about
+        return f"{given}, {about}" if about else given
+    return digest(given)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,11 +25,11 @@ from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, Transform
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Mean, add_rows
-from assay.preference.votes import STRATA, Bins, Choose, SetSettings, Votes, Who, listed, strata, weight
+from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 
@@ -37,85 +37,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- How many ratings are saved where items are chosen by separability, for as many consistent  ----
-# A rating set on an item is worth its consistency c. Of items drawn alike, votes bring Σ c / n a set on average; of
-# items drawn by separability, with chances π, they bring Σ π c / Σ π. As many consistent votes then come from the first
-# over the second of the ratings, and the rest is saved:
-#
-#     saving = 1 − (Σ c / n) / (Σ π c / Σ π)
-#
-# With weights w (equation 6) π = 1 − exp(−t w): the chance that an exponential time with rate w is over at t, where t
-# is
-# such that the share of items that is wanted is drawn. So `assay.preference.votes.chosen_items` draws them.
-
-
-@dataclass(frozen=True)
-class Saving:
-    """1 − mean(c) / (Σ π c / Σ π), from sums of c, 1, π c and π of each unit."""
-
-    def moments(self, consistency: Floats, chance: Floats) -> Floats:
-        """(sets, 4)."""
-        return np.stack([consistency, np.ones(len(consistency)), chance * consistency, chance], axis=1)
-
-    def value(self, sums: Floats) -> Floats:
-        """NaN where no vote of the items chosen is consistent."""
-        c, n, chosen, chance = (sums[..., [i]] for i in range(4))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = 1 - (c / n) / (chosen / chance)
-        return np.asarray(np.where(np.isfinite(found), found, np.nan))
-
-
-def chances(separability: Floats, share: float, choose: Choose) -> Floats:
-    """The chance of each item to be among a share of them, chosen by separability: (items,), with mean ``share``."""
-    n = len(separability)
-    wanted = share * n
-    if choose == "top":
-        return _first(-separability, wanted)
-    if choose == "stratified":
-        group = strata(separability)
-        sizes = np.bincount(group, minlength=STRATA).astype(float)
-        return np.asarray((_even(sizes, wanted) / np.maximum(sizes, 1))[group])
-    w, low, high = weight(separability), 0.0, 1.0
-    while (1 - np.exp(-high * w)).sum() < wanted and high < 1e9:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if (1 - np.exp(-middle * w)).sum() < wanted else (low, middle)
-    return np.asarray(1 - np.exp(-high * w))
-
-
-def _first(place: Floats, wanted: float) -> Floats:
-    """One for those that come first, until as many are there; items that stand equal share what is left."""
-    found = np.zeros(len(place))
-    for value in np.unique(place):
-        equal = place == value
-        found[equal] = min(1.0, max(0.0, wanted) / equal.sum())
-        wanted -= equal.sum()
-    return found
-
-
-def _even(sizes: Floats, wanted: float) -> Floats:
-    """As many of each group; what a small one lacks comes from the others."""
-    taken = np.zeros(len(sizes))
-    while wanted > 1e-9 and (taken < sizes).any():
-        open_ = taken < sizes
-        more = np.where(open_, np.minimum(sizes - taken, wanted / open_.sum()), 0.0)
-        taken += more
-        wanted -= more.sum()
-    return taken
-
-
-# -- Can anyone tell? How consistent the votes of one rater on one item are, and how strongly t ----
-
-Measure = Literal["consistency", "strength"]
+SetMeasure = Literal["consistency", "strength"]
 
 KINDS = ("one-sided", "mixed", "all ties")
 """What a rating set may be: never two opposite votes, both, or no preference at all."""
 
-_MEASURES: dict[Measure, str] = {"consistency": "consistency", "strength": "preference strength"}
+_MEASURES: dict[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
 
 
-_SCALES: dict[Measure, Transform] = {"consistency": "share", "strength": "fisher"}
+_SCALES: dict[SetMeasure, Transform] = {"consistency": "share", "strength": "fisher"}
 """Where the jackknife interval of each is symmetric, so that it ends where the measure does."""
 
 
@@ -144,7 +74,7 @@ class RatingSets(Result):
 
     symbol: ClassVar[str] = "estimate"
 
-    measure: Measure
+    measure: SetMeasure
     rows: pl.DataFrame
     sets: pl.DataFrame
     trend: dict[str, Estimate]
@@ -179,11 +109,11 @@ class RatingSets(Result):
                 f"{who}: {name} in the highest bin less that in the lowest {said(found.estimate, 3)} "
                 f"{interval(found.low, found.high)}."
             )
-        lines += [self._saved(who, found) for who, found in self.saving.items()]
+        lines += [self._saving_words(who, found) for who, found in self.saving.items()]
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
 
-    def _saved(self, who: str, found: Estimate) -> str:
+    def _saving_words(self, who: str, found: Estimate) -> str:
         settings: SetSettings = self.run.settings  # type: ignore[assignment]
         if math.isnan(found.estimate):
             return f"{who}: no vote on the items chosen is consistent, so nothing says what is saved."
@@ -269,39 +199,8 @@ class RatingSets(Result):
         return ax
 
 
-class SetOptions(Intervals, total=False):
-    """Options of `consistency` and `preference_strength`, besides those of intervals; items are resampled.
-
-    Attributes
-    ----------
-    by : str
-        A column of the items (or answers) that tells rating sets apart. Numbers, such as ``separability``, are cut into
-        ``bins`` (4): of equal ``width`` between the least and the largest, as in the paper, or of equal ``count``
-        (``binning``).
-    who : tuple of {"humans", "judges", "annotators"}
-        People together, each judge, each annotator; people and judges when not given.
-    systems : tuple of str
-        Votes between these alone.
-    clusters : str
-        An item column whose items are resampled together.
-    choose : {"weighted", "stratified", "top"}
-        Also say how many ratings are saved, for as many consistent votes, where a ``share`` (.5) of the items is
-        chosen so by the column ``by`` (separability), as `Separability.pairs` does.
-    share : float
-        Above 0 and below 1.
-    """
-
-    choose: Choose | None
-    share: float
-    by: str | None
-    bins: int
-    binning: Bins
-    who: tuple[Who, ...]
-    systems: tuple[str, ...] | None
-    clusters: str | None
-
-
-def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+@question(SetSettings)
+def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
     """How consistently do raters prefer one system, item by item? Equation 4.
 
     Parameters
@@ -309,8 +208,6 @@ def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> 
     labels : Annotations
         Votes: labels on the scale ``preference``, with columns ``first`` and ``second`` that name the systems. One
         criterion.
-    **options
-        See `SetOptions`.
 
     Returns
     -------
@@ -337,26 +234,27 @@ def consistency(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> 
 
     On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
     """
-    return _found(labels, SetSettings.of(listed(options), "consistency"), "consistency")
+    return _rating_sets(labels, settings, "consistency")
 
 
-def preference_strength(labels: Annotations | Chunks, **options: Unpack[SetOptions]) -> RatingSets:
+@question(SetSettings)
+def preference_strength(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
     """Which system do raters prefer, and how strongly, item by item? Equation 7.
 
-    Parameters and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
+    Labels and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
     (in natural order of names), 1 where every vote is for the second.
     """
-    return _found(labels, SetSettings.of(listed(options), "preference_strength"), "strength")
+    return _rating_sets(labels, settings, "strength")
 
 
-def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure) -> RatingSets:
+def _rating_sets(labels: Annotations | Chunks, settings: SetSettings, measure: SetMeasure) -> RatingSets:
     """The sets, their values, and what each group of them comes to."""
     named = _MEASURES[measure]
     votes = Votes.of(labels, settings, named, settings.by)
     whole = _sets(votes, settings.by)
-    sets, bins = _binned(whole, settings)
+    sets, bins = _bin(whole, settings)
     saving = _savings(whole, votes, settings)
-    low_to_high = bins if settings.by is not None and votes.column(settings.by).dtype.is_numeric() else []
+    low_to_high = bins if settings.by is not None and votes.columns[settings.by].dtype.is_numeric() else []
     groups = list(_groups(sets, settings.who, bins))
     if not groups:
         raise DesignError(f"nobody of who={settings.who} has voted")
@@ -366,7 +264,7 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     units = votes.units(moments.shape[1])
     sums = add_rows(moments, units.of_item[sets["_item"].to_numpy()], units.n)
     # A mean is as sure as the items that it rests on; a difference of bins is one of the same resamples.
-    alone = [_alone(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
+    alone = [_group_mean(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
     found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
     rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
     run = Run(
@@ -379,7 +277,7 @@ def _found(labels: Annotations | Chunks, settings: SetSettings, measure: Measure
     )  # fmt: skip
 
 
-def _alone(sums: Floats, settings: SetSettings, measure: Measure, unit: str) -> Estimate:
+def _group_mean(sums: Floats, settings: SetSettings, measure: SetMeasure, unit: str) -> Estimate:
     """The mean of one group, from the items that have a set in it."""
     mine = sums[sums[:, 1] > 0]
     return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
@@ -423,16 +321,14 @@ _SCHEMA = {
 def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
     """One row a rating set, sorted; r is turned so that −1 is the pair's first system in natural order."""
     low, high = np.minimum(votes.first, votes.second), np.maximum(votes.first, votes.second)
-    r = np.where(votes.first == low, votes.label, -votes.label)
+    r = np.where(votes.first == low, votes.label, -votes.label).astype(float)
     name = pl.Series(votes.systems)
-    column = {} if by is None else {"_by": votes.column(by)}
-    table = votes.table.select("item", "annotator", "kind").with_columns(
-        first=name.gather(low),
-        second=name.gather(high),
-        r=pl.Series(r),
-        _item=pl.Series(votes.item),
-        **column,
-    )
+    column = {} if by is None else {"_by": votes.columns[by]}
+    who = votes.annotators.select(pl.all().gather(votes.annotator))
+    table = who.with_columns(
+        item=votes.items.gather(votes.item), first=name.gather(low), second=name.gather(high), r=pl.Series(r),
+        _item=pl.Series(votes.item), **column,
+    )  # fmt: skip
     key = ["_item", "item", "annotator", "kind", "first", "second", *(["_by"] if by is not None else [])]
     mixed = (pl.col("r").min() < 0) & (pl.col("r").max() > 0)
     ties = (pl.col("r") == 0).all()
@@ -447,7 +343,7 @@ def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _binned(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, list[str]]:
+def _bin(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, list[str]]:
     """The sets with the bin of each, and the bins from low to high; none where nothing tells sets apart."""
     if settings.by is None:
         return sets.with_columns(bin=pl.lit(None, pl.String)), []
@@ -472,7 +368,7 @@ def _binned(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, li
     return sets.drop("_by").with_columns(bin=pl.Series(names).gather(code)), names
 
 
-class _Group(NamedTuple):
+class _SetGroup(NamedTuple):
     """Some of the rating sets: of a pair (or of all), of people or a rater, in a bin."""
 
     pair: tuple[str, str] | None
@@ -481,7 +377,7 @@ class _Group(NamedTuple):
     inside: np.ndarray
 
 
-def _groups(sets: pl.DataFrame, who: tuple[Who, ...], bins: list[str]) -> Iterator[_Group]:
+def _groups(sets: pl.DataFrame, who: Sequence[Who], bins: list[str]) -> Iterator[_SetGroup]:
     pairs: list[tuple[str, str] | None] = list(sets.select("first", "second").unique(maintain_order=True).rows())
     pairs = sorted(pairs) if len(pairs) == 1 else [None, *sorted(pairs)]  # type: ignore[type-var]
     raters: list[tuple[str, pl.Expr]] = []
@@ -498,10 +394,10 @@ def _groups(sets: pl.DataFrame, who: tuple[Who, ...], bins: list[str]) -> Iterat
                 in_bin = pl.lit(value=True) if one is None else pl.col("bin") == one
                 inside = sets.select((of_pair & is_rater & in_bin).alias("in"))["in"].to_numpy()
                 if inside.any():
-                    yield _Group(pair, name, one, inside)
+                    yield _SetGroup(pair, name, one, inside)
 
 
-def _row(group: _Group, sets: pl.DataFrame) -> dict[str, object]:
+def _row(group: _SetGroup, sets: pl.DataFrame) -> dict[str, object]:
     mine = sets.filter(pl.Series(group.inside))
     first, second = group.pair or (None, None)
     shares = {k.replace("-", "_").replace(" ", "_"): float((mine["set"] == k).mean()) for k in KINDS}  # type: ignore[arg-type]
@@ -509,7 +405,7 @@ def _row(group: _Group, sets: pl.DataFrame) -> dict[str, object]:
             "votes": int(mine["n"].sum()), **shares}  # fmt: skip
 
 
-def _trends(groups: list[_Group], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
+def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
     """Highest bin less lowest, for each rater over all pairs."""
     if len(bins) < 2 or not (len(found.replicates) or len(found.leave_one_out)):
         return {}
@@ -534,3 +430,70 @@ def _cautions(sets: pl.DataFrame) -> tuple[str, ...]:
         f"{single:,} of {counted(sets.height, 'rating set')} hold one vote, which cannot contradict itself: their "
         "consistency is 1, or 0 for a tie.",
     )
+
+
+# -- How many ratings are saved where items are chosen by separability -----------------------------
+# A rating set on an item is worth its consistency c. Of items drawn alike, votes bring Σ c / n a set on average; of
+# items drawn by separability, with chances π, they bring Σ π c / Σ π. As many consistent votes then come from the first
+# over the second of the ratings, and the rest is saved:
+#
+#     saving = 1 − (Σ c / n) / (Σ π c / Σ π)
+#
+# With weights w (equation 6) π = 1 − exp(−t w): the chance that an exponential time with rate w is over at t, where t
+# is such that the share of items that is wanted is drawn. So `assay.preference.votes.chosen_items` draws them.
+
+
+@dataclass(frozen=True)
+class Saving:
+    """1 − mean(c) / (Σ π c / Σ π), from sums of c, 1, π c and π of each unit."""
+
+    def moments(self, consistency: Floats, chance: Floats) -> Floats:
+        """(sets, 4)."""
+        return np.stack([consistency, np.ones(len(consistency)), chance * consistency, chance], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """NaN where no vote of the items chosen is consistent."""
+        c, n, chosen, chance = (sums[..., [i]] for i in range(4))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = 1 - (c / n) / (chosen / chance)
+        return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def chances(separability: Floats, share: float, choose: Choose) -> Floats:
+    """The chance of each item to be among a share of them, chosen by separability: (items,), with mean ``share``."""
+    n = len(separability)
+    wanted = share * n
+    if choose == "top":
+        return _first(-separability, wanted)
+    if choose == "stratified":
+        group = strata(separability)
+        sizes = np.bincount(group, minlength=STRATA).astype(float)
+        return np.asarray((_even(sizes, wanted) / np.maximum(sizes, 1))[group])
+    w, low, high = weight(separability), 0.0, 1.0
+    while (1 - np.exp(-high * w)).sum() < wanted and high < 1e9:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (1 - np.exp(-middle * w)).sum() < wanted else (low, middle)
+    return np.asarray(1 - np.exp(-high * w))
+
+
+def _first(place: Floats, wanted: float) -> Floats:
+    """One for those that come first, until as many are there; items that stand equal share what is left."""
+    found = np.zeros(len(place))
+    for value in np.unique(place):
+        equal = place == value
+        found[equal] = min(1.0, max(0.0, wanted) / equal.sum())
+        wanted -= equal.sum()
+    return found
+
+
+def _even(sizes: Floats, wanted: float) -> Floats:
+    """As many of each group; what a small one lacks comes from the others."""
+    taken = np.zeros(len(sizes))
+    while wanted > 1e-9 and (taken < sizes).any():
+        open_ = taken < sizes
+        more = np.where(open_, np.minimum(sizes - taken, wanted / open_.sum()), 0.0)
+        taken += more
+        wanted -= more.sum()
+    return taken

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,11 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Tied, Votes, listed
+from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics import tournaments
@@ -29,42 +30,16 @@ if TYPE_CHECKING:
 
 
 RUN_CELLS = 1 << 24
-"""Votes times runs of Elo that are gone through together."""
+"""Votes times runs of Elo that are gone through together: their orders take 128 MB."""
 
 RESAMPLED_VOTES = 2 * 10**7
-"""Votes that all resamples of Elo together may go through, before each is the mean of fewer random orders."""
+"""Votes that all resamples of Elo may go through together, some 2 s; beyond, each is the mean of fewer orders."""
 
 MOST_ORDERS = 10
-"""Random orders that each resample is the mean of, at most."""
+"""Random orders that each resample is the mean of, at most: the order adds a tenth of its variance to an interval's."""
 
-
-class RatingOptions(Intervals, total=False):
-    """What `elo` and `bradley_terry` share, besides intervals: the percentile bootstrap of items with all their votes.
-
-    Attributes
-    ----------
-    systems : tuple of str
-        Votes between these alone.
-    clusters : str
-        An item column whose items are resampled together.
-    scale, base, start : float
-        The odds that a system is preferred grow by the factor ``base`` (10) for every ``scale`` points (400) that it
-        is ahead; ``start`` (1,000) is Elo's first rating and Bradley–Terry's mean.
-    separability : str
-        A column of the items by which votes are weighted: eq. 6, α / (1 + exp(−β (δ − T))).
-    alpha, beta, threshold : float
-        α, β and T of eq. 6; the paper's 2, 6 and .4.
-    """
-
-    systems: tuple[str, ...] | None
-    clusters: str | None
-    scale: float
-    base: float
-    start: float
-    separability: str | None
-    alpha: float
-    beta: float
-    threshold: float
+LEAST_KNOWN = 0.95
+"""Share of the resamples that must have finite ratings for ranks to have a range: the same as for intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,22 +127,14 @@ class Leaderboard(Result):
         return ax
 
 
-def bradley_terry(
-    labels: Annotations | Chunks, *, ties: Tied = "half", prior: float = 0.0, **options: Unpack[RatingOptions]
-) -> Leaderboard:
+@question(BradleyTerrySettings)
+def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Leaderboard:
     """Which system do raters prefer? Bradley–Terry ratings, which do not depend on the order of votes.
 
     Parameters
     ----------
     labels : Annotations
         Votes: labels on the scale ``preference`` with columns ``first`` and ``second`` that name the systems.
-    ties : {"half", "davidson", "drop"}
-        A tie is half a vote for each; or has a probability of its own (Davidson 1970), which leaves ratings farther
-        apart where ties are many; or does not count.
-    prior : float
-        Votes added to every pair of systems, half for each. Above 0, a system that never lost has a finite rating.
-    **options
-        See `RatingOptions`.
 
     Returns
     -------
@@ -194,43 +161,32 @@ def bradley_terry(
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
-    settings = BradleyTerrySettings.of({**listed(options), "ties": ties, "prior": prior}, "bradley_terry")
     votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability)
+    if settings.separability is not None:
+        votes = votes.sorted()  # sums of fractions depend on their order, counts do not
     weights = _weights(votes, settings)
     statistic = _Strengths.of(votes, weights, settings)
-    units = votes.units(statistic.width)
-    found = estimate_sums(
-        statistic, statistic.sums(votes, weights, units.of_item, units.n), settings, n_items=votes.n_items,
-        unit=units.name,
-    )  # fmt: skip
-    run = Run("bradley-terry", settings, votes.data, votes.facts, found.describe_interval(), statistic.excluded(votes))
+    if settings.method == "none":
+        sums, unit = statistic.sums(votes.counts(weights)), "items"
+    else:
+        units = votes.units(statistic.width)
+        sums, unit = statistic.sums(votes.counts(weights, units.of_item[votes.item], units.n)), units.name
+    found = estimate_sums(statistic, sums, settings, n_items=votes.n_items, unit=unit)
+    exclusions = votes.exclusions
+    if settings.ties == "drop" and (dropped := int((votes.label == 0).sum())):
+        exclusions = (*exclusions, Exclusion("vote", dropped, "a tie, with ties='drop'"))
+    run = Run("bradley-terry", settings, votes.data, votes.facts, found.describe_interval(), exclusions)
     return _leaderboard(votes, found, run)
 
 
-def elo(
-    labels: Annotations | Chunks,
-    *,
-    k: float = 32.0,
-    order: str | None = None,
-    n_orders: int = 100,
-    **options: Unpack[RatingOptions],
-) -> Leaderboard:
+@question(EloSettings)
+def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
     """Which system do raters prefer? Elo ratings, equation 5; weighted by separability they are SEP-Elo, equation 6.
 
     Parameters
     ----------
     labels : Annotations
         Votes, as for `bradley_terry`.
-    k : float
-        How far one vote moves a rating, in points, at most.
-    order : str, optional
-        A column that says in which order the votes came: one run through them. Without it a rating is the mean over
-        ``n_orders`` random orders, for the last votes of a run count most and no order is the right one.
-    n_orders : int
-        Random orders; with ``order`` they say how much it matters.
-    **options
-        See `RatingOptions`. Each bootstrap resample is the mean over up to ten random orders, and fewer of many
-        votes, which makes the interval wider (a note says how many); with ``order`` it is one run in that order.
 
     Returns
     -------
@@ -242,19 +198,21 @@ def elo(
     DesignError, DataError
         As `bradley_terry`; a system that never lost has a finite Elo rating. ``method`` is "percentile" or "none".
     """
-    settings = EloSettings.of({**listed(options), "k": k, "order": order, "n_orders": n_orders}, "elo")
     if settings.method not in ("percentile", "none"):
         raise DesignError(
             f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
             "on the order of votes; use method='percentile'"
         )
-    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order)
-    runs = _Runs(votes, settings, settings.k * _weights(votes, settings))
-    orders = runs.random_orders()
-    value = orders.mean(axis=0) if settings.order is None else runs.ratings(runs.in_order()[:, None])[0]
+    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order).sorted()
+    weights = _weights(votes, settings)
+    runs = _EloRuns(votes, settings, np.full(len(votes), settings.k) if weights is None else settings.k * weights)
+    value, orders = runs.declared_order(), np.empty((0, len(votes.systems)))
+    if value is None or settings.n_orders > 1:
+        orders = runs.random_orders()
+    value = orders.mean(axis=0) if value is None else value
     units = votes.units(1)
     none = np.empty((0, len(value)))
-    replicates = none if settings.method == "none" else runs.resampled(units.of_item, units.n)
+    replicates = none if settings.method == "none" else runs.resample(units.of_item, units.n)
     found = of_replicates(value, replicates, settings, n_items=votes.n_items, n_units=units.n, unit=units.name)
     each = f"each resample is the mean of {counted(runs.orders_each, 'random order')} of its votes"
     run = Run(
@@ -265,21 +223,21 @@ def elo(
     return _leaderboard(votes, found, run, order_sd=sd)
 
 
-def _weights(votes: Votes, settings: RatingSettings) -> Floats:
-    """The weight of each vote, equation 6; 1 where nothing weighs them."""
+def _weights(votes: Votes, settings: RatingSettings) -> Floats | None:
+    """The weight of each vote, equation 6; None where nothing weighs them."""
     if settings.separability is None:
-        changed = [name for name in ("alpha", "beta", "threshold") if name in settings.changed()]
+        changed = [name for name in ("alpha", "beta", "separability_threshold") if name in settings.changed()]
         if changed:
             raise DesignError(f"{changed[0]}=... weighs votes by separability; name its column with separability=...")
-        return np.ones(len(votes))
-    column = votes.column(settings.separability)
+        return None
+    column = votes.columns[settings.separability]
     if not column.dtype.is_numeric() or column.null_count() or column.is_nan().any():
         raise DesignError(
             f"separability='{settings.separability}' must be a number of every item; "
             + (f"it is {column.dtype}" if not column.dtype.is_numeric() else f"{column.null_count()} votes have none")
         )
     delta = column.cast(pl.Float64).to_numpy()
-    return np.asarray(settings.alpha / (1 + np.exp(-settings.beta * (delta - settings.threshold))))
+    return weight(delta, settings.alpha, settings.beta, settings.separability_threshold)
 
 
 # -- Bradley-Terry ----------------------------------------------------------------------------------
@@ -294,12 +252,11 @@ class _Strengths:
     first_guess: Floats
 
     @classmethod
-    def of(cls, votes: Votes, weights: Floats, settings: BradleyTerrySettings) -> _Strengths:
+    def of(cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings) -> _Strengths:
         """Refused where there is no finite answer."""
         made = cls(votes.systems, settings, np.zeros(len(votes.systems)))
-        whole = made.sums(votes, weights, np.zeros(votes.n_items, dtype=np.int64), 1)[0]
-        wins, ties = made._tables(whole)
-        groups = tournaments.unbounded(wins, ties)
+        wins, ties = made._tables(made.sums(votes.counts(weights))[0])
+        groups = tournaments.unbounded_groups(wins, ties)
         if len(groups) > 1:
             best = [votes.systems[i] for i in groups[0]]
             raise DesignError(
@@ -309,55 +266,38 @@ class _Strengths:
         return cls(votes.systems, settings, tournaments.bradley_terry(wins, ties))
 
     @property
-    def apart(self) -> bool:
-        """Whether ties have sums of their own."""
-        return self.settings.ties == "davidson"
-
-    @property
     def width(self) -> int:
         """Sums of a unit."""
-        return len(self.systems) ** 2 * (2 if self.apart else 1)
+        return len(self.systems) ** 2 * (2 if self.settings.ties == "davidson" else 1)
 
-    def sums(self, votes: Votes, weights: Floats, of_item: Ints, n: int) -> Floats:
-        """(units, width): the weight of votes in each cell."""
-        s, tied = len(self.systems), votes.label == 0
-        one, other = votes.first * s + votes.second, votes.second * s + votes.first
-        cell = np.where(votes.label > 0, other, one)
-        share = np.where(tied, {"half": 0.5, "davidson": 0.0, "drop": 0.0}[self.settings.ties], 1.0) * weights
-        parts = [(cell, share)]
-        if self.settings.ties == "half":
-            parts.append((np.where(tied, other, 0), np.where(tied, 0.5, 0.0) * weights))
-        if self.apart:
-            parts += [(s * s + c, np.where(tied, weights, 0.0)) for c in (one, other)]
-        found = np.zeros(n * self.width)
-        for where, much in parts:
-            found += np.bincount(of_item[votes.item] * self.width + where, much, n * self.width)
-        return found.reshape(n, self.width)
-
-    def excluded(self, votes: Votes) -> tuple[Exclusion, ...]:
-        """What does not count."""
-        dropped = int((votes.label == 0).sum()) if self.settings.ties == "drop" else 0
-        gone = (Exclusion("vote", dropped, "a tie, with ties='drop'"),) if dropped else ()
-        return (*votes.exclusions, *gone)
+    def sums(self, counts: Floats) -> Floats:
+        """Wins of the row's system over the column's, and ties where they stand apart: (units, width)."""
+        wins = counts[:, 0] + counts[:, 2].swapaxes(1, 2)
+        ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2)
+        if self.settings.ties == "davidson":
+            wins = np.stack([wins, ties], axis=1)
+        elif self.settings.ties == "half":
+            wins = wins + ties / 2
+        return wins.reshape(len(counts), -1).astype(float, copy=False)
 
     def _tables(self, sums: Floats) -> tuple[Floats, Floats | None]:
         s, half = len(self.systems), self.settings.prior / 2
         cells = sums.reshape(*sums.shape[:-1], -1, s, s)
         wins = cells[..., 0, :, :] + half * (1 - np.eye(s))
-        ties = cells[..., 1, :, :] if self.apart and cells[..., 1, :, :].any() else None
+        ties = cells[..., 1, :, :] if cells.shape[-3] == 2 and cells[..., 1, :, :].any() else None
         return wins, ties
 
     def value(self, sums: Floats) -> Floats:
         """Ratings, (..., systems)."""
         theta = tournaments.bradley_terry(*self._tables(sums), start=self.first_guess)
-        return np.asarray(self.settings.start + theta * self.settings.scale / math.log(self.settings.base))
+        return np.asarray(self.settings.start + theta * self.settings.rating_scale / math.log(self.settings.base))
 
 
 # -- Elo --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class _EloRuns:
     """Runs through the votes, many at a time."""
 
     votes: Votes
@@ -368,20 +308,24 @@ class _Runs:
         """(length, runs) -> (runs, systems)."""
         s, v = self.settings, self.votes
         start = np.full(len(v.systems), float(s.start))
-        return tournaments.elo(
-            v.first, v.second, (1 - v.label) / 2, self.step, orders, start, math.log(s.base) / s.scale
-        )  # fmt: skip
+        slope = math.log(s.base) / s.rating_scale
+        return tournaments.elo(v.first, v.second, (1 - v.label) / 2, self.step, orders, start, slope)
 
-    def in_order(self) -> NDArray[np.int64]:
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
         """The votes as they came; those of one moment in the order of item and annotator."""
         if self.settings.order is None:
             return np.arange(len(self.votes))
-        column = self.votes.column(self.settings.order)
+        column = self.votes.columns[self.settings.order]
         if column.null_count():
             raise DesignError(
                 f"{counted(column.null_count(), 'vote')} have no '{self.settings.order}', which says when they came"
             )
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
+
+    def declared_order(self) -> Floats | None:
+        """Ratings by one run through the votes as they came; None where nothing says how."""
+        return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
 
     def random_orders(self) -> Floats:
         """Ratings of random orders: (n_orders, systems)."""
@@ -394,12 +338,12 @@ class _Runs:
                 row[:] = rng.permutation(each)
             return found.T
 
-        return self._in_parts(self.settings.n_orders, draw)
+        return self._run_in_parts(self.settings.n_orders, draw)
 
-    def resampled(self, of_item: Ints, n_units: int) -> Floats:
+    def resample(self, of_item: Ints, n_units: int) -> Floats:
         """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(2,)))
-        order, each, n = self.in_order(), self.orders_each, self.settings.n_resamples
+        order, each, n = self.order, self.orders_each, self.settings.n_resamples
         often, unit = resampling_counts(n_units, n, self.settings.seed), of_item[self.votes.item[order]]
         runs = iter(np.repeat(np.arange(n), each).tolist())
 
@@ -410,7 +354,7 @@ class _Runs:
                 found[: len(votes), i] = votes if self.settings.order is not None else rng.permutation(votes)
             return found
 
-        return np.asarray(self._in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
+        return np.asarray(self._run_in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
 
     @property
     def orders_each(self) -> int:
@@ -419,7 +363,7 @@ class _Runs:
             return 1
         return int(min(MOST_ORDERS, max(1, RESAMPLED_VOTES // (len(self.votes) * self.settings.n_resamples))))
 
-    def _in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
+    def _run_in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
         some = max(1, RUN_CELLS // max(len(self.votes), 1))
         return np.concatenate([self.ratings(draw(min(some, runs - i))) for i in range(0, runs, some)])
 
@@ -429,45 +373,39 @@ class _Runs:
 
 def _leaderboard(votes: Votes, found: Estimates, run: Run, order_sd: Floats | None = None) -> Leaderboard:
     best = np.argsort(-found.value, kind="stable")
-    n = len(votes.systems)
-    label, cell = votes.label, votes.first * n + votes.second
-    first, second, ties = (
-        np.bincount(cell[said], minlength=n * n).reshape(n, n) for said in (label < 0, label > 0, label == 0)
-    )
+    first, ties, second = votes.counts()[0]
     won, tied = first + second.T, ties + ties.T
     met = won + won.T + tied
-    ranks = _ranks(found)
-    rows = []
-    for place, i in enumerate(best.tolist(), 1):
-        wins, ties, total = won[i].sum(), tied[i].sum(), met[i].sum()
-        rows.append(
-            {"system": votes.systems[i], **found[i].row(), "rank": place, "rank_low": ranks[i][0],
-             "rank_high": ranks[i][1], "votes": int(total), "wins": int(wins), "ties": int(ties),
-             "losses": int(total - wins - ties), "win_rate": float((wins + ties / 2) / total),
-             **({} if order_sd is None else {"order_sd": float(order_sd[i])}), "reason": found[i].reason}
-        )  # fmt: skip
-    pairs = [
-        {"first": votes.systems[i], "second": votes.systems[j], "win_rate": (won[i, j] + tied[i, j] / 2) / met[i, j],
-         "wins": int(won[i, j]), "ties": int(tied[i, j]), "votes": int(met[i, j])}
-        for i in best.tolist() for j in best.tolist() if i != j and met[i, j]
-    ]  # fmt: skip
-    types = {"reason": pl.String, "rank_low": pl.Int64, "rank_high": pl.Int64}
-    lead = _apart(found, *best[:2].tolist())
-    return Leaderboard(
-        pl.DataFrame(rows, schema_overrides=types), pl.DataFrame(pairs), lead, run, found,
-        votes.systems,
+    wins, even, total = (table.sum(axis=1)[best] for table in (won, tied, met))
+    low, high = _ranks(found)
+    names, none = pl.Series(votes.systems), [None] * len(best)
+    rows = pl.DataFrame(
+        {"system": names.gather(best), "estimate": found.value[best], "low": found.low[best],
+         "high": found.high[best], "rank": np.arange(len(best)) + 1,
+         "rank_low": none if low is None else low[best], "rank_high": none if high is None else high[best],
+         "votes": total, "wins": wins, "ties": even, "losses": total - wins - even,
+         "win_rate": (wins + even / 2) / total, **({} if order_sd is None else {"order_sd": order_sd[best]}),
+         "reason": [found.reasons[i] for i in best]},
+        schema_overrides={"reason": pl.String, "rank_low": pl.Int64, "rank_high": pl.Int64},
     )  # fmt: skip
+    # Of every two that met, the better one first, then the other way round.
+    i, j = (best[at] for at in np.nonzero(met[np.ix_(best, best)]))
+    pairs = pl.DataFrame(
+        {"first": names.gather(i), "second": names.gather(j), "win_rate": (won[i, j] + tied[i, j] / 2) / met[i, j],
+         "wins": won[i, j], "ties": tied[i, j], "votes": met[i, j]}
+    )  # fmt: skip
+    return Leaderboard(rows, pairs, _apart(found, *best[:2].tolist()), run, found, votes.systems)
 
 
-def _ranks(found: Estimates) -> list[tuple[int | None, int | None]]:
+def _ranks(found: Estimates) -> tuple[Ints | None, Ints | None]:
     """The range of each system's rank over the resamples, at the level of the intervals; none where there are none."""
     known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
-    if not len(known) or len(known) < (1 - 0.05) * len(found.replicates):
-        return [(None, None)] * len(found)
+    if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
+        return None, None
     rank = (known[:, None, :] > known[:, :, None]).sum(axis=2) + 1
     tail = (1 - found.confidence) / 2
-    low, high = (np.quantile(rank, q, axis=0, method="nearest") for q in (tail, 1 - tail))
-    return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+    low, high = (np.quantile(rank, q, axis=0, method="nearest").astype(np.int64) for q in (tail, 1 - tail))
+    return low, high
 
 
 def _apart(found: Estimates, first: int, second: int) -> Estimate:

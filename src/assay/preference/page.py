@@ -44,19 +44,19 @@ def judged_parts(people: Leaderboard, judges: Mapping[str, Leaderboard | str]) -
         )
         for name, found in boards.items()
     ]
-    words = [_beside(name, found, people) for name, found in boards.items()]
+    words = [_rank_agreement(name, found, people) for name, found in boards.items()]
     words += [f"{name}: not known; {reason}." for name, reason in judges.items() if isinstance(reason, str)]
     caption = "Ratings by the votes of each judge alone, beside the ranks by people."
     frames = ((caption, pl.concat(rows)),) if rows else ()
     return (*leaderboard_parts(people, "people"), Part("Do judges prefer the same systems?", tuple(words), frames))
 
 
-def _beside(judge: str, found: Leaderboard, people: Leaderboard) -> str:
+def _rank_agreement(judge: str, found: Leaderboard, people: Leaderboard) -> str:
     """How many pairs of systems both rank clearly, and which way."""
     if not found.run.interval:
         return f"{judge}: no interval was asked for, so nothing says how sure the ranks are."
     systems = [name for name in people.systems if name in found.systems]
-    one, other = (_clear(board, systems) for board in (people, found))
+    one, other = (_clear_order(board, systems) for board in (people, found))
     alike, against = int((one * other > 0).sum()), int((one * other < 0).sum())
     return (
         f"Of {counted(len(one), 'pair')} of systems, {judge} and people rank {alike} clearly and alike, {against} "
@@ -64,7 +64,7 @@ def _beside(judge: str, found: Leaderboard, people: Leaderboard) -> str:
     )
 
 
-def _clear(found: Leaderboard, systems: list[str]) -> Ints:
+def _clear_order(found: Leaderboard, systems: list[str]) -> Ints:
     """For every two systems, 1 where the first is rated clearly higher, -1 where lower, 0 where neither: (pairs,)."""
     apart = [found.difference(a, b) for a, b in itertools.combinations(systems, 2)]
     return np.array([(one.low > 0) - (one.high < 0) for one in apart], dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimates
-from assay.estimation.options import Intervals
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Mean, add_rows
@@ -160,12 +160,8 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
     )
 
 
-def position_bias(
-    labels: Annotations | Chunks,
-    *,
-    clusters: str | None = None,
-    **intervals: Unpack[Intervals],
-) -> PositionBias:
+@question(PositionSettings)
+def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> PositionBias:
     """Does an annotator choose a text because of where it stands?
 
     With two texts: the probability of choosing the one shown first, against .5; and, where both orders
@@ -178,11 +174,6 @@ def position_bias(
         With a column ``position``: the place that was chosen, from 1, empty for a tie or where it is not
         known; and ``order``: what was shown, in its order. Judging studies write both. All criteria on the
         scales ``preference`` and ``odd-one-out`` are used, each annotator by itself.
-    clusters : str, optional
-        An item column (document, subject) whose items are resampled together.
-    **intervals
-        ``method`` ("percentile" when not given), ``n_resamples``, ``confidence``, ``seed``, see
-        `assay.estimation.options.Intervals`.
 
     Returns
     -------
@@ -212,7 +203,6 @@ def position_bias(
 
     The first text was always chosen, and no pair got the same answer in both orders.
     """
-    settings = PositionSettings.of({**intervals, "clusters": clusters}, "position_bias")
     labels = in_memory(labels, "position bias")
     if not _has(labels, "position"):
         raise DesignError(
@@ -228,13 +218,15 @@ def position_bias(
     unplaced = 0
     for name in names:
         part = labels if name is None else labels.where(criterion=name)
-        table = _placed(part, PLACES[part.scale_of(name).kind], clusters)
+        table = _answers_with_place(part, PLACES[part.scale_of(name).kind], settings.clusters)
         unplaced += len(part) - table.height
         used.append(table)
         if "order" in table.columns and table.height and table["order"].n_unique() == 1:
             fixed.append(name or "the question")
         for mine in table.partition_by("annotator", maintain_order=True):
-            _ask(mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency)
+            _add_annotator(
+                mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency
+            )
     if not shares:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
     return _wrap(
@@ -242,7 +234,7 @@ def position_bias(
     )
 
 
-def _ask(
+def _add_annotator(
     mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings,
     shares: list[dict[str, object]], consistency: list[dict[str, object]],
 ) -> None:  # fmt: skip
@@ -290,7 +282,7 @@ def _has(labels: Annotations, name: str) -> bool:
     return any(name in frame.columns for frame in (labels.labels, labels.items, labels.annotators))
 
 
-def _placed(part: Annotations, places: int, clusters: str | None) -> pl.DataFrame:
+def _answers_with_place(part: Annotations, places: int, clusters: str | None) -> pl.DataFrame:
     """Answers with a known place and ties, sorted; with ``kind`` and ``cluster``."""
     # A column that never varies may have been moved to the items or the annotators.
     found = {name: part.column(name) for name in ("kind", "position", "order") if _has(part, name)}

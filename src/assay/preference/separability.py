@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,7 @@ from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import Intervals, number_in, one_of
+from assay.estimation.options import number_in, one_of, question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
@@ -38,32 +38,6 @@ from assay.similarity.registry import as_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class SeparabilityOptions(Intervals, total=False):
-    """Options of `separability`, besides those of intervals; items are resampled.
-
-    Attributes
-    ----------
-    similarity : str or callable
-        A name, such as ``rouge-1`` (the default), ``bertscore-length:MODEL`` (the paper's) or ``embeddings:MODEL``; a
-        function of two texts, which may have a method ``matrix`` that scores all pairs of a list at once; or a
-        `assay.similarity.protocol.Similarity`. Each output is encoded once, whatever the number of systems.
-    systems : tuple of str
-        These systems alone; every two of them are compared.
-    by : str
-        A column of the items (a benchmark): means are given for each of its values as well.
-    span : {"study", "none"}
-        Whether alignments are put on 0 to 1 by the least and the largest of the whole study, as published.
-    clusters : str
-        An item column whose items are resampled together.
-    """
-
-    similarity: Any
-    systems: tuple[str, ...] | None
-    by: str | None
-    span: Span
-    clusters: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +61,7 @@ class Separability(Result):
     items: pl.DataFrame
     rows: pl.DataFrame
     run: Run
-    alike: _Alike = field(repr=False, metadata={"json": False})
+    alike: _OutputSimilarities = field(repr=False, metadata={"json": False})
     outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
 
     @property
@@ -225,15 +199,14 @@ class Separability(Result):
         return ax
 
 
-def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOptions]) -> Separability:
+@question(SeparabilitySettings)
+def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -> Separability:
     """On which items can the outputs of two systems be told apart? Equations 1 to 3.
 
     Parameters
     ----------
     labels : Annotations
         Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item.
-    **options
-        See `SeparabilityOptions`.
 
     Returns
     -------
@@ -262,21 +235,19 @@ def separability(labels: Annotations | Chunks, **options: Unpack[SeparabilityOpt
     On item i each system says one thing, and the two differ; on j both say both, and are nearer to each other than each
     to itself.
     """
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    settings = SeparabilitySettings.of(given, "separability")
     labels = in_memory(labels, "separability")
     similarity = as_similarity(settings.similarity)
     if similarity.about:
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
     table, gone = _outputs(labels, settings)
     similarity = similarity.fitted(table["label"].to_list())
-    alike = _Alike.of(table, similarity, settings.span)
+    alike = _OutputSimilarities.of(table, similarity, settings.span)
     items = alike.frame()
     if not items.height:
         raise DesignError("no item has outputs of two systems")
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
-    items = _grouped(labels, items, settings)
+    items = _add_group(labels, items, settings)
     rows, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
@@ -313,7 +284,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
         kept = table.filter(pl.col("annotator").is_in(settings.systems))
         left = table.height - kept.height
         gone = (Exclusion("output", left, "of a system that systems=... does not name"),) if left else ()  # type: ignore[assignment]
-        table, systems = kept, settings.systems
+        table, systems = kept, tuple(settings.systems)
     if len(set(systems)) < 2:
         raise DesignError(f"separability compares two systems; there is {listing(systems) or 'none'}")
     number = table.group_by("item", "annotator", maintain_order=True).len()
@@ -329,7 +300,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class _OutputSimilarities:
     """Similarities of all outputs of each item, and whose they are."""
 
     names: tuple[str, ...]
@@ -340,7 +311,7 @@ class _Alike:
     excluded: tuple[Exclusion, ...]
 
     @classmethod
-    def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _Alike:
+    def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _OutputSimilarities:
         """Every two outputs of an item are scored once, those of all items in one call."""
         systems = tuple(natural(table["annotator"].unique().to_list()))
         place = {s: i for i, s in enumerate(systems)}
@@ -361,8 +332,9 @@ class _Alike:
     def frame(self, c: int | None = None, rng: np.random.Generator | None = None) -> pl.DataFrame:
         """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given."""
         rows = [
-            {"item": name, "first": self.systems[a], "second": self.systems[b], "self_first": _mean(s, w == a, w == a),
-             "self_second": _mean(s, w == b, w == b), "cross": _crossed(s[np.ix_(w == a, w == b)], c, rng),
+            {"item": name, "first": self.systems[a], "second": self.systems[b],
+             "self_first": _alignment(s, w == a, w == a), "self_second": _alignment(s, w == b, w == b),
+             "cross": _cross_alignment(s[np.ix_(w == a, w == b)], c, rng),
              "k_first": int((w == a).sum()), "k_second": int((w == b).sum())}
             for name, s, w in zip(self.names, self.scores, self.owner, strict=True)
             for a, b in itertools.combinations(sorted(set(w.tolist())), 2)
@@ -390,7 +362,7 @@ class _Alike:
             kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(w == a))[:k] for a in np.unique(w)]))
             scores.append(s[np.ix_(kept, kept)])
             owner.append(w[kept])
-        some = _Alike(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
+        some = _OutputSimilarities(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
         return some.frame(c, rng)["separability"].to_numpy()
 
 
@@ -401,7 +373,7 @@ _ITEMS = {
 }  # fmt: skip
 
 
-def _mean(scores: Floats, rows: Any, columns: Any) -> float:
+def _alignment(scores: Floats, rows: Any, columns: Any) -> float:
     """Mean similarity of outputs of two systems; an output is not compared with itself."""
     part = scores[np.ix_(rows, columns)]
     if rows is columns or (rows == columns).all():
@@ -410,7 +382,7 @@ def _mean(scores: Floats, rows: Any, columns: Any) -> float:
     return float(part.mean())
 
 
-def _crossed(scores: Floats, c: int | None, rng: np.random.Generator | None) -> float:
+def _cross_alignment(scores: Floats, c: int | None, rng: np.random.Generator | None) -> float:
     """Mean similarity of outputs of two systems; of c of their pairs, drawn at random."""
     return float(scores.mean() if c is None or rng is None else rng.permutation(scores.ravel())[:c].mean())
 
@@ -423,7 +395,7 @@ def _nearness(ways: Floats, whole: Floats) -> dict[str, object]:
             "mean": float(ways.mean()), "items": len(whole)}  # fmt: skip
 
 
-def _grouped(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> pl.DataFrame:
+def _add_group(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> pl.DataFrame:
     """The items with the value of ``by``."""
     if settings.by is None:
         return items
@@ -443,7 +415,7 @@ def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettin
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
             mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
-            found, words = _mean_of(mine, labels, codes, settings)
+            found, words = _mean_separability(mine, labels, codes, settings)
             how.append(words)
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
                          **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
@@ -451,7 +423,7 @@ def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettin
     return pl.DataFrame(rows, schema_overrides=types), how[0]
 
 
-def _mean_of(
+def _mean_separability(
     mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: SeparabilitySettings
 ) -> tuple[Estimate, str]:
     """The mean separability of some items."""

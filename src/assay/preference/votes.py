@@ -1,11 +1,17 @@
-"""Votes on pairs of systems: the one reduction that consistency, strength and ratings start from."""
+"""Votes on pairs of systems: the options of the questions about them, votes as arrays, and which votes to ask for.
+
+A vote says which output of two systems is better, or that neither is. Consistency, strength and ratings reduce a table
+of votes here, once. Where the outputs of two systems cannot be told apart votes say little, so the last section chooses
+items, and pairs of outputs, by separability before anybody votes.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -13,26 +19,430 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
+from assay.data.names import Coded, coded, sorting
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, option
 from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.registry import FOR_HELP
 
-# -- Which outputs to put before raters ------------------------------------------------------------
-# Where the outputs of two systems cannot be told apart, ratings of them say little. Ghosh, Srinivasan & Swayamdipta
-# (2024, section 4) recommend to draw items with weights that grow with separability, or from each range of it, rather
-# than the most separable alone, as the others still hold information.
-
 Choose = Literal["weighted", "stratified", "top"]
+Who = Literal["humans", "judges", "annotators"]
+Bins = Literal["width", "count"]
+Tied = Literal["half", "davidson", "drop"]
+Span = Literal["study", "none"]
+
+ALPHA, BETA, THRESHOLD = 2.0, 6.0, 0.4
+"""Of equation 6 (Ghosh, Srinivasan & Swayamdipta 2024): the paper's."""
+
+# -- Options ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class VotesSettings(IntervalSettings):
+    """Which votes count, and how intervals are made; items are resampled with all their votes."""
+
+    systems: Sequence[str] | None = option(None, "The systems to look at, separated by commas; all when not given.")
+    clusters: str | None = option(None, "Item column whose items are resampled together.")
+
+    def __post_init__(self) -> None:
+        for name in ("systems", "who"):
+            if isinstance(value := getattr(self, name, None), str):
+                object.__setattr__(self, name, (value,))
+        super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(VotesSettings):
+    """Options of `assay.consistency` and `assay.preference_strength`."""
+
+    by: str | None = option(
+        None,
+        "Column that tells sets apart: a number is cut into bins, such as separability.",
+        details="A column of the items or of the answers.",
+    )
+    bins: int = option(4, "Into how many bins a column of numbers is cut.", low=1)
+    binning: Bins = option(
+        "width",
+        "Bins of equal width, or of equally many sets.",
+        details="Equal width, between the least and the largest value, is the paper's.",
+    )
+    who: Sequence[Who] = option(("humans", "judges"), "Whose votes: people together, each judge, each annotator.")
+    choose: Choose | None = option(
+        None,
+        "How many ratings are saved where items are chosen so by separability.",
+        details="For as many consistent votes, with items chosen by the column ``by`` as `Separability.pairs` does.",
+    )
+    share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingSettings(VotesSettings):
+    """What `assay.elo` and `assay.bradley_terry` share."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"scale": "rating_scale=...", "threshold": "separability_threshold=..."}
+
+    method: Method = option("percentile", "How intervals are made.")
+    rating_scale: float = option(
+        400.0,
+        "Points by which the odds grow by the factor base.",
+        above=0,
+        key="scale",
+        details="The odds that a system is preferred grow by the factor ``base`` for so many points that it is ahead.",
+    )
+    base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
+    start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
+    separability: str | None = option(
+        None,
+        "Column by which votes are weighted: eq. 6 with alpha, beta and separability_threshold.",
+        details="A vote on an item of separability δ weighs α / (1 + exp(−β (δ − T))).",
+    )
+    alpha: float = option(ALPHA, "The weight of a vote on an item that is very separable.", above=0)
+    beta: float = option(BETA, "How fast weights grow with separability.", above=0)
+    separability_threshold: float = option(
+        THRESHOLD, "Separability at which a vote weighs half of alpha.", key="threshold"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EloSettings(RatingSettings):
+    """Options of `assay.elo`."""
+
+    k: float = option(32.0, "How far one vote moves a rating.", above=0, details="In points, at most.")
+    order: str | None = option(
+        None,
+        "Column that says in which order votes came; random orders when not given.",
+        details="With it a rating, and each resample, is one run through the votes in that order. Without it a rating "
+        "is the mean over ``n_orders`` random orders, because the last votes of a run count most and no order is the "
+        "right one; each resample is the mean over up to ten, and fewer of many votes, which makes the interval wider "
+        "(a note says how many).",
+    )
+    n_orders: int = option(
+        100,
+        "Random orders of the votes; ratings are their mean.",
+        low=1,
+        details="With ``order`` they say how much the order matters.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BradleyTerrySettings(RatingSettings):
+    """Options of `assay.bradley_terry`."""
+
+    ties: Tied = option(
+        "half",
+        "A tie is half a vote for each, has a chance of its own, or counts for none.",
+        details="The second is Davidson's (1970) model, which leaves ratings farther apart where ties are many.",
+    )
+    prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeparabilitySettings(VotesSettings):
+    """Options of `assay.separability`."""
+
+    similarity: Any = option(
+        "rouge-1",
+        f"How alike texts are: {FOR_HELP}.",
+        details="The paper's is ``bertscore-length:MODEL``. Also a function of two texts, which may have a method "
+        "``matrix`` that scores all pairs of a list at once, or a `assay.similarity.protocol.Similarity`. Each output "
+        "is encoded once, whatever the number of systems.",
+    )
+    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
+    span: Span = option(
+        "study",
+        "Put alignments on 0 to 1 by the least and largest of the study, or leave them.",
+        details="The first is as published.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionSettings(IntervalSettings):
+    """Options of `assay.position_bias`."""
+
+    method: Method = option("percentile", "How intervals are made.")
+    clusters: str | None = option(
+        None, "Item column whose items are resampled together.", details="A document, a subject."
+    )
+
+
+# -- Votes as arrays -------------------------------------------------------------------------------
+
+PAIR = ("first", "second")
+"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
+
+PAIR_OF = "pair_of"
+"""Where an item is one pair of outputs, as in a study of systems: the column that names what both are about. Votes on
+one of its values are votes on one item."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes as arrays, one entry a vote, in the order of the table.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        In natural order.
+    first, second : (votes,) int
+        Positions in ``systems``.
+    label : (votes,) int
+        −1 for the first, 0 for a tie, 1 for the second.
+    item : (votes,) int
+        Positions in ``items``.
+    annotator : (votes,) int
+        Rows of ``annotators``.
+    again : tuple of (votes,) int
+        What tells an annotator's answers to an item apart: the repeat, then conditions.
+    items : polars.Series
+        Names, sorted.
+    annotators : polars.DataFrame
+        ``annotator``, ``kind``.
+    clusters : (items,) int or None
+    columns : mapping
+        The columns asked for, by the name that the user gave.
+    data : str
+        Fingerprint of the labels and of all columns that were used.
+    exclusions : tuple of Exclusion
+    """
+
+    systems: tuple[str, ...]
+    first: Ints
+    second: Ints
+    label: Ints
+    item: Ints
+    annotator: Ints
+    again: tuple[Ints, ...]
+    items: pl.Series
+    annotators: pl.DataFrame
+    clusters: Ints | None
+    columns: Mapping[str, pl.Series]
+    data: str
+    exclusions: tuple[Exclusion, ...] = ()
+
+    @classmethod
+    def of(cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None) -> Votes:
+        """The votes of a table.
+
+        Raises
+        ------
+        DesignError
+            For labels that are no votes, or on several criteria.
+        DataError
+            For a vote without a system, or on a system against itself.
+        """
+        labels = in_memory(labels, question)
+        _refuse_other_labels(labels, question)
+        wanted = {name: labels.column(name) for name in columns if name is not None}
+        whole = (PAIR_OF,) if PAIR_OF in _columns(labels) else ()
+        conditions = [c for c in labels.conditions if c in labels.labels.columns]
+        given = {labels.column_name(name) for name in (*PAIR, *whole, *wanted)}
+        again = [c for c in ("repeat", *conditions) if c in labels.labels.columns and c not in given]
+        systems, pair = _coded_systems(labels)
+        item = Coded(*labels.codes_of("item"))
+        clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
+        if whole:
+            item, clusters = _whole_items(labels, item, clusters, settings.clusters)
+        used = (*PAIR, *whole, *wanted, settings.clusters)
+        made = cls(
+            systems, pair[0], pair[1], labels.labels["label"].cast(pl.Int64).to_numpy(), item.codes.astype(np.int64),
+            labels.codes_of("annotator").codes.astype(np.int64),
+            tuple(labels.codes_of(c).codes.astype(np.int64) for c in again), item.names,
+            labels.annotators.select("annotator", "kind"), clusters, wanted,
+            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)),
+        )  # fmt: skip
+        return made._keep_systems(settings.systems)._sort_items()
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def n_items(self) -> int:
+        """Items that somebody voted on."""
+        return len(self.items)
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """What the question was asked of."""
+        seen = np.flatnonzero(np.bincount(self.annotator))
+        judges = int((self.annotators["kind"].gather(seen) == "judge").sum())
+        return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": len(seen) - judges,
+                "judges": judges}  # fmt: skip
+
+    def units(self, width: int) -> Units:
+        """What is resampled: items, clusters, or blocks of either."""
+        return Units.of(self.n_items, self.clusters, width=width)
+
+    def counts(self, weights: Floats | None = None, unit: Ints | None = None, n: int = 1) -> Floats:
+        """Votes, or their weights, by unit, outcome (first, tie, second) and systems: (n, 3, systems, systems)."""
+        s = len(self.systems)
+        cell = ((self.label + 1) * s + self.first) * s + self.second
+        if unit is not None:
+            cell += unit * (3 * s * s)
+        found: Floats = np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)  # type: ignore[assignment]
+        return found
+
+    def sorted(self) -> Votes:
+        """Sorted by item, annotator and repeat, so that no result depends on the order of rows."""
+        by_name = (_ranks(pl.Series(self.systems)), _ranks(self.annotators["annotator"]))
+        keys = [self.item, by_name[1][self.annotator], *self.again, *(by_name[0][c] for c in (self.first, self.second)),
+                self.label + 1]  # fmt: skip
+        cells, n_cells = keys[0], self.n_items
+        for key in keys[1:]:
+            size = int(key.max()) + 1
+            if n_cells * size >= 2**62:
+                cells = np.unique(cells, return_inverse=True)[1]
+                n_cells = int(cells.max()) + 1
+            cells, n_cells = cells * size + key, n_cells * size
+        order, _ = sorting(cells, n_cells)
+        return self if order is None else self._rows(order)
+
+    def _rows(self, rows: Any) -> Votes:
+        """Some of the votes, or all in another order."""
+        which = pl.Series(np.flatnonzero(rows) if rows.dtype == bool else rows)
+        return replace(
+            self, first=self.first[rows], second=self.second[rows], label=self.label[rows], item=self.item[rows],
+            annotator=self.annotator[rows], again=tuple(codes[rows] for codes in self.again),
+            columns={name: column.gather(which) for name, column in self.columns.items()},
+        )  # fmt: skip
+
+    def _keep_systems(self, wanted: Sequence[str] | None) -> Votes:
+        """Votes between the systems wanted; the others are counted."""
+        if wanted is None:
+            return self
+        for name in wanted:
+            if name not in self.systems:
+                raise DataError(unknown("system", name, self.systems, "the votes"))
+        if len(set(wanted)) < 2:
+            raise DesignError("systems=... needs two systems at least")
+        systems = natural(set(wanted))
+        place = np.array([systems.index(name) if name in systems else -1 for name in self.systems])
+        keep: Bools = (place[self.first] >= 0) & (place[self.second] >= 0)
+        if not keep.any():
+            raise DesignError(f"no vote is between two of {listing(wanted)}")
+        out = int((~keep).sum())
+        gone = (Exclusion("vote", out, "on a system that systems=... does not name"),) if out else ()
+        kept = self._rows(keep)
+        return replace(kept, systems=systems, first=place[kept.first], second=place[kept.second], exclusions=gone)
+
+    def _sort_items(self) -> Votes:
+        """Only the items that have a vote, sorted by name."""
+        there = np.bincount(self.item, minlength=len(self.items)) > 0
+        if there.all() and self.items.is_sorted():
+            return self
+        kept = np.flatnonzero(there)[self.items.filter(pl.Series(there)).arg_sort().to_numpy()]
+        place = np.empty(len(there), dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        clusters = None if self.clusters is None else self.clusters[kept]
+        return replace(self, item=place[self.item], items=self.items.gather(kept), clusters=clusters)
+
+
+def _coded_systems(labels: Annotations) -> tuple[tuple[str, ...], tuple[Ints, Ints]]:
+    """The systems in natural order, and the two of each vote."""
+    coded_pair = [_coded_column(labels, name) for name in PAIR]
+    empty = [one.codes == 0 for one in coded_pair if one.names.null_count()]
+    if empty:
+        _refuse_votes(labels, np.logical_or.reduce(empty), "does not say which two systems it is about")
+    names = [one.names.cast(pl.String).to_list() for one in coded_pair]
+    systems = natural({*names[0], *names[1]})
+    place = {name: i for i, name in enumerate(systems)}
+    first, second = (np.array([place[n] for n in mine])[one.codes] for mine, one in zip(names, coded_pair, strict=True))
+    same = first == second
+    if same.any():
+        _refuse_votes(labels, same, f"sets a system against itself ({systems[first[np.argmax(same)]]})")
+    return systems, (first, second)
+
+
+def _coded_column(labels: Annotations, name: str) -> Coded:
+    """A column of the labels, their items or annotators as numbers, one a label."""
+    name = labels.column_name(name)
+    if name in labels.labels.columns:
+        return labels.codes_of(name)
+    frame, role = (labels.items, "item") if name in labels.items.columns else (labels.annotators, "annotator")
+    names, codes = coded(frame[name])
+    found = Coded(names, codes[labels.codes_of(role).codes])
+    return found.where(np.ones(len(found.codes), dtype=bool))  # without the names of items that have no label
+
+
+def _whole_items(
+    labels: Annotations, item: Coded, clusters: Ints | None, name: str | None
+) -> tuple[Coded, Ints | None]:
+    """Votes by what their pairs are of, and the cluster of each."""
+    whole = _coded_column(labels, PAIR_OF)
+    if whole.names.null_count():
+        row = int(np.flatnonzero(whole.codes == 0)[0])
+        raise DataError(
+            f"the item '{labels.labels['item'][row]}' does not say in '{PAIR_OF}' what its pair of outputs is of; name "
+            "it in all rows, or leave that column out"
+        )
+    found = None
+    if clusters is not None:
+        mine = clusters[item.codes]
+        found = np.zeros(len(whole.names), dtype=np.int64)
+        found[whole.codes] = mine
+        if (strange := found[whole.codes] != mine).any():
+            of = whole.names[int(whole.codes[strange][0])]
+            raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{name}'")
+    return Coded(whole.names.cast(pl.String), whole.codes), found
+
+
+def _ranks(names: pl.Series) -> Ints:
+    """The place of each name in sorted order."""
+    return np.argsort(names.arg_sort().to_numpy()).astype(np.int64)
+
+
+def _columns(labels: Annotations) -> set[str]:
+    """Every column of the table, under its own name and under what users call it."""
+    return {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
+
+
+def has_votes(labels: Annotations) -> bool:
+    """Whether the table holds votes on pairs of named systems, about one criterion."""
+    return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= _columns(labels)
+
+
+def has_separability(labels: Annotations) -> bool:
+    """Whether every vote is on an item of a known separability, as those of a study with systems are."""
+    if "separability" not in _columns(labels):
+        return False
+    column = labels.column("separability")
+    return column.dtype.is_numeric() and not column.null_count()
+
+
+def _refuse_other_labels(labels: Annotations, question: str) -> None:
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"{question} is asked of one criterion, and the table has {listing(labels.criteria)}; choose one with "
+            f"labels.where(criterion='{labels.criteria[0]}')"
+        )
+    if labels.scale.kind != "preference":
+        raise DesignError(
+            f"{question} needs votes: labels first, second or tie (−1, 1 or 0), and these are "
+            f"{labels.scale.describe()}; read them with scale='preference'"
+        )
+    absent = [c for c in PAIR if c not in _columns(labels)]
+    if absent:
+        raise DesignError(
+            f"votes need columns 'first' and 'second' that name the two systems; the table has no '{absent[0]}' "
+            "(tables with model_a, model_b and winner are read as they are)"
+        )
+
+
+def _refuse_votes(labels: Annotations, strange: Bools, words: str) -> None:
+    row, others = int(np.argmax(strange)), int(strange.sum()) - 1
+    annotator, item = labels.labels["annotator"][row], labels.labels["item"][row]
+    also = f"; so do {counted(others, 'other vote')}" if others else ""
+    raise DataError(f"the vote of '{annotator}' on item '{item}' {words}{also}")
+
+
+# -- Which outputs to put before raters ------------------------------------------------------------
+# Ghosh, Srinivasan & Swayamdipta (2024, section 4) recommend to draw items with weights that grow with separability, or
+# from each range of it, rather than the most separable alone, as the others still hold information.
 
 STRATA = 4
 """Ranges of separability, of equal width, as in the paper's figure 6."""
-
-ALPHA, BETA, THRESHOLD = 2.0, 6.0, 0.4
-"""Of equation 6."""
 
 
 def weight(separability: Floats, alpha: float = ALPHA, beta: float = BETA, threshold: float = THRESHOLD) -> Floats:
@@ -76,12 +486,12 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
         mine = rows["_row"].to_numpy()
         order = mine[np.argsort(place[mine], kind="stable")]
         if choose == "stratified":
-            order = _in_turn(order, strata(delta[mine])[np.argsort(place[mine], kind="stable")])
+            order = _take_turns(order, strata(delta[mine])[np.argsort(place[mine], kind="stable")])
         kept += order[:n].tolist()
     return items[sorted(kept)]
 
 
-def _in_turn(order: Ints, group: Ints) -> Ints:
+def _take_turns(order: Ints, group: Ints) -> Ints:
     """The first of each group, then the second of each, …; a group that is used up leaves its turns to the others."""
     turn = np.array([(group[:i] == g).sum() for i, g in enumerate(group)])
     return np.asarray(order[np.lexsort((-group, turn))])
@@ -130,288 +540,3 @@ def _uniform(*parts: object) -> float:
     """A number between 0 and 1 that depends on what it is drawn for, and on nothing else."""
     digest = hashlib.sha256(repr(parts).encode()).digest()
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
-
-
-# -- The options of the questions about preferences ------------------------------------------------
-
-Who = Literal["humans", "judges", "annotators"]
-Bins = Literal["width", "count"]
-Tied = Literal["half", "davidson", "drop"]
-Span = Literal["study", "none"]
-
-
-@dataclass(frozen=True)
-class PositionSettings(IntervalSettings):
-    """Options of `assay.position_bias`."""
-
-    method: Method = option("percentile", "How intervals are made.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
-
-
-@dataclass(frozen=True)
-class VotesSettings(IntervalSettings):
-    """Which votes count, and how intervals are made."""
-
-    systems: tuple[str, ...] | None = option(None, "The systems to look at, separated by commas; all when not given.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
-
-
-@dataclass(frozen=True)
-class SetSettings(VotesSettings):
-    """Options of `assay.consistency` and `assay.preference_strength`."""
-
-    by: str | None = option(None, "Column that tells sets apart: a number is cut into bins, such as separability.")
-    bins: int = option(4, "Into how many bins a column of numbers is cut.", low=1)
-    binning: Bins = option("width", "Bins of equal width, or of equally many sets.")
-    who: tuple[Who, ...] = option(("humans", "judges"), "Whose votes: people together, each judge, each annotator.")
-    choose: Choose | None = option(None, "How many ratings are saved where items are chosen so by separability.")
-    share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
-
-
-@dataclass(frozen=True)
-class RatingSettings(VotesSettings):
-    """What `assay.elo` and `assay.bradley_terry` share."""
-
-    method: Method = option("percentile", "How intervals are made.")
-    scale: float = option(400.0, "Points by which the odds grow by the factor base.", above=0)
-    base: float = option(10.0, "Factor of the odds that scale points are worth.", above=1)
-    start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
-    separability: str | None = option(None, "Column by which votes are weighted: eq. 6 with alpha, beta and threshold.")
-    alpha: float = option(2.0, "The weight of a vote on an item that is very separable.", above=0)
-    beta: float = option(6.0, "How fast weights grow with separability.", above=0)
-    threshold: float = option(0.4, "Separability at which a vote weighs half of alpha.")
-
-
-@dataclass(frozen=True)
-class EloSettings(RatingSettings):
-    """Options of `assay.elo`."""
-
-    k: float = option(32.0, "How far one vote moves a rating.", above=0)
-    order: str | None = option(None, "Column that says in which order votes came; random orders when not given.")
-    n_orders: int = option(100, "Random orders of the votes; ratings are their mean.", low=1)
-
-
-@dataclass(frozen=True)
-class BradleyTerrySettings(RatingSettings):
-    """Options of `assay.bradley_terry`."""
-
-    ties: Tied = option("half", "A tie is half a vote for each, has a chance of its own, or counts for none.")
-    prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
-
-
-@dataclass(frozen=True)
-class SeparabilitySettings(VotesSettings):
-    """Options of `assay.separability`."""
-
-    similarity: Any = option("rouge-1", f"How alike texts are: {FOR_HELP}.")
-    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
-    span: Span = option("study", "Put alignments on 0 to 1 by the least and largest of the study, or leave them.")
-
-
-# -- Votes on pairs of systems ---------------------------------------------------------------------
-
-PAIR = ("first", "second")
-"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
-
-PAIR_OF = "pair_of"
-"""Where an item is one pair of outputs, as in a study of systems: the column that names what both are about. Votes on
-one of its values are votes on one item."""
-
-
-@dataclass(frozen=True, eq=False)
-class Votes:
-    """Votes as arrays, one entry a vote, sorted by item, annotator and repeat.
-
-    Attributes
-    ----------
-    table : polars.DataFrame
-        ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``label`` (−1, 0, 1), the columns asked for.
-    systems : tuple of str
-        In natural order.
-    first, second : (votes,) int
-        Positions in ``systems``.
-    item : (votes,) int
-        From 0, in the order of ``items``.
-    n_items : int
-    clusters : (items,) int or None
-    data : str
-        Fingerprint of the labels and of all columns that were used.
-    exclusions : tuple of Exclusion
-    named : mapping
-        Under which name ``table`` keeps each column asked for.
-    """
-
-    table: pl.DataFrame
-    systems: tuple[str, ...]
-    first: Ints
-    second: Ints
-    item: Ints
-    n_items: int
-    clusters: Ints | None
-    data: str
-    exclusions: tuple[Exclusion, ...]
-    named: Mapping[str, str]
-
-    @classmethod
-    def of(cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None) -> Votes:
-        """The votes of a table.
-
-        Raises
-        ------
-        DesignError
-            For labels that are no votes, or on several criteria.
-        DataError
-            For a vote without a system, or on a system against itself.
-        """
-        labels = in_memory(labels, question)
-        _refuse_what_are_no_votes(labels, question)
-        named = {c: labels.column_name(c) for c in columns if c is not None}
-        whole = (PAIR_OF,) if PAIR_OF in _columns(labels) else ()
-        wanted = dict.fromkeys((*PAIR, *whole, "kind", *named.values()))
-        more = {c: labels.column(c) for c in wanted if c not in ("item", "annotator", "label")}
-        repeat = ["repeat"] if "repeat" in labels.labels.columns else []
-        conditions = [c for c in labels.conditions if c in labels.labels.columns and c not in more]
-        repeat = [c for c in repeat if c not in more]
-        table = labels.labels.select("item", "annotator", "label", *repeat, *conditions).with_columns(**more)
-        _refuse_strange_pairs(table)
-        codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
-        cluster_of = None if codes is None else dict(zip(labels.items["item"], codes, strict=True))
-        if whole:
-            table, cluster_of = _by_pair(table, cluster_of, settings.clusters)
-        table = table.with_columns(pl.col(c).cast(pl.String) for c in PAIR)
-        known = natural(set(table["first"].unique()) | set(table["second"].unique()))
-        systems: tuple[str, ...] = known
-        exclusions: tuple[Exclusion, ...] = ()
-        if settings.systems is not None:
-            table, systems, exclusions = _of_systems(table, known, settings.systems)
-        table = table.sort("item", "annotator", *repeat, *conditions, *PAIR, "label")
-        items = table["item"].unique(maintain_order=True)  # sorted, as the table is
-        place = {s: i for i, s in enumerate(systems)}
-        clusters = None
-        if cluster_of is not None:
-            clusters = items.replace_strict(list(cluster_of), list(cluster_of.values())).to_numpy().astype(np.int64)
-        used = (*PAIR, *whole, *named.values(), settings.clusters, *repeat)
-        data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *dict.fromkeys(used)))
-        first, second = (
-            table[c].replace_strict(list(place), list(place.values())).to_numpy().astype(np.int64) for c in PAIR
-        )
-        item = table["item"].rank("dense").to_numpy().astype(np.int64) - 1
-        return cls(table, systems, first, second, item, len(items), clusters, data, exclusions, named)
-
-    def __len__(self) -> int:
-        return self.table.height
-
-    def column(self, name: str) -> pl.Series:
-        """A column that was asked for, by the name that the user gave."""
-        return self.table[self.named[name]]
-
-    @property
-    def label(self) -> Floats:
-        """−1 for the first, 0 for a tie, 1 for the second."""
-        return self.table["label"].cast(pl.Float64).to_numpy()
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """What the question was asked of."""
-        people, judges = (
-            self.table.filter(pl.col("kind") == kind)["annotator"].n_unique() for kind in ("human", "judge")
-        )
-        return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": people,
-                "judges": judges}  # fmt: skip
-
-    def units(self, width: int) -> Units:
-        """What is resampled: items, clusters, or blocks of either."""
-        return Units.of(self.n_items, self.clusters, width=width)
-
-
-def listed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options whose lists are tuples; a name alone stands for a list of one."""
-    alone = {k: (v,) for k, v in options.items() if k in ("systems", "who") and isinstance(v, str)}
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()} | alone
-
-
-def _columns(labels: Annotations) -> set[str]:
-    """Every column of the table, under its own name and under what users call it."""
-    return {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
-
-
-def _by_pair(
-    table: pl.DataFrame, cluster_of: dict[str, int] | None, clusters: str | None
-) -> tuple[pl.DataFrame, dict[str, int] | None]:
-    """Votes by what their pairs are of, and the cluster of each."""
-    if table[PAIR_OF].null_count():
-        row = table.filter(pl.col(PAIR_OF).is_null()).row(0, named=True)
-        raise DataError(
-            f"the item '{row['item']}' does not say in '{PAIR_OF}' what its pair of outputs is of; name it in "
-            "all rows, or leave that column out"
-        )
-    found: dict[str, int] | None = None
-    if cluster_of is not None:
-        found = {}
-        for item, of in table.select("item", PAIR_OF).unique(maintain_order=True).iter_rows():
-            if found.setdefault(str(of), cluster_of[item]) != cluster_of[item]:
-                raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{clusters}'")
-    return table.with_columns(item=pl.col(PAIR_OF).cast(pl.String)), found
-
-
-def has_votes(labels: Annotations) -> bool:
-    """Whether the table holds votes on pairs of named systems, about one criterion."""
-    known = _columns(labels)
-    return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= known
-
-
-def has_separability(labels: Annotations) -> bool:
-    """Whether every vote is on an item of a known separability, as those of a study with systems are."""
-    if "separability" not in _columns(labels):
-        return False
-    column = labels.column("separability")
-    return column.dtype.is_numeric() and not column.null_count()
-
-
-def _refuse_what_are_no_votes(labels: Annotations, question: str) -> None:
-    if len(labels.criteria) > 1:
-        raise DesignError(
-            f"{question} is asked of one criterion, and the table has {listing(labels.criteria)}; choose one with "
-            f"labels.where(criterion='{labels.criteria[0]}')"
-        )
-    if labels.scale.kind != "preference":
-        raise DesignError(
-            f"{question} needs votes: labels first, second or tie (−1, 1 or 0), and these are "
-            f"{labels.scale.describe()}; read them with scale='preference'"
-        )
-    absent = [c for c in PAIR if c not in _columns(labels)]
-    if absent:
-        raise DesignError(
-            f"votes need columns 'first' and 'second' that name the two systems; the table has no '{absent[0]}' "
-            "(tables with model_a, model_b and winner are read as they are)"
-        )
-
-
-def _refuse_strange_pairs(table: pl.DataFrame) -> None:
-    for where, words in (
-        (pl.col("first").is_null() | pl.col("second").is_null(), "does not say which two systems it is about"),
-        (pl.col("first") == pl.col("second"), "sets a system against itself"),
-    ):
-        strange = table.filter(where)
-        if strange.height:
-            row = strange.row(0, named=True)
-            named = f" ({row['first']})" if row["first"] is not None and row["first"] == row["second"] else ""
-            more = f"; so do {counted(strange.height - 1, 'other vote')}" if strange.height > 1 else ""
-            raise DataError(f"the vote of '{row['annotator']}' on item '{row['item']}' {words}{named}{more}")
-
-
-def _of_systems(
-    table: pl.DataFrame, known: tuple[str, ...], wanted: tuple[str, ...]
-) -> tuple[pl.DataFrame, tuple[str, ...], tuple[Exclusion, ...]]:
-    """Votes between the systems wanted; the others are counted."""
-    for name in wanted:
-        if name not in known:
-            raise DataError(unknown("system", name, known, "the votes"))
-    if len(set(wanted)) < 2:
-        raise DesignError("systems=... needs two systems at least")
-    kept = table.filter(pl.col("first").is_in(wanted) & pl.col("second").is_in(wanted))
-    if not kept.height:
-        raise DesignError(f"no vote is between two of {listing(wanted)}")
-    out = table.height - kept.height
-    gone = (Exclusion("vote", out, "on a system that systems=... does not name"),) if out else ()
-    return kept, natural(set(wanted)), gone

@@ -6,7 +6,7 @@ both. Nothing here checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -186,7 +186,8 @@ def _ranks(values: Floats) -> Floats:
 # others, because all places lie in one space.
 
 PENALTY = 0.3
-"""Times the mean square of the places, added to the mean loss of a choice."""
+"""Times the mean square of the places, added to the mean loss of a choice: keeps pairs that were always kept, or never,
+at finite places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,7 @@ def strengths(x: Floats, member: Ints) -> Floats:
     return np.stack([-((x[member[:, i]] - x[member[:, j]]) ** 2).sum(axis=1) for i, j in PLACES], axis=1)
 
 
-def predicted(x: Floats, first: Ints, second: Ints, pool: list[Ints]) -> Floats:
+def predicted_shares(x: Floats, first: Ints, second: Ints, pool: list[Ints]) -> Floats:
     """Equation 1 of endless answers: the mean chance over every third text of the pair's pool, (pairs,)."""
     found = np.empty(len(first))
     for k, (a, b, mine) in enumerate(zip(first.tolist(), second.tolist(), pool, strict=True)):
@@ -260,11 +261,14 @@ def predicted(x: Floats, first: Ints, second: Ints, pool: list[Ints]) -> Floats:
     return found
 
 
-# -- How well a measure ranks pairs as choices of the odd one do; how far choices agree with ch ----
+# -- How well measures, and choices themselves, rank pairs as choices do ----------------------------
 # Everything here is a function of what choices count for pairs, `assay.statistics.odd_one_out.PairTable`.
 
 CELLS = 4_000_000
-"""Choices that are drawn anew together."""
+"""Choices that are drawn anew together: 100 MB of random numbers and places."""
+
+GROUPS = 20
+"""Groups of choices that are left out in turn: t with 19 degrees is near normal; one choice at a time takes long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,9 +327,8 @@ class Judged:
     def redrawn(self, n_draws: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Shares of each pair when every choice is made anew, some draws at a time: (draws, pairs).
 
-        A choice keeps each of its pairs with a chance that goes with their shrunk similarities: with the
-        similarities as
-        they are, pairs that were kept never, or always, would not vary at all.
+        A choice keeps each of its pairs with a chance that goes with their shrunk similarities: with the similarities
+        as they are, pairs that were kept never, or always, would not vary at all.
         """
         chances = self.shrunk()[self.position]
         edges = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)[:, :2]
@@ -362,6 +365,20 @@ def half_agreement(judged: Judged, rng: np.random.Generator, n_splits: int, size
         order = rng.permutation(len(judged))
         found[s] = correlation(judged.some(order[:half]).shares(), judged.some(order[half : 2 * half]).shares())
     return found
+
+
+def without_groups(judged: Judged, rng: np.random.Generator, value: Callable[[Judged], float]) -> Floats:
+    """A value without each random group of the choices in turn: (groups,)."""
+    group = rng.permutation(len(judged)) % GROUPS
+    return np.array([value(judged.some(group != g)) for g in range(GROUPS)])
+
+
+def half_width(without: Floats, confidence: float) -> float:
+    """Half of the interval that values without each group give, after the delete-a-group jackknife."""
+    from scipy.special import stdtrit
+
+    error = np.sqrt((GROUPS - 1) / GROUPS * ((without - without.mean()) ** 2).sum())
+    return float(stdtrit(GROUPS - 1, (1 + confidence) / 2) * error)
 
 
 def stepped_up(reliability: float | Floats, times: float | Floats) -> Floats:

@@ -20,6 +20,8 @@ Chessplayers, Past and Present.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +38,9 @@ CHORDS = 25
 
 ALIKE = 8
 """So many tables at least, for that to be worth it."""
+
+FEW_RUNS = 16
+"""Fewer runs of Elo are gone through one by one: a step over many costs as much as so many votes of a plain loop."""
 
 STEP_CELLS = 1 << 18
 """Votes of Elo, over all runs, that are laid out at a time."""
@@ -85,7 +90,7 @@ def _middle(wins: Floats, ties: Floats | None, start: Floats) -> tuple[Floats, F
     first = _newton(mean, tied, start, whole=True)
     if np.isnan(first).any():
         return None
-    return first[0], np.linalg.inv(_held(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
+    return first[0], np.linalg.inv(_fix_mean(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
 
 
 def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) -> Floats:
@@ -116,7 +121,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     left, done = np.arange(tables), np.full(point.shape, np.nan)
     for _ in range(STEPS):
         gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
-        step = np.linalg.solve(_held(curvature, n), gradient[..., None])[..., 0]
+        step = np.linalg.solve(_fix_mean(curvature, n), gradient[..., None])[..., 0]
         length = np.abs(step).max(axis=1)
         point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
         here = point[left]
@@ -130,7 +135,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     return done if whole else done[:, :n]
 
 
-def _held(curvature: Floats, n: int) -> Floats:
+def _fix_mean(curvature: Floats, n: int) -> Floats:
     """Strengths are told up to a constant: whatever moves all of them alike is held."""
     curvature[:, :n, :n] += curvature.diagonal(axis1=1, axis2=2)[:, :n].mean(axis=1)[:, None, None] / n + 1e-12
     return curvature
@@ -182,7 +187,7 @@ def _laplacian(weights: Floats) -> Floats:
     return np.asarray(found)
 
 
-def unbounded(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:
+def unbounded_groups(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:
     """Groups of systems that have no finite strength with respect to each other: more than one if there are any.
 
     Strengths are finite if and only if from every system a way of wins (or ties) leads to every other (Ford 1957). The
@@ -221,18 +226,41 @@ def elo(
     -------
     (runs, systems) float
     """
+    # Ratings are kept times slope / 2, so that S - E is (S - 1/2) - tanh(R_first - R_second) / 2.
+    half = slope / 2
+    size = step * half
+    sure, even = size * (outcome - 0.5), size / 2
+    if orders.shape[1] < FEW_RUNS:
+        runs = [_one_run(first, second, sure, even, order[order >= 0], start * half) for order in orders.T]
+        return np.array(runs) / half
+    return _many_runs(first, second, sure, even, orders, start * half) / half
+
+
+def _one_run(first: Ints, second: Ints, sure: Floats, even: Floats, order: Ints, start: Floats) -> list[float]:
+    """A plain loop, for which Python's numbers are several times as fast as numpy's."""
+    ratings: list[float] = start.tolist()
+    columns = (column[order].tolist() for column in (first, second, sure, even))
+    for a, b, up, lean in zip(*columns, strict=True):
+        one, other = ratings[a], ratings[b]
+        rise = up - lean * math.tanh(one - other)
+        ratings[a] = one + rise
+        ratings[b] = other - rise
+    return ratings
+
+
+def _many_runs(
+    first: Ints, second: Ints, sure: Floats, even: Floats, orders: NDArray[np.int64], start: Floats
+) -> Floats:
     # A vote needs the ratings that the vote before it left, so numpy works across runs: nine calls a step, whatever the
-    # runs; what no rating decides is laid out before. Ratings are kept times slope / 2, so that S - E is
-    # (S - 1/2) - tanh(R_first - R_second) / 2. Considered: several votes between different systems a step (finding
-    # them takes as long as it saves); compiled loops, which need numba (200 MB) for one tenth of the time.
+    # runs; what no rating decides is laid out before. Considered: several votes between different systems a step
+    # (finding them takes as long as it saves); compiled loops, which need numba (200 MB) for one tenth of the time.
     length, runs = orders.shape
-    nobody, half = len(start), slope / 2
-    ratings = np.repeat(np.append(start * half, 0.0)[:, None], runs, axis=1)
+    nobody = len(start)
+    ratings = np.repeat(np.append(start, 0.0)[:, None], runs, axis=1)
     flat, column = ratings.ravel(), np.arange(runs)
     # A vote that is none is one of nobody against nobody, with a step of 0.
     pair = np.stack([np.append(first, nobody), np.append(second, nobody)], axis=1) * runs
-    size = np.append(step, 0.0) * half
-    sure, even = size * (np.append(outcome, 0.5) - 0.5), size / 2
+    sure, even = np.append(sure, 0.0), np.append(even, 0.0)
     both, gap = np.empty((2, runs)), np.empty(runs)
     one, other = both
     some = max(1, STEP_CELLS // runs)
@@ -248,4 +276,4 @@ def elo(
             np.add(one, gap, out=one)
             np.subtract(other, gap, out=other)
             flat[at] = both
-    return np.asarray(ratings[:-1].T / half)
+    return ratings[:-1].T
