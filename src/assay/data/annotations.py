@@ -9,20 +9,19 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data import columns
-from assay.data.columns import KEY, Coded, annotator_frame, natural, to_polars
-from assay.data.names import Names, Spelling, Utf8, coded, codes_in, repeated, sorting
+from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
+from assay.data.columns import Reading as Reading
+from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale
-from assay.data.values import Decimal, Ways
-from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import one_of
-from assay.estimation.result import Exclusion
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.estimation.options import one_of, question_of_two
 
 # -- One fingerprint of labels ---------------------------------------------------------------------
 # Each label is hashed with its item, annotator, criterion, repeat and conditions; the hashes are summed, which no order
@@ -155,34 +154,8 @@ def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mappin
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How the table came to be: what was read, what does not count and why, what was assumed."""
-
-    source: str = "a table in memory"
-    rows: int = 0
-    exclusions: tuple[Exclusion, ...] = ()
-    """How many of the rows read are no label, by reason."""
-    notes: tuple[str, ...] = ()
-    """Choices made for the user, in plain words."""
-    as_text: bool = False
-    """Whether the source writes numbers as text, as CSV does."""
-    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
-
-    def noted(self, *notes: str) -> Reading:
-        """The same reading with more notes."""
-        return replace(self, notes=self.notes + notes)
-
-    def without(self, reason: str, rows: int) -> Reading:
-        """The same reading with rows excluded for a reason; nothing changes when there are none."""
-        return replace(self, exclusions=(*self.exclusions, Exclusion("row", rows, reason))) if rows else self
-
-    def lines(self) -> list[str]:
-        """One line a fact, fit to print."""
-        lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
-        return lines + list(self.notes)
+SHOWN = 10
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,70 +231,14 @@ class Annotations:
     # -- making one -----------------------------------------------------------------------------
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        item: str = "item",
-        annotator: str = "annotator",
-        label: str = "label",
-        criterion: str | None = None,
-        repeat: str | None = None,
-        kind: str | None = None,
-        judges: Iterable[str] | None = None,
-        humans: Iterable[str] | None = None,
-        spelling: Spelling = "refuse",
-        scale: Scale | Mapping[str, Scale] | None = None,
-        missing: Iterable[Label] | None = None,
-        label_spelling: Spelling = "refuse",
-        decimal: Decimal | None = None,
-        conditions: Iterable[str] = (),
-        items: Any = None,
-        annotators: Any = None,
-        split_item: str | None = None,
-        reading: Reading | None = None,
-    ) -> Annotations:
+    @question_of_two(FrameSettings)
+    def from_frame(cls: Any, frame: Any, settings: FrameSettings) -> Annotations:
         """Make the table from a long frame: one row a label.
 
         Parameters
         ----------
         frame : polars, pandas or pyarrow frame (anything narwhals reads)
             Never changed.
-        item, annotator, label, criterion, repeat, kind : str
-            Names of the columns. ``criterion``, ``repeat`` and ``kind`` are used when columns of
-            those names are there, unless told otherwise. ``kind`` holds ``human`` or ``judge``.
-        judges : list of str
-            The annotators that are models: all of them, because whoever is not named counts as a person. Somebody whose
-            name looks like a model's, or whom ``kind`` calls a judge, is refused until named here or in ``humans``.
-        humans : list of str
-            The annotators that are people. Alone, it names all of them, and the others are judges where their names
-            look like it. Beside ``judges``, it need only name people whose names look like a model's.
-        spelling : {"refuse", "merge", "apart"}
-            What becomes of items, annotators or criteria whose names differ only in case or inner spaces (``Ann``,
-            ``ann``). Spaces around names are taken off in any case, and `reading` says where.
-        scale : Scale or mapping of criterion to Scale
-            What a label may be. Inferred when not given, and `reading` says what was inferred: the order of ordered
-            Categoricals and Enums, else numbers, categories or free text.
-        missing : list of str or number
-            Labels that are no answer, such as ``["N/A", -99]``: exactly these. Without it the usual marks (``N/A``,
-            ``none``, ``-`` …) are no answer among numbers, and are refused among categories, where they may be one;
-            ``[]`` says that no label is such a mark.
-        label_spelling : {"refuse", "merge", "apart"}
-            What becomes of categories that differ only in case or inner spaces (``Agree``, ``agree``).
-        decimal : {"point", "comma"}
-            What stands before the decimals of numbers in text, where labels do not tell: is ``1,234`` a little more
-            than 1, or more than a thousand?
-        conditions : list of str
-            Columns that were varied on purpose, see `Annotations`.
-        items, annotators : frame, optional
-            One row an item (column ``item``) or an annotator (column ``annotator``), with attributes.
-        split_item : str, optional
-            A separator (``"__"``: what follows the last one is the criterion) or a regular expression
-            with named groups (``(?P<item>.+)__(?P<criterion>\\w+)``); groups other than ``item``,
-            ``criterion`` and ``repeat`` become columns of ``items``.
-        reading : Reading
-            What is known of the source already. A column ``_row`` of the frame, if there is one, says in
-            messages where each row stands.
 
         Raises
         ------
@@ -330,63 +247,7 @@ class Annotations:
             twice, a judge who is not there or is not named as one, names that differ only in spelling: with
             rows and the remedy.
         """
-        table = to_polars(frame, strict=(label,), orders=True)
-        reading = reading or Reading(rows=table.height)
-        source = reading.source
-        table, n_blank = columns.without_blank_rows(table)
-        reading = reading.without(columns.BLANK, n_blank)
-        given = {"item": item, "annotator": annotator, "label": label}
-        given_too = {"criterion": criterion, "repeat": repeat, "kind": kind}
-        wanted = columns.roles(table, {**given, **given_too}, source)
-        table, ids, notes = columns.with_ids(columns.under_roles(table, wanted), source)
-        about_items = None if items is None else columns.with_id(to_polars(items), "item", item)
-        if split_item is not None:
-            table, about_items = columns.split_items(table, about_items, split_item)
-            ids["item"] = Coded(*coded(table["item"]))
-        if "criterion" in table.columns:
-            table, said = columns.with_criteria(table, ids)
-            notes += said
-        table, said = columns.in_one_spelling(table, ids, spelling, source)
-        notes += said
-        if "repeat" in table.columns:
-            table = columns.whole_repeats(table, source)
-        ways = replace(Ways.of(missing, label_spelling, decimal), as_text=reading.as_text, orders=reading.orders)
-        table, scales, said, marks = columns.on_scale(table, scale, ways, source)
-        notes += [*said, *columns.marks_not_found(ways, marks)]
-        n_rows, n_marks = table.height, sum(marks.values())
-        table, ids = columns.labelled(table, ids)
-        reading = reading.without("no label in it", n_rows - table.height - n_marks)
-        reading = reading.without(f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks)
-        if table.height == 0:
-            raise DataError(f"{source}: no row has a label in column '{label}'")
-        people, said = annotator_frame(
-            ids["annotator"],
-            table["kind"] if "kind" in table.columns else None,
-            {"judge": judges, "human": humans},
-            None if annotators is None else to_polars(annotators),
-            spelling,
-            source,
-        )
-        notes += said
-        ids["annotator"] = ids["annotator"].reordered(people["annotator"].to_list())
-        notes += columns.several_contents(table)
-        item_frame, forgotten = columns.item_frame(ids["item"].names, about_items, spelling, source)
-        if forgotten:
-            notes.append(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
-        # A split item id is the item no more, so its column's name means nothing.
-        names = {n: r for r, n in wanted.items() if n != r and not (r == "item" and split_item is not None)}
-        declared = tuple(name if name in table.columns else names.get(name, name) for name in conditions)
-        for name in declared:
-            if name not in table.columns:
-                raise DataError(unknown("condition", name, table.columns, source))
-        rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
-        order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
-        made = cls(table.select(order), item_frame, people, scales, declared, reading.noted(*notes), names)
-        made._codes.update(ids)
-        key = [k for k in (*KEY, *declared) if k in table.columns]
-        if repeated(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
-            raise DataError(f"{source}: {columns.twice(table, key)}")
-        return made._with_attributes_at_home(rest)
+        return from_frame(frame, settings)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -394,10 +255,28 @@ class Annotations:
         return self.labels.height
 
     def __repr__(self) -> str:
+        return f"Annotations({self._contents()})"
+
+    def _contents(self) -> str:
+        """One line on what the table holds."""
         criteria = f", criteria: {listing(self.criteria, 4)}" if self.criteria else ""
         return (
-            f"Annotations({len(self)} labels, {self.n_items} items, {len(self.humans)} humans, "
-            f"{len(self.judges)} judges{criteria}, {', '.join(sorted({s.spec for s in self.scales.values()}))})"
+            f"{len(self)} labels, {self.n_items} items, {len(self.humans)} humans, {len(self.judges)} judges"
+            f"{criteria}, {', '.join(sorted({s.spec for s in self.scales.values()}))}"
+        )
+
+    def _repr_html_(self) -> str:
+        """What the table holds, and its first rows, for notebooks."""
+        rows = self.labels.head(SHOWN).iter_rows()
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.labels.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clipped(cell))}</td>" for cell in row) + "</tr>"
+            for row in rows
+        )
+        more = f"<p>... and {len(self) - SHOWN} more labels</p>" if len(self) > SHOWN else ""
+        return (
+            f"<p><b>Annotations</b>: {escape(self._contents())}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
         )
 
     @cached_property
@@ -575,7 +454,7 @@ class Annotations:
     def has_repeats(self) -> bool:
         """Whether an annotator answered one question about an item more than once."""
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
-        return "repeat" in self.labels.columns and repeated(self._cells(key))
+        return "repeat" in self.labels.columns and any_twice(self._cells(key))
 
     def resolve_repeats(self, how: Repeats) -> Annotations:
         """One answer for each annotator and question, by a rule that is said and never the default.
@@ -683,7 +562,7 @@ class Annotations:
             categories = scale.categories
             value = codes_in(labels, pl.Series(list(categories))).astype(np.int64)
         else:
-            seen, codes = coded(labels)
+            seen, codes = factorize(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
         order, cells = single._in_order
@@ -735,7 +614,7 @@ class Annotations:
 
     def _add_texts(self, rows: LabelHashes, labels: pl.Series) -> None:
         """Labels as texts; as numbers where their criterion is one of numbers."""
-        seen, codes = coded(labels)
+        seen, codes = factorize(labels)
         numeric = [c for c in self.criteria if self.scale_of(c).numeric]
         if not numeric:
             rows.add("label", seen, codes)
@@ -749,7 +628,7 @@ class Annotations:
     def _in_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
         n_cells = len(self._coded("item").names) * len(self._coded("annotator").names)
-        return sorting(self._cells(["item", "annotator"]), n_cells)
+        return sort_cells(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
@@ -773,9 +652,27 @@ class Annotations:
                 names = (self.items if name == "item" else self.annotators)[name]
                 self._codes[name] = Coded(names, codes_in(column, names))
             else:
-                self._codes[name] = Coded(*coded(column))
+                self._codes[name] = Coded(*factorize(column))
         return self._codes[name]
 
     @cached_property
     def _codes(self) -> dict[str, Coded]:
         return {}
+
+
+def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
+    """The one table from a long frame, as `Annotations.from_frame` makes it."""
+    parts = table_parts(frame, settings)
+    made = Annotations(*parts[:7])
+    made._codes.update(parts.codes)
+    key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
+    if any_twice(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
+        where = made.labels.with_columns(_row=parts.rows)
+        raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
+    return made._with_attributes_at_home([c for c in made.labels.columns if c not in (*KEY, "label")])
+
+
+def _clipped(cell: Any) -> str:
+    """A cell of a table in a notebook."""
+    text = str(cell)
+    return text if len(text) <= 80 else text[:77] + "..."

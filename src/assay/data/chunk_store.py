@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Answers, LabelHashes
 from assay.data.columns import natural
-from assay.data.names import Names, coded, sorting, without_spaces
+from assay.data.names import Names, factorize, sort_cells, strip_spaces
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, counted, unknown
 
@@ -389,7 +389,7 @@ def store(
         table, n_blank = _dealt_rows(spans), 0
         for file, _, _ in spans:
             Path(file).unlink()
-    names, item = coded(table["item"])
+    names, item = factorize(table["item"])
     annotator, value = table["annotator"].to_numpy(), table["label"].to_numpy()
     del table
     number = np.bincount(annotator, minlength=len(people))
@@ -397,7 +397,7 @@ def store(
     at = {name: i for i, name in enumerate(who)}
     annotator = np.array([at.get(name, -1) for name in people], dtype=np.int32)[annotator]
     _refuse_blank_or_spaced(source, names, item, who, annotator)
-    order, cells = sorting(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
+    order, cells = sort_cells(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
     _refuse_twice(cells, names, who)
     item = (cells // max(len(who), 1)).astype(np.int32)
     annotator = (cells - item.astype(np.int64) * len(who)).astype(np.int32)
@@ -461,7 +461,7 @@ def _refuse_blank_or_spaced(
     if items.any() or annotators.any():
         raise _nameless(source, int((items[item] | annotators[annotator]).sum()))
     for some in (names, pl.Series(list(who), dtype=pl.String)):
-        spaced = some.filter(some != without_spaces(some))
+        spaced = some.filter(some != strip_spaces(some))
         if len(spaced):
             raise DataError(
                 f"spaces around the name {spaced[0]!r} ({counted(len(spaced), 'name')} in a chunk); write the files "

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from assay.data import chunk_store
 from assay.data.annotations import Annotations, Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
-from assay.data.columns import settle_kinds
-from assay.data.names import Coded, Spelling, one_spelling
+from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import number_in, one_of
@@ -269,7 +268,7 @@ def _checked_names(
 ) -> list[str]:
     """What is to be said of the annotators' names, which are held to what `assay.read` asks of them."""
     names = Coded(pl.Series("annotator", everybody, dtype=pl.String), np.arange(len(everybody), dtype=np.int32))
-    notes = one_spelling(names, "annotator", spelling, source)[1]
+    notes = unify_spelling(names, "annotator", spelling, source)[1]
     kinds, said = settle_kinds(everybody, {}, judges or None, humans, source)
     models = [name for name, kind in zip(everybody, kinds, strict=True) if kind == "judge"]
     if set(models) != set(judges):

@@ -84,7 +84,8 @@ class PlatformAnswer:
     annotator: str
     where: str
     """Where in the file it stands, in words for messages."""
-    label: Label = ""
+    label: Any = ""
+    """What was said; `Intake.add` refuses what is no number or text."""
     criterion: str | None = None
     kind: str = "human"
     repeat: int | None = None
@@ -110,6 +111,19 @@ class Intake:
     def exclude(self, reason: str, rows: int = 1) -> None:
         """Count what was read and is not a label."""
         self.excluded[reason] += rows
+
+    def add(self, answer: PlatformAnswer) -> None:
+        """Take an answer, or count why it is none: no value, no score, nobody known who gave it."""
+        if isinstance(answer.label, bool):
+            answer.label = str(answer.label).lower()
+        if answer.label is None or answer.label == "" or isinstance(answer.label, list | dict):
+            self.exclude(EMPTY)
+        elif answer.label != answer.label:  # NaN
+            self.exclude(UNSCORED)
+        elif not answer.annotator:
+            self.exclude(UNKNOWN_ANNOTATOR)
+        else:
+            self.answers.append(answer)
 
     def note(self, *notes: str) -> None:
         """Say a thing that the user should know, once."""

@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.columns import KEY
-from assay.data.formats import Rows, one_answer_each
+from assay.data.formats import FormatSettings, Rows, one_answer_each
 from assay.data.formats.intake import (
     AMBIGUOUS,
     DRAFT,
@@ -46,45 +46,10 @@ VALUES = {"rating": "rating", "number": "number", "choices": "choices", "textare
 NOBODY = "task that nobody has answered"
 
 
-def read_label_studio(
-    path: Path,
-    *,
-    item: str | None = None,
-    criteria: Sequence[str] | None = None,
-    users: str | Path | Mapping[Any, Any] | None = None,
-    config: str | Path | None = None,
-    shown: Sequence[str] | None = None,
-    predictions: bool = True,
-    keep_unknown: bool = False,
-    unchosen_is_tie: bool = False,
-) -> Rows:
-    """Annotations and predictions of a Label Studio export.
-
-    Parameters
-    ----------
-    item : str
-        The field of the task's data that holds your item id; the task's number when not given.
-    criteria : list of str
-        The controls wanted. In the flat forms (JSON_MIN, CSV, TSV) a bare text may be an answer as well as
-        data, so there they also say which columns are answers (or ``config`` does).
-    users : path or mapping
-        Names by user number, see `assay.data.formats.intake.name_table`.
-    config : path
-        The labelling configuration (XML): it states the scales.
-    shown : list of two or three str
-        Fields of the data that name what stood on the screen, from left to right; Pairwise answers (two) and
-        A/B/C answers (three) are turned back to them, whatever the order in which a task shows them.
-    predictions : bool
-        Take predictions as the labels of judges named by their model version.
-    keep_unknown : bool
-        Keep the answers of deleted accounts, all under the name ``unknown``.
-    unchosen_is_tie : bool
-        A submitted annotation without an answer to the Pairwise control means no preference.
-    """
-    if shown is not None and len(shown) not in (2, 3):
-        raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(shown)}")
-    reader = _Export(path, item, name_table(users), shown, keep_unknown)
-    scales = {} if config is None else read_config(Path(config))
+def read_label_studio(path: Path, item: str | None, settings: FormatSettings) -> Rows:
+    """Annotations and predictions of an export; ``item`` is the field of the task's data that holds your item id."""
+    reader = _Export(path, item, settings)
+    scales = {} if settings.config is None else read_config(Path(settings.config))
     if path.suffix.lower() == ".json":
         tasks = load_json(path)
         if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
@@ -93,26 +58,26 @@ def read_label_studio(
     else:
         tasks, nested = delimited(path).to_dicts(), False
     if nested:
-        if unchosen_is_tie:
-            reader.ties = [
-                *dict.fromkeys([c for c, s in scales.items() if isinstance(s, Preference)] + _pairwise(tasks))
-            ]
+        if settings.unchosen_is_tie:
+            stated = [c for c, s in scales.items() if isinstance(s, Preference)]
+            reader.ties = [*dict.fromkeys(stated + _pairwise(tasks))]
         for task in tasks:
-            reader.task(task, predictions)
+            reader.task(task)
     else:
-        reader.flat(tasks, {*(criteria or ()), *(c for c in scales if c is not None)})
+        reader.flat(tasks, {*(settings.criteria or ()), *(c for c in scales if c is not None)})
     reader.offer(scales)
-    return reader.intake.rows(criteria)
+    return reader.intake.rows(settings.criteria)
 
 
 class _Export:
     """One export while it is read."""
 
-    def __init__(
-        self, path: Path, item: str | None, users: dict[str, str], shown: Sequence[str] | None, keep_unknown: bool
-    ) -> None:
-        self.intake = Intake(path)
-        self.item, self.users, self.shown, self.keep_unknown = item, users, shown, keep_unknown
+    def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
+        self.intake, self.item, self.settings = Intake(path), item, settings
+        self.users = name_table(settings.users)
+        self.shown = [settings.shown] if isinstance(settings.shown, str) else settings.shown
+        if self.shown is not None and len(self.shown) not in (2, 3):
+            raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(self.shown)}")
         self.ties: list[str | None] = []
         """Pairwise controls without whose answer an annotation means no preference."""
         self.types: dict[str, str] = {}
@@ -158,12 +123,12 @@ class _Export:
         if isinstance(who, dict):
             who = who.get("email") or who.get("id")
         if who is None or str(who) in ("", "None"):
-            return "unknown" if self.keep_unknown else None
+            return "unknown" if self.settings.keep_unknown else None
         return self.users.get(str(who), str(who))
 
     # -- full JSON ------------------------------------------------------------------------------
 
-    def task(self, task: dict[str, Any], predictions: bool) -> None:
+    def task(self, task: dict[str, Any]) -> None:
         """Everything in one task of the full JSON."""
         data = task.get("data") or {}
         name = self.name_of(task, data, f"{self.intake.source}, task {task.get('id')}")
@@ -175,7 +140,7 @@ class _Export:
         for prediction in task.get("predictions") or ():
             if not isinstance(prediction, dict):
                 self.prediction_ids += 1
-            elif predictions:
+            elif self.settings.predictions:
                 self.prediction(prediction, task, name, data)
 
     def annotation(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:

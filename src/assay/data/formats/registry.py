@@ -7,29 +7,24 @@ not sure, the file is read as a plain table and the user says ``format=...``.
 from __future__ import annotations
 
 import difflib
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from assay.data.annotations import Annotations, Reading
-from assay.data.columns import BLANK, natural, without_blank_rows
-from assay.data.formats import Rows, tables
-from assay.data.formats.argilla import SETTINGS, read_argilla
-from assay.data.formats.inspect_ai import read_inspect
+from assay.data.annotations import Annotations, from_frame
+from assay.data.columns import BLANK, FrameSettings, Reading, drop_blank_rows
+from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
-from assay.data.formats.mlflow import read_mlflow
 from assay.data.formats.mturk import read_mturk
+from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, Inspect, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
-from assay.data.formats.prodigy import read_prodigy
-from assay.data.formats.promptfoo import read_promptfoo
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
@@ -39,9 +34,11 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
+from assay.data.names import natural
 from assay.data.scales import Preference, Scale
 from assay.data.values import valid_as_written
 from assay.errors import DataError, counted, listing, unknown
+from assay.estimation.options import hints_of, option
 
 # -- Several files as one table --------------------------------------------------------------------
 
@@ -205,42 +202,40 @@ class Format:
 
     name: str
     about: str
-    read: Callable[..., Rows]
+    read: Callable[[Path, str | None, FormatSettings], Rows]
+    """The file, the field with the user's own item id, the options."""
     recognises: Callable[[Beginning], bool]
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options that its reader takes, besides the path."""
-        return tuple(inspect.signature(self.read).parameters)[1:]
+    options: tuple[str, ...] = ()
+    """The `FormatSettings` that its reader takes."""
 
     def options_from(self, texts: Iterable[str]) -> dict[str, Any]:
         """Options as a command line gives them: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
-        kinds = {name: str(p.annotation) for name, p in inspect.signature(self.read).parameters.items()}
         found: dict[str, Any] = {}
         for text in texts:
             name, equals, value = text.partition("=")
             if not equals:
                 raise DataError(f"an option is written NAME=VALUE; got '{text}'")
             self._check(name)
-            if kinds[name] == "bool":
+            hint = str(hints_of(FormatSettings)[name][0])
+            if "bool" in hint:
                 if value.lower() not in ("yes", "no", "true", "false"):
                     raise DataError(f"option '{name}' is yes or no; got '{value}'")
                 found[name] = value.lower() in ("yes", "true")
             else:
-                found[name] = value.split(",") if "Sequence[str]" in kinds[name] else value
+                several = "Sequence[str]" in hint and ("," in value or "str | " not in hint)
+                found[name] = value.split(",") if several else value
         return found
 
     def _check(self, option: str) -> None:
         if option not in self.options:
-            raise DataError(unknown("option", option, self.options, f"format '{self.name}'"))
+            raise DataError(unknown("option", option, self.options, f"format '{self.name}'"), option=option)
 
-    def rows(self, path: Path, item: str | None, options: Mapping[str, Any]) -> Rows:
+    def rows(self, path: Path, item: str | None, settings: FormatSettings) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
-        for name in options:
+        for name in settings.changed().keys() & hints_of(FormatSettings).keys():
             self._check(name)
-        said = {} if item is None or "item" not in self.options else {"item": item}
         try:
-            return self.read(path, **said, **options)
+            return self.read(path, item, settings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             # Files come from elsewhere: one that is not of the form is the file's fault, not a traceback.
             raise DataError(
@@ -258,7 +253,7 @@ def _label_studio(file: Beginning) -> bool:
 
 def _argilla(file: Beginning) -> bool:
     if file.folder:
-        return (file.path / SETTINGS).is_file()
+        return (file.path / ARGILLA_SETTINGS).is_file()
     flat = any(c.endswith(".responses.users") for c in file.columns) or '.responses.users"' in file.text
     return flat or file.keys("fields", "responses", "suggestions", "_server_id")
 
@@ -305,21 +300,48 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         Format(
-            "alt-test", "folder with human_annotations.json", read_alt_test, lambda f: f.folder and is_alt_test(f.path)
+            "alt-test", "folder with human_annotations.json", lambda path, *_: read_alt_test(path),
+            lambda file: file.folder and is_alt_test(file.path),
         ),
-        Format("label-studio", "Label Studio: JSON, JSON_MIN, CSV, TSV, snapshots", read_label_studio, _label_studio),
-        Format("argilla", "Argilla: records.json, flat records, Hub parquet", read_argilla, _argilla),
-        Format("prodigy", "Prodigy: JSON Lines of db-out", read_prodigy, _prodigy),
-        Format("potato", "potato: project folder, user_state.json, exports", read_potato, _potato),
-        Format("mturk", "Amazon Mechanical Turk: batch CSV", read_mturk, _mturk),
-        Format("inspect-ai", "Inspect AI: .eval and .json logs", read_inspect, _inspect),
-        Format("promptfoo", "promptfoo: results.json, results.jsonl", read_promptfoo, _promptfoo),
-        Format("mlflow", "MLflow: evaluation tables, traces", read_mlflow, _mlflow),
-        Format("arena", "battles of models: model_a, model_b, winner", read_arena, _arena),
-        Format("hugging-face", "JSON Lines, one item a line with lists of labels", read_hugging_face, _hugging_face),
-        Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", read_table, lambda _: True),
+        Format(
+            "label-studio", "Label Studio: JSON, JSON_MIN, CSV, TSV, snapshots", read_label_studio, _label_studio,
+            ("criteria", "users", "config", "shown", "predictions", "keep_unknown", "unchosen_is_tie"),
+        ),
+        Format(
+            "argilla", "Argilla: records.json, flat records, Hub parquet", Argilla.read, _argilla,
+            ("criteria", "users", "settings", "rankings", "suggestions"),
+        ),
+        Format(
+            "prodigy", "Prodigy: JSON Lines of db-out", Prodigy.read, _prodigy,
+            ("criteria", "dataset", "question", "pair"),
+        ),
+        Format(
+            "potato", "potato: project folder, user_state.json, exports", read_potato, _potato,
+            ("criteria", "config", "shown"),
+        ),
+        Format(
+            "mturk", "Amazon Mechanical Turk: batch CSV", read_mturk, _mturk,
+            ("criteria", "numbered", "swap", "rejected", "workers", "salt"),
+        ),
+        Format(
+            "inspect-ai", "Inspect AI: .eval and .json logs", Inspect.read, _inspect,
+            ("criteria", "judge", "with_model"),
+        ),
+        Format(
+            "promptfoo", "promptfoo: results.json, results.jsonl", Promptfoo.read, _promptfoo,
+            ("criteria", "judge", "value"),
+        ),
+        Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
+        Format(
+            "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item), _arena
+        ),
+        Format(
+            "hugging-face", "JSON Lines, one item a line with lists of labels",
+            lambda path, *_: read_hugging_face(path), _hugging_face,
+        ),
+        Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", lambda path, *_: read_table(path), lambda _: True),
     )
-}
+}  # fmt: skip
 """Every format by name; the first that recognises a file reads it, a plain table comes last."""
 
 
@@ -340,9 +362,39 @@ def format_of(path: Path, name: str = "auto") -> Format:
 Layout = Literal["long", "wide"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadSettings(FrameSettings, FormatSettings):
+    """What a file, a folder or a frame holds, and how it is read."""
+
+    item: str | int | Sequence[str | int] = option(  # type: ignore[assignment]  # a frame's item is one column
+        "item",
+        "Column that names the item; several name it together.",
+        details="In a platform's export the field that holds your item id; without it the platform's own id counts.",
+    )
+    label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
+        "label", "Column that holds the label; several are one criterion each."
+    )
+    layout: Layout = option("long", "One row a label, or one row an item with a column for each annotator (`wide`).")
+    columns: Sequence[str | int] | None = option(
+        None, "The annotators' columns of a wide table; all but the item's when not given."
+    )
+    format: str = option(
+        "auto",
+        "`auto`, or the name of a format.",
+        details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
+        "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
+        "`promptfoo`, `mlflow`, `arena`.",
+    )
+
+    def own_item(self) -> str | None:
+        """The field that the user names as the item's id."""
+        return None if self.item == "item" or not isinstance(self.item, str) else self.item
+
+
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
     """Read a file of labels whose columns have their usual names; see `assay.reading.read`."""
-    return annotations_of(rows_of(existing(path)), scale=scale)
+    settings = ReadSettings(scale=scale)
+    return annotations_of(rows_of(existing(path), settings), settings)
 
 
 def existing(source: str | os.PathLike[str]) -> Path:
@@ -361,64 +413,49 @@ def existing(source: str | os.PathLike[str]) -> Path:
     return path
 
 
-def rows_of(
-    path: Path,
-    item: str | None = None,
-    format: str = "auto",  # noqa: A002 - what the user calls it
-    options: Mapping[str, Any] | None = None,
-) -> Rows:
+def rows_of(path: Path, settings: ReadSettings) -> Rows:
     """The rows of a file or folder, in whatever format it is."""
-    chosen = format_of(path, format)
+    chosen = format_of(path, settings.format)
     if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
         raise DataError(
             f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet files; name a file in it"
         )
-    return chosen.rows(path, item, options or {})
+    return chosen.rows(path, settings.own_item(), settings)
 
 
-def annotations_of(
-    rows: Rows,
-    *,
-    item: str | Sequence[str] = "item",
-    annotator: str = "annotator",
-    label: str | Sequence[str] = "label",
-    criterion: str | None = None,
-    scale: Scale | Mapping[str, Scale] | None = None,
-    layout: Layout = "long",
-    columns: Sequence[str] | None = None,
-    items: Any = None,
-    annotators: Any = None,
-    **further: Any,
-) -> Annotations:
-    """Rows as they were read, as the one table; the options are those of `assay.reading.read`."""
+def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
+    """Rows as they were read, as the one table."""
+    item, label, criterion = _text(settings.item), _text(settings.label), _text(settings.criterion)
+    annotator, scale = _text(settings.annotator), settings.parsed_scale()
     if rows.scales is not None:
         rows, scale = settle_scales(rows, scale)
         item = "item"
-    there, n_blank = without_blank_rows(rows.labels)
+    there, n_blank = drop_blank_rows(rows.labels)
     if n_blank:
         rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if not isinstance(item, str):
         rows, item = tables.one_item_of(rows, item), "item"
     if not isinstance(label, str):
         rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
-    if layout == "wide":
-        rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
+    if settings.layout == "wide":
+        rows = tables.unpivot(rows, item, _text(settings.columns), check=_numbers_wanted(scale) is not False)
         item, annotator, label = "item", "annotator", "label"
-    elif columns is not None:
+    elif settings.columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
     leave = (item, annotator, criterion or "criterion", label, "_row")
-    return Annotations.from_frame(
-        tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels,
-        item=item,
-        annotator=annotator,
-        label=label,
-        criterion=criterion,
-        scale=scale,
-        items=rows.items if items is None else items,
-        annotators=rows.annotators if annotators is None else annotators,
-        reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
-        **further,
-    )
+    frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
+    reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
+    options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
+    about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
+    roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
+    return from_frame(frame, FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading}))
+
+
+def _text(name: Any) -> Any:
+    """The name of a column as text; pandas names columns by numbers too."""
+    if isinstance(name, list | tuple):
+        return [_text(one) for one in name]
+    return str(name) if isinstance(name, int) else name
 
 
 def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:

@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import KEY, class_names, column_of, natural, orders_of, with_class_names, with_orders
+from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
-from assay.data.names import without_spaces
+from assay.data.names import strip_spaces
 from assay.data.scales import Preference
-from assay.data.values import MARKS, numbers_in
+from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
 from assay.estimation.result import Exclusion
 
@@ -63,13 +63,13 @@ def read_table(path: Path) -> Rows:
 def as_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The columns of a Parquet file with what it says of them: the names of class labels, the order of categories."""
     metadata = pl.read_parquet_metadata(path)
-    frame = with_class_names(frame, class_names(metadata))
+    frame = name_classes(frame, class_names(metadata))
     ordered = [name for name in ordered_by_pandas(metadata) if frame.schema.get(name) == pl.Categorical]
     if not ordered or not importlib.util.find_spec("pyarrow"):
         return frame
     # Polars drops the order of pandas' categories, and Arrow keeps it.
     table = importlib.import_module("pyarrow.parquet").read_table(path, columns=ordered)
-    return with_orders(frame, orders_of(table))
+    return declare_orders(frame, arrow_orders(table))
 
 
 def ordered_by_pandas(metadata: Mapping[str, str]) -> list[str]:
@@ -177,9 +177,9 @@ def _holds(rows: Rows, name: str) -> str:
         return "nothing"
     if column.dtype != pl.String or not rows.untyped:
         return "text"
-    cells = without_spaces(column.drop_nulls().unique())
+    cells = strip_spaces(column.drop_nulls().unique())
     cells = cells.filter((cells != "") & ~cells.str.to_lowercase().is_in(MARKS))
-    found = numbers_in(cells, None, None, ()) if len(cells) else None
+    found = parse_numbers(cells, None, None, ()) if len(cells) else None
     if found is None:
         return "text" if len(cells) else "nothing"
     return "both" if found.doubt is not None or found.mixed else "numbers"
