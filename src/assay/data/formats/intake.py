@@ -65,6 +65,7 @@ REJECTED = "rejected by the requester"
 SUPERSEDED = "superseded: the same annotator answered the item again later"
 UNKNOWN_ANNOTATOR = "annotator unknown"
 OFF_SCALE = "out of range: off the scale"
+NESTED = "neither a number nor a text: a list or an object"
 UNSCORED = "the judge's reply held no score"
 AMBIGUOUS = "ambiguous: what was chosen cannot be told"
 NOT_ASKED_FOR = "a question that criteria=... does not name"
@@ -113,11 +114,13 @@ class Intake:
         self.excluded[reason] += rows
 
     def add(self, answer: PlatformAnswer) -> None:
-        """Take an answer, or count why it is none: no value, no score, nobody known who gave it."""
+        """Take an answer, or count why it is none."""
         if isinstance(answer.label, bool):
             answer.label = str(answer.label).lower()
-        if answer.label is None or answer.label == "" or isinstance(answer.label, list | dict):
+        if answer.label is None or answer.label == "":
             self.exclude(EMPTY)
+        elif isinstance(answer.label, list | dict):
+            self.exclude(NESTED)
         elif answer.label != answer.label:  # NaN
             self.exclude(UNSCORED)
         elif not answer.annotator:

@@ -564,6 +564,11 @@ class MLflow(Export):
             self.intake.note(f"without a justification, not taken as a judge's: {listing(others)}")
         return judged
 
+    def place_of(self, record: Record, number: int) -> str:
+        """With the trace's id."""
+        trace = None if self.judged is not None else find(record, *self.ids)
+        return f"row {number}" + (f" ({trace})" if trace else "")
+
     def attributes(self, record: Record, name: str | None) -> Record | None:
         """Of a trace what was asked and answered; of a row what is no score."""
         kept: Sequence[str] = ("request", "response", "request_preview", "response_preview", "inputs", "outputs")
