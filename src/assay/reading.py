@@ -13,7 +13,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.registry import ReadSettings, annotations_of, existing, joined, rows_of
+from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, join_files, rows_of
 from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, DesignError, StudyError
@@ -61,7 +61,7 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         return study_labels(load_study(paths[0]))
     beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
     settings = replace(settings, **beside)
-    rows = joined([rows_of(path, settings) for path in paths]) if paths else _rows_of_frame(source, settings)
+    rows = join_files([rows_of(path, settings) for path in paths]) if paths else _rows_of_frame(source, settings)
     item = settings.own_item()
     return annotations_of(rows, settings).also_called({item: "item"} if item and settings.split_item is None else {})
 
@@ -149,8 +149,8 @@ def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, 
 def _paths(source: Any) -> list[Path]:
     """The files of a source; none where it is a frame."""
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
-        return [existing(one) for one in source]
-    return [existing(source)] if isinstance(source, str | os.PathLike) else []
+        return [existing_path(one) for one in source]
+    return [existing_path(source)] if isinstance(source, str | os.PathLike) else []
 
 
 def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
@@ -165,4 +165,4 @@ def _beside(frame: Any) -> Any:
     """A table of items or annotators, from a frame or a file."""
     if frame is None or not isinstance(frame, str | os.PathLike):
         return None if frame is None else to_polars(frame)
-    return read_table(existing(frame)).labels.drop("_row", strict=False)
+    return read_table(existing_path(frame)).labels.drop("_row", strict=False)

@@ -57,10 +57,10 @@ def _salt(column: str) -> np.uint64:
 
 
 def _number_hashes(numbers: NDArray[Any], salt: np.uint64) -> Hashes:
-    return mixed((numbers + 0.0).view(np.uint64) ^ salt)  # + 0.0 makes floats of integers and 0 of −0
+    return mix((numbers + 0.0).view(np.uint64) ^ salt)  # + 0.0 makes floats of integers and 0 of −0
 
 
-def mixed(x: Hashes) -> Hashes:
+def mix(x: Hashes) -> Hashes:
     """The finaliser of splitmix64: every input bit reaches every output bit."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(30)
@@ -73,11 +73,11 @@ def mixed(x: Hashes) -> Hashes:
 
 def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
     utf8 = Utf8.of(texts)
-    found = mixed(utf8.length.astype(np.uint64) ^ salt)
+    found = mix(utf8.length.astype(np.uint64) ^ salt)
     left = np.flatnonzero(utf8.length <= LONG)
     at = 0
     while len(left := left[utf8.length[left] > at]):
-        found[left] = mixed(found[left] ^ utf8.words(left, at, "<"))
+        found[left] = mix(found[left] ^ utf8.words(left, at, "<"))
         at += 8
     for i in np.flatnonzero(utf8.length > LONG):
         text = utf8.data[utf8.start[i] : utf8.start[i] + utf8.length[i]]
@@ -116,7 +116,7 @@ class LabelHashes:
                 found ^= table[codes[rows]]
             for numbers, salt in self.numbers:
                 found ^= _number_hashes(numbers[rows], salt)
-            found = mixed(found)
+            found = mix(found)
             halves = (found >> np.uint64(32)) * (found & np.uint64(0xFFFFFFFF))
             if group is None:
                 total[0] += np.array([found.sum(), halves.sum(), len(found)], dtype=np.uint64)
@@ -341,7 +341,7 @@ class Annotations:
                 if one not in seen:
                     raise DataError(unknown(name, one, seen))
             column = table.column(name)
-            table = table._kept(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
+            table = table._keep_rows(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
         return table
 
     def column(self, name: str) -> pl.Series:
@@ -374,7 +374,7 @@ class Annotations:
 
     def also_called(self, names: Mapping[str, str]) -> Annotations:
         """The same table with more of the user's names of columns: ``{"worker": "annotator"}``."""
-        return self._with_codes(replace(self, names={**names, **self.names}), *self._codes)
+        return self._share_codes(replace(self, names={**names, **self.names}), *self._codes)
 
     def values_of(self, name: str) -> tuple[Any, ...]:
         """The different values of a column, in natural order, empty last."""
@@ -386,7 +386,7 @@ class Annotations:
         for value in self.values_of(by):
             yield value, self.where(**{by: value})
 
-    def _with_attributes_at_home(self, names: Iterable[str]) -> Annotations:
+    def _move_attributes(self, names: Iterable[str]) -> Annotations:
         """Columns that say something of the item (or the annotator) alone, moved to its frame."""
         items, annotators, moved = self.items, self.annotators, []
         for name in names:
@@ -394,20 +394,20 @@ class Annotations:
             simple = column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean)
             if name in (*self.conditions, *items.columns, *annotators.columns) or not simple:
                 continue
-            if items.height < len(self) and (about := self._one_each("item", column)) is not None:
+            if items.height < len(self) and (about := self._value_of_each("item", column)) is not None:
                 items = items.with_columns(about)
-            elif annotators.height > 1 and (about := self._one_each("annotator", column)) is not None:
+            elif annotators.height > 1 and (about := self._value_of_each("annotator", column)) is not None:
                 annotators = annotators.with_columns(about)
             else:
                 continue
             moved.append(name)
         if not moved:
             return self
-        return self._with_codes(
+        return self._share_codes(
             replace(self, labels=self.labels.drop(moved), items=items, annotators=annotators), *self._codes
         )
 
-    def _one_each(self, role: str, column: pl.Series) -> pl.Series | None:
+    def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
         """The value of each item (or annotator), where it has one only."""
         names, codes = self._coded(role)
         row = np.empty(len(names), dtype=np.uint32)
@@ -418,7 +418,7 @@ class Annotations:
                 return None
         return each
 
-    def _kept(self, keep: pl.Series) -> Annotations:
+    def _keep_rows(self, keep: pl.Series) -> Annotations:
         """Some of the labels, with their items, annotators and scales."""
         if keep.all():
             return self
@@ -443,7 +443,7 @@ class Annotations:
         made._codes.update({role: found.where(rows) for role, found in ids.items()})
         return made
 
-    def _with_codes(self, made: Annotations, *columns: str) -> Annotations:
+    def _share_codes(self, made: Annotations, *columns: str) -> Annotations:
         """A table of the same rows, for which these columns need not be coded again."""
         made._codes.update({name: self._codes[name] for name in columns if name in self._codes})
         return made
@@ -476,14 +476,14 @@ class Annotations:
         if not self.has_repeats:
             if "repeat" not in self.labels.columns:
                 return self
-            return self._with_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
+            return self._share_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
         if how == "error":
             raise DesignError(
                 "the table holds repeated answers of the same annotator to the same question; say what they "
                 "stand for with repeats='first', 'last', 'mean', 'majority' or 'each'"
             )
         if how == "each":
-            return self._each_repeat()
+            return self._repeats_as_annotators()
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
         ordered = self.labels.sort("repeat", maintain_order=True)
         if how in ("first", "last"):
@@ -507,7 +507,7 @@ class Annotations:
             reading=self.reading.noted(f"repeated answers: their {how} counts"),
         )
 
-    def _each_repeat(self) -> Annotations:
+    def _repeats_as_annotators(self) -> Annotations:
         name = pl.format("{} (repeat {})", "annotator", "repeat")
         labels = self.labels.with_columns(annotator=name).drop("repeat")
         pairs = self.labels.select("annotator", pl.col("repeat").fill_null(1)).unique()
@@ -669,7 +669,7 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     if any_twice(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
-    return made._with_attributes_at_home([c for c in made.labels.columns if c not in (*KEY, "label")])
+    return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
 
 
 def _clipped(cell: Any) -> str:

@@ -225,7 +225,7 @@ def deal_out(
                 frames.clear()
 
     for batch in source.rows().collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming"):
-        checked, blank = numbered(source, batch, people)
+        checked, blank = number_rows(source, batch, people)
         part = cuts.search_sorted(checked["item"], side="right").to_numpy().astype(np.min_scalar_type(len(cuts)))
         dealt = checked[np.argsort(part, kind="stable")]
         start = 0
@@ -259,7 +259,7 @@ class AnnotatorCodes:
         return found.to_physical()
 
 
-def numbered(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
+def number_rows(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
     """The rows that have a label, checked, with numbers for annotators and labels; and how many have none."""
     labels = table["label"]
     blank = labels.is_null()
@@ -278,12 +278,12 @@ def numbered(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -
         raise DataError(f"{off.height} labels are off the scale ({shown}); each must be {source.scale.describe()}")
     nameless = int((table["item"].is_null() | table["annotator"].is_null()).sum())
     if nameless:
-        raise _nameless(source, nameless)
+        raise _nameless_error(source, nameless)
     values = pl.Series("label", narrow(source.values(labels)))
     return table.select("item").with_columns(people.codes(table["annotator"]).alias("annotator"), values), n_blank
 
 
-def _nameless(source: ChunkSource, rows: int) -> DataError:
+def _nameless_error(source: ChunkSource, rows: int) -> DataError:
     return DataError(f"{rows} rows have no {source.item} or no {source.annotator}; fill or remove them")
 
 
@@ -339,7 +339,7 @@ def store(
     if people is None:
         known = AnnotatorCodes()
         low, high = part
-        table, n_blank = numbered(source, source.rows((low, high)).collect(engine="streaming"), known)
+        table, n_blank = number_rows(source, source.rows((low, high)).collect(engine="streaming"), known)
         people = tuple(known.names)
     else:
         files = [str(file) for file in part]
@@ -403,7 +403,7 @@ def _refuse_blank_or_spaced(
     items = (names.str.strip_chars() == "").to_numpy()
     annotators = np.array([not name.strip() for name in who], dtype=bool)
     if items.any() or annotators.any():
-        raise _nameless(source, int((items[item] | annotators[annotator]).sum()))
+        raise _nameless_error(source, int((items[item] | annotators[annotator]).sum()))
     for some in (names, pl.Series(list(who), dtype=pl.String)):
         spaced = some.filter(some != strip_spaces(some))
         if len(spaced):

@@ -198,9 +198,10 @@ class ScanSettings(Settings):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scale, Scale | str):
-            message = f"scale must be a scale, such as assay.Ordinal(1, 5) or '1-5'; got {self.scale!r}"
-            raise DesignError(message, option="scale", value=self.scale)
+        scale: Any = self.scale
+        if not isinstance(scale, Scale | str):
+            message = f"scale must be a scale, such as assay.Ordinal(1, 5) or '1-5'; got {scale!r}"
+            raise DesignError(message, option="scale", value=scale)
         if isinstance(self.judges, str) or not all(isinstance(name, str) for name in self.judges):
             raise DesignError(f"judges must be a list of names; got {self.judges!r}", option="judges")
         object.__setattr__(self, "judges", tuple(self.judges))

@@ -174,7 +174,8 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
         raise DataError(
             f"{source}: column '{name}' mixes numbers and text ({rows}{more}); 1 is not \"1\": make them one type"
         )
-    return pl.Series(name, values, strict=False)
+    found = pl.Series(name, values, strict=False)
+    return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such numbers
 
 
 # -- what is said of a table, and what is found out on the way --------------------------------------

@@ -526,9 +526,9 @@ class Ratings:
             source = Derived(self.source, make, names)
             n_labels = sum(gather(partial(_length, read) for read, _, _ in source.pieces(self.rows_of(len(names)))))
             found = replace(self, source=source, annotators=names, n_labels=n_labels, scale=scale or self.scale)
-        return self._decided(found) if scale is None else found
+        return self._share_scale(found) if scale is None else found
 
-    def _decided(self, found: Ratings) -> Ratings:
+    def _share_scale(self, found: Ratings) -> Ratings:
         """Other labels on the same scale, with the numbers that it decides, made once."""
         if self.scale.categories is not None or self.scale.kind == "nominal":
             vars(found).update(categories=self.categories, values=self.categories)
@@ -552,7 +552,7 @@ class Ratings:
             yield from self.source.pieces(self.rows_of(width))
             return
         for piece, start in cut(self.source, self.rows_of(width)):
-            yield partial(_same, piece), start, start + len(piece.items)
+            yield partial(_identity, piece), start, start + len(piece.items)
 
     def add_up(self, reduce: Callable[[Answers, Ints], Floats], units: Units, width: int) -> Floats:
         """What ``reduce(labels, unit of each item)`` says of each slice of whole items, added up.
@@ -562,7 +562,7 @@ class Ratings:
         if isinstance(self.source, Answers) and self.rows_of(width) >= self.n_items:
             return reduce(self.source, units.of_item)
         return sum_pieces(
-            partial(_reduced, read, units.of_item[first:last], reduce)
+            partial(_read_and_reduce, read, units.of_item[first:last], reduce)
             for read, first, last in self.slices(width)
         )  # fmt: skip
 
@@ -581,7 +581,7 @@ class Ratings:
         """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
         width = sum(statistics.widths)
         units = Units.of(self.n_items, self.clusters, width=width)
-        found = self.add_up(partial(_counted, statistics, units.n), units, self._work(statistics))
+        found = self.add_up(partial(_count_units, statistics, units.n), units, self._work(statistics))
         moments, used = np.split(found, [width], axis=1)
         return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
 
@@ -622,11 +622,11 @@ def in_order(answers: Answers) -> Answers:
     )  # fmt: skip
 
 
-def _reduced(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers, Ints], Floats]) -> Floats:
+def _read_and_reduce(read: Callable[[], Answers], unit: Ints, reduce: Callable[[Answers, Ints], Floats]) -> Floats:
     return reduce(read(), unit)
 
 
-def _counted(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
+def _count_units(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
     """The moments of all, and whether there are any of each, summed into units."""
     few, kind = distinct_items(data) or (data, None)
     moments = statistics.moments(few)
@@ -675,7 +675,7 @@ class Derived:
     def between(self, first: int, end: int) -> Callable[[], Answers]:
         """As `Chunks.between`; few labels an item may be made of many, so these are not read all at once."""
         edges = [*range(first, end, self.most_read), end]
-        return partial(_made, self.make, [self.source.between(a, b) for a, b in pairwise(edges)])
+        return partial(_make_joined, self.make, [self.source.between(a, b) for a, b in pairwise(edges)])
 
     @property
     def most_read(self) -> int:
@@ -685,12 +685,12 @@ class Derived:
         return max(1, LABELS * self.source.n_items // max(self.source.n_labels, 1))
 
 
-def _made(make: Callable[[Answers], Answers], reads: Sequence[Callable[[], Answers]]) -> Answers:
+def _make_joined(make: Callable[[Answers], Answers], reads: Sequence[Callable[[], Answers]]) -> Answers:
     found = [make(read()) for read in reads]
-    return found[0] if len(found) == 1 else _joined(found)
+    return found[0] if len(found) == 1 else _concatenate(found)
 
 
-def _joined(parts: Sequence[Answers]) -> Answers:
+def _concatenate(parts: Sequence[Answers]) -> Answers:
     """Labels of items that follow each other."""
     starts = np.cumsum([0, *(len(part.items) for part in parts)])
     return replace(
@@ -722,7 +722,7 @@ def _joint(read: Callable[[], Answers]) -> Floats:
     return (cells.T @ cells).astype(np.float64)
 
 
-def _same(answers: Answers) -> Answers:
+def _identity(answers: Answers) -> Answers:
     return answers
 
 

@@ -122,7 +122,7 @@ class Nominal(Scale):
     @property
     def spec(self) -> str:
         """``nominal`` or ``nominal:yes,no``."""
-        return "nominal" if self.names is None else "nominal:" + _written(self.names, ",")
+        return "nominal" if self.names is None else "nominal:" + _join_names(self.names, ",")
 
     def describe(self) -> str:
         """The categories in words."""
@@ -195,7 +195,7 @@ class Ordinal(Scale):
     def spec(self) -> str:
         """``ordinal:1-5`` or ``ordinal:low<mid<high``."""
         if self.names is not None:
-            return "ordinal:" + _written(self.names, "<")
+            return "ordinal:" + _join_names(self.names, "<")
         return f"ordinal:{self.low}-{self.high}"
 
     def describe(self) -> str:
@@ -381,7 +381,7 @@ def parse_scale(spec: str) -> Scale:
                 f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
             ) from None
     if head in ("nominal", "ordinal") and rest.startswith("["):
-        return _of_list(spec, head, rest)
+        return _parse_list(spec, head, rest)
     if head == "ordinal" and "<" in rest:
         return Ordinal([part.strip() for part in rest.split("<")])
     if head == "nominal":
@@ -402,7 +402,7 @@ def parse_scale(spec: str) -> Scale:
     )
 
 
-def _of_list(spec: str, head: str, rest: str) -> Scale:
+def _parse_list(spec: str, head: str, rest: str) -> Scale:
     try:
         names = json.loads(rest)
     except json.JSONDecodeError as error:
@@ -412,7 +412,7 @@ def _of_list(spec: str, head: str, rest: str) -> Scale:
     return Ordinal(names) if head == "ordinal" else Nominal(names)
 
 
-def _written(names: Sequence[Label], separator: str) -> str:
+def _join_names(names: Sequence[Label], separator: str) -> str:
     """Categories in a line that `parse_scale` reads back: plain where it can be, else as a JSON list."""
     plain = separator.join(map(str, names))
     read = [part.strip() for part in plain.split(separator)]

@@ -110,7 +110,7 @@ def pick_device(given: str | None) -> str:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def hide_progress_bars() -> Iterator[None]:
     """No bars on the terminal while a model is loaded."""
     said = require("transformers.utils.logging", EMBED, "an encoder")
     shown = said.is_progress_bar_enabled()
@@ -133,7 +133,7 @@ Post = Literal["none", "all-but-the-top", "top-third", "top-two-thirds"]
 WORDS = get_args(Post)
 
 
-def processed(rows: Floats, how: Post) -> Floats:
+def postprocess(rows: Floats, how: Post) -> Floats:
     """Embeddings after what is asked for; a row of zeros, a text without words, stays and is not learned from.
 
     Parameters
@@ -259,11 +259,11 @@ class SentenceEncoder:
         """Tokens that the model reads."""
         folder = folder_of(self.model)
         said = setting(folder, "sentence_bert_config.json", "max_seq_length")
-        return said or int(_loaded(folder, pick_device(self.device)).get_max_seq_length() or 0) or None
+        return said or int(_load(folder, pick_device(self.device)).get_max_seq_length() or 0) or None
 
     def encode(self, texts: Sequence[str]) -> NDArray[Any]:
         """Longest texts first, so that a batch has little padding."""
-        model = _loaded(folder_of(self.model), pick_device(self.device))
+        model = _load(folder_of(self.model), pick_device(self.device))
         found = model.encode(list(texts), batch_size=self.batch, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(found, dtype=np.float32)
 
@@ -272,7 +272,7 @@ class SentenceEncoder:
         most = self.context
         if most is None or len(text.encode()) <= most - 2:  # a token has a byte at least
             return [text]
-        tokenizer = _loaded(folder_of(self.model), pick_device(self.device)).tokenizer
+        tokenizer = _load(folder_of(self.model), pick_device(self.device)).tokenizer
         room = most - tokenizer.num_special_tokens_to_add()
         ends = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
         cuts = [0, *(ends[k][0] for k in range(room, len(ends), room)), len(text)]
@@ -345,7 +345,7 @@ class Embeddings(Vectors):
 
     def rows(self, texts: Sequence[str]) -> Floats:
         """Embeddings of length 1, after what is done to a collection."""
-        return unit_rows(processed(self.embeddings(texts), self.post))
+        return unit_rows(postprocess(self.embeddings(texts), self.post))
 
     def embeddings(self, texts: Sequence[str]) -> Floats:
         """As the encoder gives them, the mean of sentences or pieces: (texts, dimensions); 0 for no words."""
@@ -354,7 +354,7 @@ class Embeddings(Vectors):
         at = np.array([place.setdefault(part, len(place)) for own in parts for part in own], dtype=np.int64)
         if not place:
             return np.zeros((len(texts), 1))
-        rows = np.asarray(self._encoded(list(place)), dtype=float)
+        rows = np.asarray(self._encode(list(place)), dtype=float)
         if not np.isfinite(rows).all():
             raise DataError(f"the encoder '{self.encoder.name}' gave numbers that are none")
         owner = np.repeat(np.arange(len(texts)), [len(own) for own in parts])
@@ -368,7 +368,7 @@ class Embeddings(Vectors):
         whole = sentences(text) if self.by_sentence else [text.strip()]
         return [piece for one in whole for piece in self.encoder.pieces(one)]
 
-    def _encoded(self, parts: list[str]) -> NDArray[Any]:
+    def _encode(self, parts: list[str]) -> NDArray[Any]:
         if not self.encoder.key:
             return self.encoder.encode(parts)
         return kept(
@@ -391,9 +391,9 @@ def unit_rows(rows: Floats) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: Path, device: str) -> Any:
+def _load(folder: Path, device: str) -> Any:
     """The model, loaded once."""
     require("torch", EMBED, "an encoder")
     library = require("sentence_transformers", EMBED, "sentence embeddings")
-    with quietly():
+    with hide_progress_bars():
         return library.SentenceTransformer(str(folder), device=device)

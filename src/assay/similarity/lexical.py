@@ -244,7 +244,7 @@ class Entities(Similarity):
             return [
                 {" ".join(e.text.split()).casefold() for e in document.ents} for document in self.extract.pipe(texts)
             ]
-        return [_as_set(self.extract(text), text) for text in texts]
+        return [_entity_set(self.extract(text), text) for text in texts]
 
 
 def spacy_entities(model: str = DEFAULT_MODEL) -> Entities:
@@ -254,7 +254,7 @@ def spacy_entities(model: str = DEFAULT_MODEL) -> Entities:
     return Entities(pipeline, f"{meta.get('lang')}_{meta.get('name')} {meta.get('version')} (spaCy {_version()})")
 
 
-def _as_set(found: Iterable[Hashable] | str, text: str) -> set[Hashable]:
+def _entity_set(found: Iterable[Hashable] | str, text: str) -> set[Hashable]:
     if isinstance(found, str):
         raise DataError(
             f"what finds entities must return a list of them; for {text[:40]!r} it returned the text {found!r}"

@@ -71,7 +71,7 @@ class Similarity(ABC):
         """The similarity of each pair of two equally long lists: (pairs,)."""
         if len(first) != len(second):
             raise DataError(f"pairs of texts need two equally long lists; they have {len(first)} and {len(second)}")
-        texts, codes = _distinct([*first, *second])
+        texts, codes = _unique_texts([*first, *second])
         a, b = np.split(codes, 2)
         return self._of_pairs(texts, a, b)
 
@@ -81,7 +81,7 @@ class Similarity(ABC):
 
     def matrices(self, groups: Sequence[Sequence[str]]) -> list[Floats]:
         """The similarity of every two texts of each group, (texts, texts) each; a text is encoded once over all."""
-        texts, codes = _distinct([text for group in groups for text in group])
+        texts, codes = _unique_texts([text for group in groups for text in group])
         parts = np.split(codes, np.cumsum([len(group) for group in groups])[:-1]) if groups else []
         halves = [np.triu_indices(len(part)) for part in parts]
         a = np.concatenate([part[i] for part, (i, _) in zip(parts, halves, strict=True)]) if parts else codes
@@ -151,7 +151,7 @@ class Vectors(Similarity):
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """One product of all rows, rather than pair by pair."""
-        distinct, codes = _distinct(texts)
+        distinct, codes = _unique_texts(texts)
         rows = self.rows(distinct)
         empty = np.asarray(~rows.any(axis=1))
         found = np.asarray(self.of_products(rows @ rows.T))
@@ -274,7 +274,7 @@ def _refuse_asymmetric(name: str, texts: Sequence[str], first: Ints, second: Int
         )
 
 
-def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
+def _unique_texts(texts: Sequence[str]) -> tuple[list[str], Ints]:
     """The distinct texts in the order in which they come, and each text's position among them."""
     place: dict[str, int] = {}
     for text in texts:

@@ -150,7 +150,7 @@ class Intake:
         """
         read = len(self.answers) + self.excluded.total()
         questions = {a.criterion for a in self.answers if a.criterion is not None}
-        self._take_out_superseded()
+        self._exclude_superseded()
         if criteria is not None:
             self._keep(criteria, questions)
         if not self.answers:
@@ -177,16 +177,16 @@ class Intake:
             self.exclude(NOT_ASKED_FOR, len(self.answers) - len(kept))
         self.answers = kept
 
-    def _take_out_superseded(self) -> None:
+    def _exclude_superseded(self) -> None:
         ages = [(a.time is not None, 0 if a.time is None else a.time, i) for i, a in enumerate(self.answers)]
         latest: dict[tuple[Any, ...], int] = {}
         for i, a in enumerate(self.answers):
-            last = latest.setdefault(_who_answers_what(a), i)
+            last = latest.setdefault(_answer_key(a), i)
             if ages[i] > ages[last]:
-                latest[_who_answers_what(a)] = i
+                latest[_answer_key(a)] = i
         kept = []
         for i, a in enumerate(self.answers):
-            last = latest[_who_answers_what(a)]
+            last = latest[_answer_key(a)]
             if i == last or (a.submission is not None and a.submission == self.answers[last].submission):
                 kept.append(a)
             else:
@@ -236,7 +236,7 @@ class Intake:
         return table.select("item", *(c for c in table.columns if c != "item" and table[c].null_count() < len(about)))
 
 
-def _who_answers_what(answer: PlatformAnswer) -> tuple[Any, ...]:
+def _answer_key(answer: PlatformAnswer) -> tuple[Any, ...]:
     # A submission replaces an earlier one as a whole, whatever questions each of them answers.
     criterion = answer.criterion if answer.submission is None else None
     return answer.item, answer.annotator, answer.kind, answer.repeat, criterion
@@ -291,7 +291,7 @@ def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
     raise DataError(f"{source} must hold {{id: name}} or a list of users with id and email")
 
 
-def parsed(text: Any) -> Any:
+def parse_cell(text: Any) -> Any:
     """A cell that holds JSON, read; any other as it is."""
     if isinstance(text, str) and text.startswith(("[", "{")):
         try:

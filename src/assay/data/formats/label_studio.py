@@ -30,10 +30,10 @@ from assay.data.formats.intake import (
     name_table,
     odd_of_three,
     own_id,
-    parsed,
+    parse_cell,
     set_of,
 )
-from assay.data.formats.tables import delimited, load_json
+from assay.data.formats.tables import load_json, read_delimited
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Preference, Scale, Text
 from assay.errors import DataError, counted, listing
 
@@ -56,7 +56,7 @@ def read_label_studio(path: Path, item: str | None, settings: FormatSettings) ->
             raise DataError(f"{path} must hold a list of tasks, as Label Studio exports them")
         nested = any("annotations" in t or "predictions" in t for t in tasks)
     else:
-        tasks, nested = delimited(path).to_dicts(), False
+        tasks, nested = read_delimited(path).to_dicts(), False
     if nested:
         if settings.unchosen_is_tie:
             stated = [c for c, s in scales.items() if isinstance(s, Preference)]
@@ -222,7 +222,7 @@ class _Export:
 
     def flat(self, rows: list[dict[str, Any]], named: set[str]) -> None:
         """JSON_MIN, CSV and TSV: one row an annotation, answers and data side by side."""
-        kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed(cell)) is not None}
+        kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed_cell(cell)) is not None}
         answers = [c for c in dict.fromkeys([*kinds, *sorted(named)]) if any(c in row for row in rows)]
         data_columns = [c for c in dict.fromkeys(k for r in rows for k in r) if c not in {*SYSTEM_COLUMNS, *answers}]
         if not answers:
@@ -252,7 +252,7 @@ class _Export:
                 base = PlatformAnswer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
                 about = {"seconds": _seconds(row.get("lead_time"))}
                 for control, cell in given.items():
-                    kind, raw = _typed(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
+                    kind, raw = _typed_cell(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
                     self.answer(control, kind, raw, base, about, {**row, **data})
 
 
@@ -275,9 +275,9 @@ def _pairwise(tasks: Sequence[dict[str, Any]]) -> list[str | None]:
     return [str(r.get("from_name")) for r in results if r.get("type") == "pairwise"]
 
 
-def _typed(cell: Any) -> tuple[str, Label] | None:
+def _typed_cell(cell: Any) -> tuple[str, Label] | None:
     """Type and answer of a flat cell that is written as JSON; None for a bare one."""
-    value = parsed(cell)
+    value = parse_cell(cell)
     if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
         return "choices", set_of(value["choices"])
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
@@ -291,7 +291,7 @@ def _is_answer(cell: Any, kind: str | None) -> bool:
     """Whether a flat cell is answered; where a control is not, JSON_MIN shows data of the same name."""
     if cell in (None, "", []):
         return False
-    return kind in (None, "choices") or _typed(cell) is not None
+    return kind in (None, "choices") or _typed_cell(cell) is not None
 
 
 def _seconds(cell: Any) -> float | None:

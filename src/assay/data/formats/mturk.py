@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parsed, set_of
-from assay.data.formats.tables import delimited
+from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parse_cell, set_of
+from assay.data.formats.tables import read_delimited
 from assay.data.scales import Preference
 from assay.errors import DataError, counted, listing
 
@@ -28,7 +28,7 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     published again. Without it equal inputs are one item.
     """
     numbered, swap, by_id = settings.numbered, settings.swap, settings.workers == "ids"
-    table = delimited(path)
+    table = read_delimited(path)
     if "WorkerId" not in table.columns:
         raise DataError(f"{path} has no column 'WorkerId'; it is not a batch file of Mechanical Turk")
     intake = Intake(path)
@@ -132,7 +132,7 @@ def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
             continue
         name = column.removeprefix("Answer.").removeprefix("Answer.")
         question, dot, option = name.partition(".")
-        value = parsed(cell)
+        value = parse_cell(cell)
         if name == "taskAnswers" and isinstance(value, list):
             for form in value:
                 for asked, given in form.items():

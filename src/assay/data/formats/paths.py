@@ -33,10 +33,10 @@ from assay.data.formats.intake import (
     PlatformAnswer,
     name_table,
     own_id,
-    parsed,
+    parse_cell,
     set_of,
 )
-from assay.data.formats.tables import delimited, guarded, json_objects, load_json
+from assay.data.formats.tables import json_objects, load_json, read_delimited, read_safely
 from assay.data.scales import Nominal, Ordinal, Preference, Scale, Text
 from assay.errors import DataError, counted, listing
 
@@ -141,7 +141,7 @@ def table_records(path: Path) -> Any:
     """The rows of a Parquet file, the objects of JSON Lines, or whatever a JSON file holds."""
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        return guarded(path, lambda: pl.read_parquet(path)).to_dicts()
+        return read_safely(path, lambda: pl.read_parquet(path)).to_dicts()
     return json_objects(path) if suffix in (".jsonl", ".ndjson") else load_json(path)
 
 
@@ -527,7 +527,7 @@ class MLflow(Export):
     def records(self) -> Sequence[Record]:
         """One object a row, from the shapes in which MLflow's tables are saved."""
         csv = self.path.suffix.lower() in (".csv", ".tsv")
-        found = delimited(self.path).to_dicts() if csv else table_records(self.path)
+        found = read_delimited(self.path).to_dicts() if csv else table_records(self.path)
         if isinstance(found, dict) and isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
             found = [dict(zip(found["columns"], row, strict=True)) for row in found["data"]]
         if isinstance(found, dict):
@@ -536,7 +536,7 @@ class MLflow(Export):
             raise DataError(f"{self.path} holds neither a table (columns and data) nor traces of MLflow")
         rows = [{**row["info"], **row} if isinstance(row.get("info"), dict) else row for row in found]
         self.columns = list(dict.fromkeys(key for row in rows for key in row))
-        if not any(isinstance(parsed(row.get("assessments")), list) for row in rows):
+        if not any(isinstance(parse_cell(row.get("assessments")), list) for row in rows):
             self.ids = ("trace_id",)
             self.judged = self._judged_metrics()
             if self.settings.judge is None:
@@ -580,7 +580,7 @@ class MLflow(Export):
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         """The assessments of a trace, or the scores of a row."""
         if self.judged is None:
-            yield from map(self._assessment, parsed(record.get("assessments")) or ())
+            yield from map(self._assessment, parse_cell(record.get("assessments")) or ())
             return
         for metric, column in self.judged.items():
             value = record.get(column)

@@ -17,10 +17,10 @@ from assay.data.formats.intake import (
     members,
     number,
     odd_of_three,
-    parsed,
+    parse_cell,
     set_of,
 )
-from assay.data.formats.tables import delimited, json_objects, load_json
+from assay.data.formats.tables import json_objects, load_json, read_delimited
 from assay.data.names import natural
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
 from assay.errors import DataError
@@ -66,7 +66,7 @@ class _Project:
         if not labels:
             self.intake.exclude(EMPTY)
         for schema, given in labels.items():
-            triads = parsed(next(iter(given.values()), None))
+            triads = parse_cell(next(iter(given.values()), None))
             if not given or ("selection" in given and schema in order):
                 self.intake.exclude(SHUFFLED if given else EMPTY)
             elif "selection" in given:
@@ -160,7 +160,7 @@ def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
     elif root.name == STATE:
         yield from _state(root)
     elif root.suffix.lower() == ".csv":
-        for row in delimited(root).to_dicts():
+        for row in read_delimited(root).to_dicts():
             labels: Labels = {}
             for column, value in row.items():
                 schema, dot, name = column.partition(".")
@@ -208,7 +208,7 @@ def _items(folder: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any
         if not file.is_file():
             continue
         if file.suffix in (".csv", ".tsv"):
-            found = delimited(file).to_dicts()
+            found = read_delimited(file).to_dicts()
         elif file.suffix == ".json" and not file.read_text("utf-8-sig").lstrip().startswith("{"):
             found = load_json(file)
         else:

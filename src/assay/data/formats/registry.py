@@ -43,11 +43,11 @@ from assay.estimation.options import hints_of, option
 # -- Several files as one table --------------------------------------------------------------------
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def join_files(parts: Sequence[Rows]) -> Rows:
     """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
     if len(parts) == 1:
         return parts[0]
-    parts = _of_one_type(parts)
+    parts = _unify_types(parts)
     first = parts[0]
     labels = pl.concat(
         [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
@@ -77,7 +77,7 @@ def _notes(reading: Reading) -> list[str]:
     return [f"{counted(reading.rows, 'row')} read", *reading.notes]
 
 
-def _of_one_type(parts: Sequence[Rows]) -> Sequence[Rows]:
+def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
     """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
     first = parts[0]
     types = [part.labels.schema.get("label") for part in parts]
@@ -102,7 +102,7 @@ def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple
     out and counted.
     """
     if isinstance(said, Scale):
-        return _on_scale(rows, {"": said}), said
+        return _keep_on_scale(rows, {"": said}), said
     given = said or {}
     known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
     asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
@@ -112,7 +112,7 @@ def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple
     stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
     if stated:
         rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
-    return _on_scale(rows, known), known.get("") or known
+    return _keep_on_scale(rows, known), known.get("") or known
 
 
 def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
@@ -130,7 +130,7 @@ def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
         )
 
 
-def _on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
+def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
     """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
     frame = rows.labels
     valid = pl.Series([True] * frame.height)
@@ -394,10 +394,10 @@ class ReadSettings(FrameSettings, FormatSettings):
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
     """Read a file of labels whose columns have their usual names; see `assay.reading.read`."""
     settings = ReadSettings(scale=scale)
-    return annotations_of(rows_of(existing(path), settings), settings)
+    return annotations_of(rows_of(existing_path(path), settings), settings)
 
 
-def existing(source: str | os.PathLike[str]) -> Path:
+def existing_path(source: str | os.PathLike[str]) -> Path:
     """The path of a file or folder that is there.
 
     Raises
@@ -434,9 +434,9 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     if n_blank:
         rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if not isinstance(item, str):
-        rows, item = tables.one_item_of(rows, item), "item"
+        rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
-        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
+        rows, label, criterion = tables.stack_criteria(rows, label), "label", "criterion"
     if settings.layout == "wide":
         rows = tables.unpivot(rows, item, _text(settings.columns), check=_numbers_wanted(scale) is not False)
         item, annotator, label = "item", "annotator", "label"
