@@ -226,15 +226,11 @@ class Interval(Scale):
     high: float = math.inf
     kind: ClassVar[str] = "interval"
     ordered: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise DataError(f"Interval needs low < high; got {self.low!r} and {self.high!r}")
-
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -269,11 +265,7 @@ class Text(Scale):
     """Free text: compared by a similarity, never counted."""
 
     kind: ClassVar[str] = "text"
-
-    @property
-    def spec(self) -> str:
-        """``text``."""
-        return "text"
+    spec: ClassVar[str] = "text"
 
     def describe(self) -> str:
         """The scale in words."""
@@ -294,22 +286,10 @@ class Preference(Scale):
 
     kind: ClassVar[str] = "preference"
     ordered: ClassVar[bool] = True
+    categories: ClassVar[tuple[Label, ...]] = (-1, 0, 1)
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    spec: ClassVar[str] = "preference"
     WORDS: ClassVar[Mapping[int, str]] = {-1: "first", 0: "tie", 1: "second"}
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """−1, 0, 1."""
-        return (-1, 0, 1)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """−1 and 1."""
-        return -1.0, 1.0
-
-    @property
-    def spec(self) -> str:
-        """``preference``."""
-        return "preference"
 
     def describe(self) -> str:
         """The scale in words."""
@@ -340,16 +320,8 @@ class OddOneOut(Scale):
     """Which of three does not belong: A, B or C, in the order in which the item lists its three."""
 
     kind: ClassVar[str] = "odd-one-out"
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """A, B, C."""
-        return ("A", "B", "C")
-
-    @property
-    def spec(self) -> str:
-        """``odd-one-out``."""
-        return "odd-one-out"
+    categories: ClassVar[tuple[Label, ...]] = ("A", "B", "C")
+    spec: ClassVar[str] = "odd-one-out"
 
     def describe(self) -> str:
         """The scale in words."""

@@ -79,34 +79,34 @@ class Export:
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.path, self.item, self.settings, self.intake = path, item, settings, Intake(path)
 
-    def records(self) -> Sequence[Record]:
+    def _records(self) -> Sequence[Record]:
         """The records of the file."""
         raise NotImplementedError
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         """The answers in a record, without item and place; or why something in it is none."""
         raise NotImplementedError
 
-    def fields_of(self, record: Record) -> dict[str, Any]:
+    def _fields_of(self, record: Record) -> dict[str, Any]:
         """What the user knows of a record's item."""
         if not self.fields:
             return dict(record)
         return {k: v for path in self.fields for k, v in (find(record, path) or {}).items()}
 
-    def name_of(self, name: str | None, record: Record, place: str) -> str:
+    def _name_of(self, name: str | None, record: Record, place: str) -> str:
         """The item's name: the user's own, else the platform's."""
         return name or str(find(record, *self.ids) or place)
 
-    def place_of(self, record: Record, number: int) -> str:
+    def _place_of(self, record: Record, number: int) -> str:
         """Where a record stands, in words."""
         return f"{self.unit} {number}"
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
         """What is known of the item; None where it is told with the answers."""
-        found = self.fields_of(record) | {key: find(record, path) for key, path in self.about.items()}
+        found = self._fields_of(record) | {key: find(record, path) for key, path in self.about.items()}
         return {k: v for k, v in found.items() if v is not None}
 
-    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         """Notes and scales, when all answers are known; and the questions wanted."""
         return criteria
 
@@ -117,19 +117,19 @@ class Export:
 
     def rows(self) -> Rows:
         """The whole export."""
-        for number, record in enumerate(self.records(), 1):
-            place = self.place_of(record, number)
-            own = own_id(self.item, self.fields_of(record), f"{self.path}, {place}")
-            name = self.name_of(own, record, place)
-            if (about := self.attributes(record, own)) is not None:
+        for number, record in enumerate(self._records(), 1):
+            place = self._place_of(record, number)
+            own = own_id(self.item, self._fields_of(record), f"{self.path}, {place}")
+            name = self._name_of(own, record, place)
+            if (about := self._attributes(record, own)) is not None:
                 self.intake.item(name, about)
-            for one in self.answers(record):
+            for one in self._answers(record):
                 if isinstance(one, str):
                     self.intake.exclude(one)
                 else:
                     one.item, one.where = name, place
                     self.intake.add(one)
-        return self.intake.rows(self.finish(self.settings.criteria))
+        return self.intake.rows(self._finish(self.settings.criteria))
 
 
 def answer(annotator: Any, label: Any, criterion: str | None, kind: str = "human", **more: Any) -> PlatformAnswer:
@@ -166,8 +166,8 @@ class Argilla(Export):
         self.users = name_table(settings.users)
         self.rankings: set[str] = set()
 
-    def records(self) -> Sequence[Record]:
-        """With the names of label classes, which the Hub stores as numbers."""
+    def _records(self) -> Sequence[Record]:
+        # With the names of label classes, which the Hub stores as numbers.
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
             raise DataError(
@@ -188,24 +188,21 @@ class Argilla(Export):
             self.intake.note("records.json does not say which responses are drafts or discarded; flat records do")
         return found
 
-    def place_of(self, record: Record, number: int) -> str:
-        """With the record's id."""
+    def _place_of(self, record: Record, number: int) -> str:
         return f"record {number} ({record.get('id')})"
 
-    def fields_of(self, record: Record) -> dict[str, Any]:
-        """Fields and metadata; of flat records every column that is not Argilla's own."""
+    def _fields_of(self, record: Record) -> dict[str, Any]:
         if isinstance(record.get("fields"), dict):
             return {**(record.get("metadata") or {}), **record["fields"]}
         own = {"id", "status", "_server_id"}
         parts = (".responses", ".users", ".status", ".suggestion", ".score", ".agent")
         return {k: v for k, v in record.items() if k not in own and not k.endswith(parts)}
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
-        """Empty fields too."""
-        return self.fields_of(record)
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
+        return self._fields_of(record)
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """Responses of people, and suggestions of judges; lists become one label, in their order for a ranking."""
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        # Responses of people, and suggestions of judges; lists become one label, in their order for a ranking.
         suggested = dict(_suggestions(record))
         for question, user, status, value in _responses(record):
             if user is None:
@@ -225,8 +222,7 @@ class Argilla(Export):
             value = RANKING.join(map(str, value)) if question in self.rankings else set_of(value)
         return answer(who, value, question, kind, about=about)
 
-    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Scales as the settings state them."""
+    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         if self.rankings and not self.settings.rankings and not self.questions:
             self.intake.note(f"taken as rankings: {listing(sorted(self.rankings))} (rankings=[...] says otherwise)")
         if not self.settings.users:
@@ -315,25 +311,22 @@ class Prodigy(Export):
             raise DataError(f"pair=... names the two options that are compared; got {len(settings.pair)}")
         self.options: dict[Any, None] = {}
 
-    def records(self) -> Sequence[Record]:
-        """One task a line."""
+    def _records(self) -> Sequence[Record]:
         return json_objects(self.path)
 
-    def name_of(self, name: str | None, record: Record, place: str) -> str:
-        """The hash of its input, where the user names no field."""
+    def _name_of(self, name: str | None, record: Record, place: str) -> str:
         if name is None:
             self.intake.note("items are named by the hash of their input; name your own field with item=...")
         return str(record.get("_input_hash")) if name is None else name
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The user's own fields, where the task has an answer."""
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
+        # The user's own fields, where the task has an answer.
         if isinstance(self._answer(record), str) or not find(record, "_annotator_id", "_session_id"):
             return None
         own = ("answer", "accept", "options", "config", "label")
         return {k: v for k, v in record.items() if not k.startswith("_") and k not in own}
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """One answer a task, a comparison as a preference."""
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         found = self._answer(record)
         if isinstance(found, str):
             yield found
@@ -371,8 +364,7 @@ class Prodigy(Export):
             {"position": ids.index(chosen[0]) + 1 if chosen[0] in ids else None},
         )
 
-    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Scales as the tasks state them."""
+    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         options, pair, question, answers = list(self.options), self.settings.pair, self.settings.question, self.intake
         for option in pair or ():
             if option not in options:
@@ -417,8 +409,7 @@ class Promptfoo(Export):
         self.several: dict[str, bool] = {}
         self.grader = "promptfoo grader"
 
-    def records(self) -> Sequence[Record]:
-        """The results, in the shapes that promptfoo's versions write."""
+    def _records(self) -> Sequence[Record]:
         found = table_records(self.path)
         lines = self.path.suffix.lower() in (".jsonl", ".ndjson")
         results = found if lines else found.get("results") if isinstance(found, dict) else None
@@ -440,26 +431,24 @@ class Promptfoo(Export):
         }
         return results
 
-    def fields_of(self, record: Record) -> dict[str, Any]:
-        """The variables of the test."""
+    def _fields_of(self, record: Record) -> dict[str, Any]:
         return dict(find(record, "vars") or find(record, "testCase.vars") or {})
 
-    def name_of(self, name: str | None, record: Record, place: str) -> str:
-        """The test, and what it was tried with where there are several."""
+    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+        # The test, and what it was tried with where there are several.
         said = {" @ ": _system(record), " / prompt ": record.get("promptIdx")}
         return _test(name, record) + "".join(f"{k}{v}" for k, v in said.items() if self.several[k])
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The variables, the test as a document, and what was asked and answered."""
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
         prompt = record.get("prompt")
         if isinstance(prompt, dict):
             prompt = prompt.get("label") or prompt.get("raw")
         own = {"document": _test(name, record), "system": _system(record), "prompt": prompt}
-        found = {**self.fields_of(record), **own, "output": find(record, "response.output")}
+        found = {**self._fields_of(record), **own, "output": find(record, "response.output")}
         return {k: v for k, v in found.items() if v is not None}
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """One answer an assertion; equal names are numbered in the order of the assertions."""
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        # One answer an assertion; equal names are numbered in the order of the assertions.
         grading = record.get("gradingResult")
         if not grading:
             yield NO_OUTPUT if record.get("error") else EMPTY
@@ -479,8 +468,8 @@ class Promptfoo(Export):
                 criterion = name if seen[name] == 1 else f"{name} {seen[name]}"
                 yield answer(who, one.get(self.settings.value), criterion, by)
 
-    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Answers to a test that was run again are numbered."""
+    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        # Answers to a test that was run again are numbered.
         asked: Counter[tuple[str, str, str | None]] = Counter()
         for one in self.intake.answers:
             key = one.item, one.annotator, one.criterion
@@ -524,8 +513,7 @@ class MLflow(Export):
         self.judged: dict[str, str] | None = None
         """In a table, the column of each metric whose scores are a judge's."""
 
-    def records(self) -> Sequence[Record]:
-        """One object a row, from the shapes in which MLflow's tables are saved."""
+    def _records(self) -> Sequence[Record]:
         csv = self.path.suffix.lower() in (".csv", ".tsv")
         found = read_delimited(self.path).to_dicts() if csv else table_records(self.path)
         if isinstance(found, dict) and isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
@@ -564,21 +552,18 @@ class MLflow(Export):
             self.intake.note(f"without a justification, not taken as a judge's: {listing(others)}")
         return judged
 
-    def place_of(self, record: Record, number: int) -> str:
-        """With the trace's id."""
+    def _place_of(self, record: Record, number: int) -> str:
         trace = None if self.judged is not None else find(record, *self.ids)
         return f"row {number}" + (f" ({trace})" if trace else "")
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
-        """Of a trace what was asked and answered; of a row what is no score."""
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
         kept: Sequence[str] = ("request", "response", "request_preview", "response_preview", "inputs", "outputs")
         if self.judged is not None:
             ends = ("/justification", "/rationale")
             kept = [c for c in self.columns if not (METRIC.fullmatch(c) or c.endswith(ends))]
         return {k: record[k] for k in kept if record.get(k) is not None}
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The assessments of a trace, or the scores of a row."""
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         if self.judged is None:
             yield from map(self._assessment, parse_cell(record.get("assessments")) or ())
             return
@@ -636,28 +621,25 @@ class Inspect(Export):
         self.rules: dict[str, None] = {}
         self.edited = 0
 
-    def records(self) -> Any:
-        """Sample by sample, because logs are large."""
+    def _records(self) -> Any:
+        # Sample by sample, because logs are large.
         return self.samples
 
-    def place_of(self, record: Record, number: int) -> str:
-        """The sample and the epoch."""
+    def _place_of(self, record: Record, number: int) -> str:
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
-    def name_of(self, name: str | None, record: Record, place: str) -> str:
-        """With the model that was evaluated, where that is asked for."""
+    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+        # With the model that was evaluated, where that is asked for.
         own = name or str(record["id"])
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
-    def attributes(self, record: Record, name: str | None) -> Record | None:
-        """What was asked, wanted and answered, and plain metadata."""
-        plain = {k: v for k, v in self.fields_of(record).items() if isinstance(v, str | int | float | bool)}
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
+        plain = {k: v for k, v in self._fields_of(record).items() if isinstance(v, str | int | float | bool)}
         about = {"input": record.get("input"), "target": record.get("target")}
         about |= {"output": find(record, "output.completion"), **plain, "system": find(self.header, "eval.model")}
         return {k: v for k, v in about.items() if v is not None}
 
-    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """One answer for each value of each score."""
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         if record.get("error"):
             yield FAILED
         epoch = int(record.get("epoch") or 1)
@@ -692,8 +674,8 @@ class Inspect(Export):
         role = self.graders.get(None) if "grading" in (score.get("metadata") or {}) else None
         return self.graders.get(scorer) or said or role or scorer
 
-    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """A scorer that is named stands for all its aspects."""
+    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        # A scorer that is named stands for all its aspects.
         if self.rules:
             shown = listing(list(self.rules))
             self.intake.note(f"scorers that follow a rule, not taken as judges: {shown} (criteria=[...] names them)")
