@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, counted, listing, unknown
 
-# -- Names as numbers ------------------------------------------------------------------------------
+# -- names as numbers ------------------------------------------------------------------------------
 
 Codes = NDArray[np.int32]
 
@@ -270,7 +270,7 @@ def _piece(piece: str) -> tuple[int, str]:
     return (int(piece), "") if piece.isascii() and piece.isdecimal() and len(piece) < 16 else (-1, piece)
 
 
-# -- Names of items, annotators and criteria -------------------------------------------------------
+# -- names of items, annotators and criteria -------------------------------------------------------
 
 Spelling = Literal["refuse", "merge", "apart"]
 """What becomes of names that differ only in case or inner spaces."""
@@ -325,7 +325,7 @@ class Coded(NamedTuple):
         return self.names.gather(pl.Series(self.codes.astype(np.uint32)))
 
 
-# -- trimmed ----------------------------------------------------------------------------------------
+# -- trimmed ---------------------------------------------------------------------------------------
 
 
 def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
@@ -344,7 +344,7 @@ def strip_spaces(names: pl.Series) -> pl.Series:
     return names.str.replace_all(_AROUND, "")
 
 
-# -- told apart -------------------------------------------------------------------------------------
+# -- told apart ------------------------------------------------------------------------------------
 
 
 def spelling_key(names: pl.Series) -> pl.Series:

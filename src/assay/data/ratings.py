@@ -29,256 +29,6 @@ from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Several, add_rows
 
-# -- Which items belong together -------------------------------------------------------------------
-
-
-def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
-    """The cluster of each item, from a column of the items: a document, a system, a lesson.
-
-    Returns
-    -------
-    (items,) int
-        In the order of ``labels.items``; clusters count from 0 in the order of their names.
-
-    Raises
-    ------
-    DataError
-        Where there is no such column of the items, or an item has no value in it.
-    """
-    name = labels.names.get(column, column) if column not in labels.items.columns else column
-    if name not in labels.items.columns:
-        raise DataError(unknown("item column", column, labels.items.columns, "the table of items"))
-    clusters = labels.items[name]
-    if clusters.dtype.is_float():
-        clusters = clusters.fill_nan(None)
-    if clusters.null_count():
-        lacking = labels.items["item"].filter(clusters.is_null())
-        more = f" and {len(lacking) - 3:,} more" if len(lacking) > 3 else ""
-        shown = listing([f"item '{item}'" for item in lacking.head(3)]) + more
-        have = "has" if len(lacking) == 1 else "have"
-        raise DataError(
-            f"{counted(len(lacking), 'item')} {have} no '{column}' ({shown}); fill it, drop those items, "
-            f"or do without clusters='{column}'"
-        )
-    if not (clusters.dtype.is_numeric() or clusters.dtype.is_temporal()):
-        clusters = clusters.cast(pl.String)
-    return clusters.rank("dense").to_numpy().astype(np.int64) - 1
-
-
-def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
-    """Fingerprints of further columns that a question uses, by name; the order of rows does not matter."""
-    found = {}
-    for column in columns:
-        if column is None:
-            continue
-        name = labels.column_name(column)
-        frame = next((f for f in (labels.items, labels.annotators) if name in f.columns), labels.labels)
-        key = [k for k in (*KEY, name) if k in frame.columns]
-        rows = frame.select(pl.concat_str([pl.col(k).cast(pl.String).fill_null("\0") for k in key], separator="\x1f"))
-        text = rows.to_series().sort().str.join("\x1e").item() or ""
-        found[column] = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
-    return found
-
-
-# -- Items that differ -----------------------------------------------------------------------------
-# What an item adds to a statistic follows from its labels alone. Where few annotators choose among few labels, a large
-# table has few kinds of items, and what each kind adds is worked out once.
-
-FROM_ITEMS = 2**15
-"""Fewer items are looked at one by one."""
-
-MOST_KINDS = 2**22
-"""Up to so many kinds of items that there could be."""
-
-FEWER = 8
-"""Kinds are of use where there are so many times fewer of them than items."""
-
-
-def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:
-    """One item of each kind, in the order in which kinds occur, and the kind of each item: (items,).
-
-    None where there are few items, where labels are not whole numbers of a short range, or hardly any items are alike.
-    An annotator answers an item once.
-    """
-    n, m = answers.n_items, len(answers.annotators)
-    if n < FROM_ITEMS or not len(answers):
-        return None
-    low, high = float(answers.value.min()), float(answers.value.max())
-    base = high - low + 2  # a label, or none
-    if m * np.log2(base) > np.log2(MOST_KINDS):  # base**m is no number where annotators are many
-        return None
-    digit = answers.value - (low - 1)
-    if answers.value.dtype.kind == "f" and (digit != np.rint(digit)).any():
-        return None
-    # Sums of whole numbers far below 2**53, which floating point holds exactly.
-    key = np.bincount(answers.item, digit * (base ** np.arange(m))[answers.annotator], n).astype(np.int64)
-    first = np.full(int(base**m), -1)
-    first[key[::-1]] = np.arange(n)[::-1]
-    kinds = np.flatnonzero(first >= 0)
-    if len(kinds) * FEWER > n:
-        return None
-    kinds = kinds[np.argsort(first[kinds])]
-    number = np.empty(len(first), dtype=np.int64)
-    number[kinds] = np.arange(len(kinds))
-    kind, chosen = number[key], np.zeros(n, dtype=bool)
-    chosen[first[kinds]] = True
-    few = answers.select(chosen[answers.item])
-    return replace(few, item=kind[few.item], items=tuple(map(str, range(len(kinds))))), kind
-
-
-# -- From the one table to one row a label with its level of each facet ----------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Faceted:
-    """Labels as numbers, each with its level of every facet.
-
-    Attributes
-    ----------
-    value : (labels,) float
-    codes : mapping of facet to (labels,) int
-        The level, from 0 in the order of the column's values.
-    n_items : int
-    humans, judges : tuple of str
-    fingerprint : str
-        Of the labels and the columns.
-    notes : tuple of str
-    """
-
-    value: Floats
-    codes: Mapping[str, Ints]
-    n_items: int
-    humans: tuple[str, ...]
-    judges: tuple[str, ...]
-    fingerprint: str
-    notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def rows(self, keep: Ints) -> Faceted:
-        """Some of the labels, or some several times."""
-        return replace(self, value=self.value[keep], codes={f: c[keep] for f, c in self.codes.items()})
-
-
-def faceted(
-    labels: Annotations,
-    columns: Mapping[str, str],
-    *,
-    annotators: Sequence[str] | None = None,
-    repeats: Repeats = "error",
-    reverse: Sequence[str] = (),
-) -> Faceted:
-    """The labels of a table with the level of each facet.
-
-    Parameters
-    ----------
-    labels : Annotations
-        Several criteria only where one of the columns is ``criterion``.
-    columns : mapping of facet to column
-        Of the answers, the items or the annotators.
-    annotators, repeats
-        Whose labels count, and what repeated answers stand for; where ``repeat`` is a facet, each counts.
-    reverse : sequence of str
-        Criteria whose labels are turned round on their scale: those that are worded negatively.
-
-    Raises
-    ------
-    DataError
-        For a column that is not there, or labels without a level.
-    DesignError
-        For labels that are no numbers, several criteria, or several answers to one cell that no facet tells apart.
-    """
-    if annotators is not None:
-        labels = labels.where(annotator=list(annotators))
-    named = {facet: labels.column_name(column) for facet, column in columns.items()}
-    used = set(named.values())
-    data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *sorted(used)))
-    repeated = labels.has_repeats and "repeat" not in used
-    if "repeat" not in used:
-        labels = labels.resolve_repeats(repeats)
-    if len(labels.criteria) > 1 and "criterion" not in used:
-        raise DesignError(
-            f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); "
-            "choose one with labels.where(criterion=...)"
-        )
-    refuse_conditions(labels, used)
-    order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
-    labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
-    return Faceted(
-        numbers_of(labels, reverse),
-        {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()},
-        labels.n_items,
-        labels.humans,
-        labels.judges,
-        data,
-        (f"repeated answers: {repeats}",) if repeated else (),
-    )
-
-
-def refuse_conditions(
-    labels: Annotations, used: Collection[str], instead: str = "make it a facet of the design"
-) -> None:
-    """Refuse several answers of an annotator to an item that differ in a condition which is not among those used."""
-    key = [c for c in ("item", "annotator", "criterion", "repeat") if c in labels.labels.columns]
-    if not labels.conditions or not labels.labels.select(key).is_duplicated().any():
-        return
-    for name in labels.conditions:
-        if name not in used and len(labels.values_of(name)) > 1:
-            raise DesignError(
-                f"annotators answered items under several values of '{name}' ({listing(labels.values_of(name), 4)}); "
-                f"{instead}, or choose one with labels.where({name}=...)"
-            )
-
-
-def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = False) -> Floats:
-    """Labels as numbers, each criterion on its scale, those in ``reverse`` turned round.
-
-    With ``ordered``, labels may also be ordered words, which count 0, 1, 2 … from the lowest.
-
-    Raises
-    ------
-    DesignError
-        For labels that are no numbers, criteria that are not there, or a scale without ends that is turned round.
-    """
-    names = labels.criteria or (None,)
-    for one in reverse:
-        if one not in names:
-            raise DesignError(f"reverse names '{one}', which is no criterion here; it has {listing(labels.criteria)}")
-    found = np.empty(len(labels))
-    for name in names:
-        scale = labels.scale_of(name)
-        if not scale.numeric and not (ordered and scale.ordered):
-            wanted = "raters need labels that are ordered" if ordered else "variances need labels that are numbers"
-            raise DesignError(f"{wanted}; these are on the scale '{scale.spec}'")
-        mine = np.ones(len(labels), dtype=bool) if name is None else (labels.labels["criterion"] == name).to_numpy()
-        value = np.asarray(scale.values(labels.labels["label"].filter(pl.Series(mine))), dtype=float)
-        if name in reverse:
-            if scale.bounds is None:
-                raise DesignError(f"'{name}' cannot be reversed: its scale has no ends; give it one with scale=...")
-            value = sum(scale.bounds) - value
-        found[mine] = value
-    return found
-
-
-def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:
-    """The level of each label."""
-    values = labels.column(name)
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-    if values.null_count():
-        items = labels.labels["item"].filter(values.is_null()).unique(maintain_order=True)
-        raise DataError(
-            f"{counted(values.null_count(), 'label')} have no '{column}', the facet {facet} (item '{items[0]}'"
-            f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
-        )
-    if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-        values = values.cast(pl.String)
-    return values.rank("dense").to_numpy().astype(np.int64) - 1
-
-
-# -- From the one table to the arrays that formulas speak of ---------------------------------------
-
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
 
@@ -586,7 +336,7 @@ class Ratings:
         return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
 
 
-# -- pieces -----------------------------------------------------------------------------------------
+# -- pieces ----------------------------------------------------------------------------------------
 
 
 def cut(answers: Answers, rows: int) -> Iterator[tuple[Answers, int]]:
@@ -735,3 +485,251 @@ def _slice(answers: Answers, start: int, stop: int, first: int, last: int) -> An
         value=answers.value[first:last],
         items=answers.items[start:stop],
     )
+
+
+# -- which items belong together -------------------------------------------------------------------
+
+
+def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
+    """The cluster of each item, from a column of the items: a document, a system, a lesson.
+
+    Returns
+    -------
+    (items,) int
+        In the order of ``labels.items``; clusters count from 0 in the order of their names.
+
+    Raises
+    ------
+    DataError
+        Where there is no such column of the items, or an item has no value in it.
+    """
+    name = labels.names.get(column, column) if column not in labels.items.columns else column
+    if name not in labels.items.columns:
+        raise DataError(unknown("item column", column, labels.items.columns, "the table of items"))
+    clusters = labels.items[name]
+    if clusters.dtype.is_float():
+        clusters = clusters.fill_nan(None)
+    if clusters.null_count():
+        lacking = labels.items["item"].filter(clusters.is_null())
+        more = f" and {len(lacking) - 3:,} more" if len(lacking) > 3 else ""
+        shown = listing([f"item '{item}'" for item in lacking.head(3)]) + more
+        have = "has" if len(lacking) == 1 else "have"
+        raise DataError(
+            f"{counted(len(lacking), 'item')} {have} no '{column}' ({shown}); fill it, drop those items, "
+            f"or do without clusters='{column}'"
+        )
+    if not (clusters.dtype.is_numeric() or clusters.dtype.is_temporal()):
+        clusters = clusters.cast(pl.String)
+    return clusters.rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
+    """Fingerprints of further columns that a question uses, by name; the order of rows does not matter."""
+    found = {}
+    for column in columns:
+        if column is None:
+            continue
+        name = labels.column_name(column)
+        frame = next((f for f in (labels.items, labels.annotators) if name in f.columns), labels.labels)
+        key = [k for k in (*KEY, name) if k in frame.columns]
+        rows = frame.select(pl.concat_str([pl.col(k).cast(pl.String).fill_null("\0") for k in key], separator="\x1f"))
+        text = rows.to_series().sort().str.join("\x1e").item() or ""
+        found[column] = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    return found
+
+
+# -- items that differ -----------------------------------------------------------------------------
+# What an item adds to a statistic follows from its labels alone. Where few annotators choose among few labels, a large
+# table has few kinds of items, and what each kind adds is worked out once.
+
+FROM_ITEMS = 2**15
+"""Fewer items are looked at one by one."""
+
+MOST_KINDS = 2**22
+"""Up to so many kinds of items that there could be."""
+
+FEWER = 8
+"""Kinds are of use where there are so many times fewer of them than items."""
+
+
+def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:
+    """One item of each kind, in the order in which kinds occur, and the kind of each item: (items,).
+
+    None where there are few items, where labels are not whole numbers of a short range, or hardly any items are alike.
+    An annotator answers an item once.
+    """
+    n, m = answers.n_items, len(answers.annotators)
+    if n < FROM_ITEMS or not len(answers):
+        return None
+    low, high = float(answers.value.min()), float(answers.value.max())
+    base = high - low + 2  # a label, or none
+    if m * np.log2(base) > np.log2(MOST_KINDS):  # base**m is no number where annotators are many
+        return None
+    digit = answers.value - (low - 1)
+    if answers.value.dtype.kind == "f" and (digit != np.rint(digit)).any():
+        return None
+    # Sums of whole numbers far below 2**53, which floating point holds exactly.
+    key = np.bincount(answers.item, digit * (base ** np.arange(m))[answers.annotator], n).astype(np.int64)
+    first = np.full(int(base**m), -1)
+    first[key[::-1]] = np.arange(n)[::-1]
+    kinds = np.flatnonzero(first >= 0)
+    if len(kinds) * FEWER > n:
+        return None
+    kinds = kinds[np.argsort(first[kinds])]
+    number = np.empty(len(first), dtype=np.int64)
+    number[kinds] = np.arange(len(kinds))
+    kind, chosen = number[key], np.zeros(n, dtype=bool)
+    chosen[first[kinds]] = True
+    few = answers.select(chosen[answers.item])
+    return replace(few, item=kind[few.item], items=tuple(map(str, range(len(kinds))))), kind
+
+
+# -- one row a label with its level of each facet --------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Faceted:
+    """Labels as numbers, each with its level of every facet.
+
+    Attributes
+    ----------
+    value : (labels,) float
+    codes : mapping of facet to (labels,) int
+        The level, from 0 in the order of the column's values.
+    n_items : int
+    humans, judges : tuple of str
+    fingerprint : str
+        Of the labels and the columns.
+    notes : tuple of str
+    """
+
+    value: Floats
+    codes: Mapping[str, Ints]
+    n_items: int
+    humans: tuple[str, ...]
+    judges: tuple[str, ...]
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def rows(self, keep: Ints) -> Faceted:
+        """Some of the labels, or some several times."""
+        return replace(self, value=self.value[keep], codes={f: c[keep] for f, c in self.codes.items()})
+
+
+def faceted(
+    labels: Annotations,
+    columns: Mapping[str, str],
+    *,
+    annotators: Sequence[str] | None = None,
+    repeats: Repeats = "error",
+    reverse: Sequence[str] = (),
+) -> Faceted:
+    """The labels of a table with the level of each facet.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Several criteria only where one of the columns is ``criterion``.
+    columns : mapping of facet to column
+        Of the answers, the items or the annotators.
+    annotators, repeats
+        Whose labels count, and what repeated answers stand for; where ``repeat`` is a facet, each counts.
+    reverse : sequence of str
+        Criteria whose labels are turned round on their scale: those that are worded negatively.
+
+    Raises
+    ------
+    DataError
+        For a column that is not there, or labels without a level.
+    DesignError
+        For labels that are no numbers, several criteria, or several answers to one cell that no facet tells apart.
+    """
+    if annotators is not None:
+        labels = labels.where(annotator=list(annotators))
+    named = {facet: labels.column_name(column) for facet, column in columns.items()}
+    used = set(named.values())
+    data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *sorted(used)))
+    repeated = labels.has_repeats and "repeat" not in used
+    if "repeat" not in used:
+        labels = labels.resolve_repeats(repeats)
+    if len(labels.criteria) > 1 and "criterion" not in used:
+        raise DesignError(
+            f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); "
+            "choose one with labels.where(criterion=...)"
+        )
+    refuse_conditions(labels, used)
+    order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
+    labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
+    return Faceted(
+        numbers_of(labels, reverse),
+        {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()},
+        labels.n_items,
+        labels.humans,
+        labels.judges,
+        data,
+        (f"repeated answers: {repeats}",) if repeated else (),
+    )
+
+
+def refuse_conditions(
+    labels: Annotations, used: Collection[str], instead: str = "make it a facet of the design"
+) -> None:
+    """Refuse several answers of an annotator to an item that differ in a condition which is not among those used."""
+    key = [c for c in ("item", "annotator", "criterion", "repeat") if c in labels.labels.columns]
+    if not labels.conditions or not labels.labels.select(key).is_duplicated().any():
+        return
+    for name in labels.conditions:
+        if name not in used and len(labels.values_of(name)) > 1:
+            raise DesignError(
+                f"annotators answered items under several values of '{name}' ({listing(labels.values_of(name), 4)}); "
+                f"{instead}, or choose one with labels.where({name}=...)"
+            )
+
+
+def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = False) -> Floats:
+    """Labels as numbers, each criterion on its scale, those in ``reverse`` turned round.
+
+    With ``ordered``, labels may also be ordered words, which count 0, 1, 2 … from the lowest.
+
+    Raises
+    ------
+    DesignError
+        For labels that are no numbers, criteria that are not there, or a scale without ends that is turned round.
+    """
+    names = labels.criteria or (None,)
+    for one in reverse:
+        if one not in names:
+            raise DesignError(f"reverse names '{one}', which is no criterion here; it has {listing(labels.criteria)}")
+    found = np.empty(len(labels))
+    for name in names:
+        scale = labels.scale_of(name)
+        if not scale.numeric and not (ordered and scale.ordered):
+            wanted = "raters need labels that are ordered" if ordered else "variances need labels that are numbers"
+            raise DesignError(f"{wanted}; these are on the scale '{scale.spec}'")
+        mine = np.ones(len(labels), dtype=bool) if name is None else (labels.labels["criterion"] == name).to_numpy()
+        value = np.asarray(scale.values(labels.labels["label"].filter(pl.Series(mine))), dtype=float)
+        if name in reverse:
+            if scale.bounds is None:
+                raise DesignError(f"'{name}' cannot be reversed: its scale has no ends; give it one with scale=...")
+            value = sum(scale.bounds) - value
+        found[mine] = value
+    return found
+
+
+def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:
+    """The level of each label."""
+    values = labels.column(name)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    if values.null_count():
+        items = labels.labels["item"].filter(values.is_null()).unique(maintain_order=True)
+        raise DataError(
+            f"{counted(values.null_count(), 'label')} have no '{column}', the facet {facet} (item '{items[0]}'"
+            f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
+        )
+    if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
+        values = values.cast(pl.String)
+    return values.rank("dense").to_numpy().astype(np.int64) - 1

@@ -17,7 +17,7 @@ from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing
 from assay.estimation.options import Settings, option
 
-# -- Numbers as people write them ------------------------------------------------------------------
+# -- numbers as people write them ------------------------------------------------------------------
 
 Decimal = Literal["point", "comma"]
 """What stands before the decimals of a number."""
@@ -239,7 +239,7 @@ def _doubtful_reading(texts: pl.Series, words: str) -> Numbers:
     return Numbers(none, texts.is_null(), doubt=lambda part: words.replace("{nominal}", part.like("nominal")))
 
 
-# -- Labels as sheets write them -> labels ---------------------------------------------------------
+# -- labels of one criterion -----------------------------------------------------------------------
 
 MARKS = ("na", "n/a", "#n/a", "nan", "null", "none", "-")
 """What usually stands for no answer, in lower case."""

@@ -24,179 +24,6 @@ from numpy.typing import NDArray
 from assay.errors import DataError, DesignError, counted, require
 from assay.similarity.protocol import Floats, Vectors, kept, key_of
 
-# -- Where a model's files are ---------------------------------------------------------------------
-
-EMBED = "embed"
-LEFT_OUT = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "openvino/*", "*.tflite", "coreml/*", "*.gguf")
-"""Files of a model that are the same weights for other libraries."""
-WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.model")
-"""Files that decide what a model gives; ``*.bin`` where there are no safetensors."""
-
-
-@lru_cache
-def folder_of(model: str) -> Path:
-    """The folder of a model's files.
-
-    Raises
-    ------
-    DataError
-        For what is no folder with a model, and no name that is here or can be fetched.
-    """
-    path = Path(model).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
-            raise DataError(f"the folder {model} holds no model: neither config.json nor modules.json is in it")
-        return path.resolve()
-    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1:
-        raise DataError(f"there is no folder {model}; give the folder of a model, or its name on the Hugging Face Hub")
-    hub = require("huggingface_hub", EMBED, "a model by its name")
-    names = [model] if "/" in model else [f"sentence-transformers/{model}", model]
-    why = ""
-    for name in names:
-        try:
-            return Path(hub.snapshot_download(name, local_files_only=True))
-        except Exception as error:
-            why = type(error).__name__
-    for name in names:
-        try:
-            return Path(hub.snapshot_download(name, ignore_patterns=list(LEFT_OUT)))
-        except Exception as error:  # no network, no such model, no leave to read it: many classes, one way out
-            why = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
-    raise DataError(
-        f"the model '{model}' is not on this machine and cannot be fetched ({why}). Give the folder of a model that is "
-        "here, or fetch it once where there is a network"
-    )
-
-
-@lru_cache
-def digest_of(folder: Path) -> str:
-    """Eight hexadecimal digits of a model's weights and settings: the same on every machine, wherever the folder is."""
-    mixed = hashlib.blake2b(digest_size=4)
-    kinds = WEIGHTS if any(folder.rglob("*.safetensors")) else (*WEIGHTS, "*.bin")
-    files = sorted({path for pattern in kinds for path in folder.rglob(pattern) if path.is_file()})
-    for path in files:
-        mixed.update(path.relative_to(folder).as_posix().encode())
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                mixed.update(block)
-    return mixed.hexdigest()
-
-
-def short_name(model: str) -> str:
-    """A model's name without the folder it is in."""
-    return Path(model).expanduser().resolve().name if Path(model).expanduser().is_dir() else model
-
-
-@lru_cache
-def setting(folder: Path, file: str, key: str) -> int | None:
-    """A whole number that a JSON file of the model gives, or None."""
-    path = folder / file
-    if not path.is_file():
-        return None
-    found = json.loads(path.read_text(encoding="utf-8")).get(key)
-    return found if isinstance(found, int) else None
-
-
-def pick_device(given: str | None) -> str:
-    """The device asked for, or else a GPU where there is one."""
-    torch = require("torch", EMBED, "an encoder")
-    if given is None:
-        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        torch.empty(0, device=given)
-    except (RuntimeError, AssertionError) as error:
-        raise DataError(f"the device '{given}' cannot be used: {str(error).splitlines()[0]}") from error
-    return given
-
-
-@contextmanager
-def hide_progress_bars() -> Iterator[None]:
-    """No bars on the terminal while a model is loaded."""
-    said = require("transformers.utils.logging", EMBED, "an encoder")
-    shown = said.is_progress_bar_enabled()
-    said.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            said.enable_progress_bar()
-
-
-# -- What is done to the embeddings of a collection before they are compared -----------------------
-# Embeddings of one encoder share a direction and a few components that say more of how a text is written than of what
-# it
-# means. ``all-but-the-top`` takes away their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat & Viswanath
-# 2018); ``top-third`` and ``top-two-thirds`` keep that share of the principal components of the centred embeddings and
-# nothing else (Raunak et al. 2020), counted of as many as texts and dimensions allow (Nam et al. 2025, table 8).
-
-Post = Literal["none", "all-but-the-top", "top-third", "top-two-thirds"]
-WORDS = get_args(Post)
-
-
-def postprocess(rows: Floats, how: Post) -> Floats:
-    """Embeddings after what is asked for; a row of zeros, a text without words, stays and is not learned from.
-
-    Parameters
-    ----------
-    rows : (texts, dimensions) float
-        Of distinct texts.
-
-    Returns
-    -------
-    (texts, dimensions) float
-
-    Raises
-    ------
-    DesignError
-        Where there are too few texts to learn components from.
-    """
-    if how == "none":
-        return rows
-    filled = rows.any(axis=1)
-    if not filled.any():
-        return rows
-    found = np.zeros_like(rows)
-    found[filled] = all_but_the_top(rows[filled]) if how == "all-but-the-top" else _top(rows[filled], how)
-    return found
-
-
-def all_but_the_top(rows: Floats) -> Floats:
-    """The embeddings less their mean and their first ⌈dimensions / 100⌉ principal components."""
-    gone = math.ceil(rows.shape[1] / 100)
-    _refuse_few("all-but-the-top", len(rows), gone + 3)
-    centred, components = principal(rows)
-    first = components[:gone]
-    return np.asarray(centred - centred @ first.T @ first)
-
-
-def top_components(rows: Floats, share: float) -> Floats:
-    """The centred embeddings on their first principal components, a share of min(texts, dimensions)."""
-    centred, components = principal(rows)
-    kept = components[: math.ceil(share * min(rows.shape))]
-    return np.asarray(centred @ kept.T @ kept)
-
-
-def _top(rows: Floats, how: Post) -> Floats:
-    _refuse_few(how, len(rows), 6)
-    return top_components(rows, 1 / 3 if how == "top-third" else 2 / 3)
-
-
-def principal(rows: Floats) -> tuple[Floats, Floats]:
-    """Centred rows and their principal directions, the widest first."""
-    centred = np.asarray(rows - rows.mean(axis=0))
-    return centred, np.asarray(np.linalg.svd(centred, full_matrices=False)[2])
-
-
-def _refuse_few(how: str, n: int, least: int) -> None:
-    if n < least:
-        raise DesignError(
-            f"{how} learns from all texts that it is given, and needs {least} different ones; it was given "
-            f"{counted(n, 'text')}. Ask for all of them at once, or leave post=... out"
-        )
-
-
-# -- Cosine of sentence embeddings -----------------------------------------------------------------
-
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 LONG_CONTEXT = 1024
 """Tokens from which on an encoder is given whole texts."""
@@ -397,3 +224,174 @@ def _load(folder: Path, device: str) -> Any:
     library = require("sentence_transformers", EMBED, "sentence embeddings")
     with hide_progress_bars():
         return library.SentenceTransformer(str(folder), device=device)
+
+
+# -- where a model's files are ---------------------------------------------------------------------
+
+EMBED = "embed"
+LEFT_OUT = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "openvino/*", "*.tflite", "coreml/*", "*.gguf")
+"""Files of a model that are the same weights for other libraries."""
+WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.model")
+"""Files that decide what a model gives; ``*.bin`` where there are no safetensors."""
+
+
+@lru_cache
+def folder_of(model: str) -> Path:
+    """The folder of a model's files.
+
+    Raises
+    ------
+    DataError
+        For what is no folder with a model, and no name that is here or can be fetched.
+    """
+    path = Path(model).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
+            raise DataError(f"the folder {model} holds no model: neither config.json nor modules.json is in it")
+        return path.resolve()
+    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1:
+        raise DataError(f"there is no folder {model}; give the folder of a model, or its name on the Hugging Face Hub")
+    hub = require("huggingface_hub", EMBED, "a model by its name")
+    names = [model] if "/" in model else [f"sentence-transformers/{model}", model]
+    why = ""
+    for name in names:
+        try:
+            return Path(hub.snapshot_download(name, local_files_only=True))
+        except Exception as error:
+            why = type(error).__name__
+    for name in names:
+        try:
+            return Path(hub.snapshot_download(name, ignore_patterns=list(LEFT_OUT)))
+        except Exception as error:  # no network, no such model, no leave to read it: many classes, one way out
+            why = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+    raise DataError(
+        f"the model '{model}' is not on this machine and cannot be fetched ({why}). Give the folder of a model that is "
+        "here, or fetch it once where there is a network"
+    )
+
+
+@lru_cache
+def digest_of(folder: Path) -> str:
+    """Eight hexadecimal digits of a model's weights and settings: the same on every machine, wherever the folder is."""
+    mixed = hashlib.blake2b(digest_size=4)
+    kinds = WEIGHTS if any(folder.rglob("*.safetensors")) else (*WEIGHTS, "*.bin")
+    files = sorted({path for pattern in kinds for path in folder.rglob(pattern) if path.is_file()})
+    for path in files:
+        mixed.update(path.relative_to(folder).as_posix().encode())
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                mixed.update(block)
+    return mixed.hexdigest()
+
+
+def short_name(model: str) -> str:
+    """A model's name without the folder it is in."""
+    return Path(model).expanduser().resolve().name if Path(model).expanduser().is_dir() else model
+
+
+@lru_cache
+def setting(folder: Path, file: str, key: str) -> int | None:
+    """A whole number that a JSON file of the model gives, or None."""
+    path = folder / file
+    if not path.is_file():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8")).get(key)
+    return found if isinstance(found, int) else None
+
+
+def pick_device(given: str | None) -> str:
+    """The device asked for, or else a GPU where there is one."""
+    torch = require("torch", EMBED, "an encoder")
+    if given is None:
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(0, device=given)
+    except (RuntimeError, AssertionError) as error:
+        raise DataError(f"the device '{given}' cannot be used: {str(error).splitlines()[0]}") from error
+    return given
+
+
+@contextmanager
+def hide_progress_bars() -> Iterator[None]:
+    """No bars on the terminal while a model is loaded."""
+    said = require("transformers.utils.logging", EMBED, "an encoder")
+    shown = said.is_progress_bar_enabled()
+    said.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            said.enable_progress_bar()
+
+
+# -- what is done to the embeddings of a collection before they are compared -----------------------
+# Embeddings of one encoder share a direction and a few components that say more of how a text is written than of what
+# it
+# means. ``all-but-the-top`` takes away their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat & Viswanath
+# 2018); ``top-third`` and ``top-two-thirds`` keep that share of the principal components of the centred embeddings and
+# nothing else (Raunak et al. 2020), counted of as many as texts and dimensions allow (Nam et al. 2025, table 8).
+
+Post = Literal["none", "all-but-the-top", "top-third", "top-two-thirds"]
+WORDS = get_args(Post)
+
+
+def postprocess(rows: Floats, how: Post) -> Floats:
+    """Embeddings after what is asked for; a row of zeros, a text without words, stays and is not learned from.
+
+    Parameters
+    ----------
+    rows : (texts, dimensions) float
+        Of distinct texts.
+
+    Returns
+    -------
+    (texts, dimensions) float
+
+    Raises
+    ------
+    DesignError
+        Where there are too few texts to learn components from.
+    """
+    if how == "none":
+        return rows
+    filled = rows.any(axis=1)
+    if not filled.any():
+        return rows
+    found = np.zeros_like(rows)
+    found[filled] = all_but_the_top(rows[filled]) if how == "all-but-the-top" else _top(rows[filled], how)
+    return found
+
+
+def all_but_the_top(rows: Floats) -> Floats:
+    """The embeddings less their mean and their first ⌈dimensions / 100⌉ principal components."""
+    gone = math.ceil(rows.shape[1] / 100)
+    _refuse_few("all-but-the-top", len(rows), gone + 3)
+    centred, components = principal(rows)
+    first = components[:gone]
+    return np.asarray(centred - centred @ first.T @ first)
+
+
+def top_components(rows: Floats, share: float) -> Floats:
+    """The centred embeddings on their first principal components, a share of min(texts, dimensions)."""
+    centred, components = principal(rows)
+    kept = components[: math.ceil(share * min(rows.shape))]
+    return np.asarray(centred @ kept.T @ kept)
+
+
+def _top(rows: Floats, how: Post) -> Floats:
+    _refuse_few(how, len(rows), 6)
+    return top_components(rows, 1 / 3 if how == "top-third" else 2 / 3)
+
+
+def principal(rows: Floats) -> tuple[Floats, Floats]:
+    """Centred rows and their principal directions, the widest first."""
+    centred = np.asarray(rows - rows.mean(axis=0))
+    return centred, np.asarray(np.linalg.svd(centred, full_matrices=False)[2])
+
+
+def _refuse_few(how: str, n: int, least: int) -> None:
+    if n < least:
+        raise DesignError(
+            f"{how} learns from all texts that it is given, and needs {least} different ones; it was given "
+            f"{counted(n, 'text')}. Ask for all of them at once, or leave post=... out"
+        )

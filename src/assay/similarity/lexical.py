@@ -15,8 +15,6 @@ import numpy as np
 from assay.errors import DataError, DesignError, require
 from assay.similarity.protocol import Floats, Ints, Similarity, kept, key_of, shared_counts
 
-# -- Similarities of two texts that need nothing but the texts -------------------------------------
-
 
 @dataclass(frozen=True)
 class LexicalSimilarity(Similarity):
@@ -53,7 +51,7 @@ word_similarity = LexicalSimilarity("words", _words)
 """Cosine of word counts: shared words, whatever their order."""
 
 
-# -- Overlap of two texts as summaries and translations are scored ---------------------------------
+# -- overlap, as summaries and translations are scored ---------------------------------------------
 # Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
 # (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do; ``bleu-
 # mean``
@@ -184,7 +182,7 @@ OVERLAPS: dict[str, Overlap] = {
 """By name. ROUGE-L and BLEU need the extra ``similarity``."""
 
 
-# -- Shared entities -------------------------------------------------------------------------------
+# -- shared entities -------------------------------------------------------------------------------
 # Jaccard's coefficient of the two sets of entities (Ghosh, Srinivasan & Swayamdipta 2024, appendix E),
 #
 #     J(A, B) = |A ∩ B| / |A ∪ B|,

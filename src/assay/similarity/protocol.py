@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, require
 
-# -- What every similarity can do ------------------------------------------------------------------
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -296,7 +294,7 @@ def _clipped(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-# -- What an encoder gave for a text is kept on disk, by text and model, so that no text is enc ----
+# -- what an encoder gave for a text, kept on disk -------------------------------------------------
 # The folder is ``$ASSAY_CACHE``, or else ``assay`` in the user's folder of caches; ``ASSAY_CACHE=off`` keeps nothing on
 # disk. Texts are known by their hashes alone. A file is written once and never changed, so that several processes may
 # use a folder; it may be deleted at any time.

@@ -40,122 +40,6 @@ from assay.data.values import valid_as_written
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 
-# -- Several files as one table --------------------------------------------------------------------
-
-
-def join_files(parts: Sequence[Rows]) -> Rows:
-    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
-    if len(parts) == 1:
-        return parts[0]
-    parts = _unify_types(parts)
-    first = parts[0]
-    labels = pl.concat(
-        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
-        how="diagonal_relaxed",
-    )
-    tables = [p.items for p in parts if p.items is not None]
-    items = (
-        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
-    )
-    reading = Reading(
-        f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
-        sum(p.reading.rows for p in parts),
-        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
-    )
-    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
-    return Rows(
-        labels,
-        items=items,
-        reading=reading,
-        scales=scales,
-        untyped=any(p.untyped for p in parts),
-    )
-
-
-def _notes(reading: Reading) -> list[str]:
-    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
-
-
-def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
-    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
-    first = parts[0]
-    types = [part.labels.schema.get("label") for part in parts]
-    for part, dtype in zip(parts, types, strict=True):
-        both = f"{first.reading.source} and {part.reading.source}"
-        if (dtype is None) != (types[0] is None):
-            raise DataError(f"{both} have different columns; read them one by one")
-        if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
-            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
-    if pl.String in types and not all(dtype == pl.String for dtype in types):
-        return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
-    return parts
-
-
-# -- Scales that a platform offers, and those that the user says -----------------------------------
-
-
-def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
-    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
-
-    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
-    out and counted.
-    """
-    if isinstance(said, Scale):
-        return _keep_on_scale(rows, {"": said}), said
-    given = said or {}
-    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
-    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
-    _needs_scale(rows, known)
-    if not given and not known.keys() >= set(asked):
-        return rows, None
-    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
-    if stated:
-        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
-    return _keep_on_scale(rows, known), known.get("") or known
-
-
-def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
-    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
-    frame = rows.labels
-    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
-        return
-    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
-    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
-    if numeric:
-        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
-        raise DataError(
-            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
-            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
-        )
-
-
-def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
-    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
-    frame = rows.labels
-    valid = pl.Series([True] * frame.height)
-    for criterion, scale in scales.items():
-        concerned = pl.Series([True] * frame.height)
-        if criterion:
-            concerned = (frame["criterion"] == criterion).fill_null(False)
-        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
-    off = frame.filter(~valid)
-    if not off.height:
-        return rows
-    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
-    more = f" and {off.height - 5} more" if off.height > 5 else ""
-    if off.height == frame.height:
-        allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
-        raise DataError(
-            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
-            "Give the scale they are on with scale=..."
-        )
-    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
-    return replace(rows, labels=frame.filter(valid), reading=reading)
-
-
-# -- The formats that `assay.read` knows, by name, and how a file of each is recognised ------------
-
 HEAD = 64 * 2**10
 
 
@@ -357,7 +241,7 @@ def format_of(path: Path, name: str = "auto") -> Format:
     return FORMATS[name]
 
 
-# -- Files of labels -> the one table --------------------------------------------------------------
+# -- from files to the one table -------------------------------------------------------------------
 
 Layout = Literal["long", "wide"]
 
@@ -464,3 +348,117 @@ def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
         return None
     each = [scales] if isinstance(scales, Scale) else list(scales.values())
     return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
+
+
+# -- several files as one table --------------------------------------------------------------------
+
+
+def join_files(parts: Sequence[Rows]) -> Rows:
+    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = _unify_types(parts)
+    first = parts[0]
+    labels = pl.concat(
+        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
+        how="diagonal_relaxed",
+    )
+    tables = [p.items for p in parts if p.items is not None]
+    items = (
+        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
+    )
+    reading = Reading(
+        f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
+        sum(p.reading.rows for p in parts),
+        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
+        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
+    )
+    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
+    return Rows(
+        labels,
+        items=items,
+        reading=reading,
+        scales=scales,
+        untyped=any(p.untyped for p in parts),
+    )
+
+
+def _notes(reading: Reading) -> list[str]:
+    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
+
+
+def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
+    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
+    first = parts[0]
+    types = [part.labels.schema.get("label") for part in parts]
+    for part, dtype in zip(parts, types, strict=True):
+        both = f"{first.reading.source} and {part.reading.source}"
+        if (dtype is None) != (types[0] is None):
+            raise DataError(f"{both} have different columns; read them one by one")
+        if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
+            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
+    if pl.String in types and not all(dtype == pl.String for dtype in types):
+        return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
+    return parts
+
+
+# -- scales that a platform states, and those that the user gives ----------------------------------
+
+
+def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
+    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
+
+    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
+    out and counted.
+    """
+    if isinstance(said, Scale):
+        return _keep_on_scale(rows, {"": said}), said
+    given = said or {}
+    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
+    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
+    _needs_scale(rows, known)
+    if not given and not known.keys() >= set(asked):
+        return rows, None
+    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
+    if stated:
+        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
+    return _keep_on_scale(rows, known), known.get("") or known
+
+
+def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
+    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
+    frame = rows.labels
+    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
+        return
+    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
+    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
+    if numeric:
+        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
+        raise DataError(
+            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
+            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
+        )
+
+
+def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
+    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
+    frame = rows.labels
+    valid = pl.Series([True] * frame.height)
+    for criterion, scale in scales.items():
+        concerned = pl.Series([True] * frame.height)
+        if criterion:
+            concerned = (frame["criterion"] == criterion).fill_null(False)
+        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
+    off = frame.filter(~valid)
+    if not off.height:
+        return rows
+    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
+    more = f" and {off.height - 5} more" if off.height > 5 else ""
+    if off.height == frame.height:
+        allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
+        raise DataError(
+            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
+            "Give the scale they are on with scale=..."
+        )
+    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
+    return replace(rows, labels=frame.filter(valid), reading=reading)

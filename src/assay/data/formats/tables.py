@@ -22,8 +22,6 @@ from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
 from assay.estimation.result import Exclusion
 
-# -- Plain tables ----------------------------------------------------------------------------------
-
 SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
@@ -35,29 +33,23 @@ SMALL_JSON = 200 * 2**20
 
 def read_table(path: Path) -> Rows:
     """A table from one file, or from every Parquet file of a folder."""
-    if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
+    suffix, notes = path.suffix.lower(), []
+    if not path.is_dir():
+        _refuse_what_is_no_table(path)
+    if path.is_dir() or suffix in (".parquet", ".pq"):
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         frame = read_safely(path, lambda: apply_declared(pl.read_parquet(files), files[0]))
         notes = _order_lost(frame, files[0])
-        frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
-        return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)))
-    _refuse_what_is_no_table(path)
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        frame, first = read_safely(path, lambda: apply_declared(pl.read_parquet(path), path)), 1
     elif suffix in (".jsonl", ".ndjson"):
-        frame, first = _json_lines(path), 1
-    elif suffix == ".json":
-        frame, first = _json(path), 1
+        frame = _json_lines(path)
     else:
-        frame, first = read_delimited(path), 2
-    if frame.height == 0:
+        frame = _json(path) if suffix == ".json" else read_delimited(path)
+    if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
-    notes = _order_lost(frame, path) if suffix in (".parquet", ".pq") else []
+    untyped = not path.is_dir() and suffix in (".csv", ".tsv", ".txt")
+    first = 2 if untyped else 1
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
-    return Rows(
-        frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=suffix in (".csv", ".tsv", ".txt")
-    )
+    return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 
 
 def apply_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -91,13 +83,10 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
     """
     frame, source = rows.labels, rows.reading.source
-    if item not in frame.columns:
-        raise DataError(unknown("column", item, frame.columns, source) + " (it should hold the item)")
+    _refuse_absent(rows, [item], "it should hold the item")
     named = columns is not None
     columns = [c for c in frame.columns if c not in (item, "_row")] if columns is None else list(columns)
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, source))
+    _refuse_absent(rows, columns)
     if not columns:
         raise DataError(f"{source}: beside '{item}' there is no column that could be an annotator's")
     if check:
@@ -125,6 +114,13 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     notes = () if named else (f"columns taken as annotators: {listing(columns)}; say so with columns=... if fewer are",)
     reading = replace(_reading_of(rows, long), notes=(*rows.reading.notes, *notes))
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
+
+
+def _refuse_absent(rows: Rows, columns: Iterable[str], purpose: str = "") -> None:
+    for name in columns:
+        if name not in rows.labels.columns:
+            words = unknown("column", name, rows.labels.columns, rows.reading.source)
+            raise DataError(f"{words} ({purpose})" if purpose else words)
 
 
 def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
@@ -187,20 +183,15 @@ def _holds(rows: Rows, name: str) -> str:
 
 def join_items(rows: Rows, columns: Sequence[str]) -> Rows:
     """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``."""
-    frame = rows.labels
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should name the item)")
+    _refuse_absent(rows, columns, "it should name the item")
     joined = pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")
-    return replace(rows, labels=frame.with_columns(item=joined))
+    return replace(rows, labels=rows.labels.with_columns(item=joined))
 
 
 def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
     """A table with one column a criterion (one row an item and annotator) as a long one."""
+    _refuse_absent(rows, columns, "it should hold labels")
     frame = rows.labels
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should hold labels)")
     index = [c for c in frame.columns if c not in columns]
     frame, orders = _enum_texts(frame, columns)
     # Numbers of one column among the words of another become text, and are read as those of a text file.
@@ -374,7 +365,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
 
 
-# -- Tables of battles between models --------------------------------------------------------------
+# -- battles between models ------------------------------------------------------------------------
 
 COLUMNS = ("model_a", "model_b", "winner")
 
@@ -436,7 +427,7 @@ def arena_rows(frame: pl.DataFrame, source: str = "a table in memory", item: str
     )
 
 
-# -- JSON Lines as ``datasets.load_dataset("json")`` likes them ------------------------------------
+# -- JSON Lines as ``datasets.load_dataset('json')`` likes them ------------------------------------
 
 
 def read_hugging_face(path: Path) -> Rows:
@@ -482,7 +473,7 @@ def write_hugging_face(labels: Annotations, path: Path) -> list[str]:
     return [f"attributes of annotators not written: {', '.join(people)}"] if people else []
 
 
-# -- The folder of the alternative annotator test's own data ---------------------------------------
+# -- the folder of the alternative annotator test --------------------------------------------------
 # ``human_annotations.json`` and ``llm_annotations.json`` hold ``{annotator: {item: label}}``; an optional
 # ``items.jsonl`` holds one object an item. Labels keep their JSON type.
 
