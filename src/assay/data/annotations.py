@@ -27,7 +27,7 @@ Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
 
 SHOWN = 10
-"""Rows that a notebook shows."""
+"""Rows that a notebook shows: a screenful."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,7 +524,7 @@ class Annotations:
                 names = (self.items if name == "item" else self.annotators)[name]
                 self._codes[name] = Coded(names, codes_in(column, names))
             else:
-                self._codes[name] = Coded(*factorize(column))
+                self._codes[name] = factorize(column)
         return self._codes[name]
 
     @cached_property
@@ -558,7 +558,7 @@ def _clipped(cell: Any) -> str:
 Hashes = NDArray[np.uint64]
 
 LONG = 1_024
-"""Texts of more bytes are hashed one by one."""
+"""Texts of more bytes are hashed one by one: eight bytes a round, few such texts would make many rounds."""
 
 ROWS = 2**14
 """Rows that are mixed at a time, so that they stay in the processor's cache."""

@@ -139,7 +139,7 @@ class Chunks:
         Parameters
         ----------
         most_items : int, optional
-            Cut the items by so many, wherever the chunks end, so that sums are those of a table in memory that is
+            Cut the items by this number, wherever the chunks end, so that sums are those of a table in memory that is
             cut so; one part a chunk without it.
         """
         if most_items is None:

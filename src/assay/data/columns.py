@@ -350,10 +350,10 @@ class _Sheet:
             self._read_ids(name)
         if self.settings.split_item is not None:
             self.table, self.items = split_items(self.table, self.items, self.settings.split_item)
-            self.ids["item"] = Coded(*factorize(self.table["item"]))
+            self.ids["item"] = factorize(self.table["item"])
         if "criterion" in self.table.columns:
             text = _whole(self.table["criterion"]).cast(pl.String).fill_null("")
-            self.ids["criterion"], notes = trim_names(Coded(*factorize(text)), "criterion")
+            self.ids["criterion"], notes = trim_names(factorize(text), "criterion")
             self._replace_names("criterion", self.ids["criterion"].column() if notes else text, notes)
         for role, found in self.ids.items():
             self.ids[role], notes = unify_spelling(found, role, self.settings.spelling, self.source)
@@ -515,7 +515,7 @@ def _blank(column: pl.Series) -> pl.Series:
 def _factorize_ids(column: pl.Series) -> Coded:
     """Names as text, and each row's; numbers are told apart as numbers, and each is written once."""
     if not column.dtype.is_integer():
-        return Coded(*factorize(column.cast(pl.String)))
+        return factorize(column.cast(pl.String))
     numbers, codes = factorize(column)
     names, place = factorize(numbers.cast(pl.String))
     return Coded(names, place[codes])

@@ -18,6 +18,39 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 Codes = NDArray[np.int32]
 
 
+class Coded(NamedTuple):
+    """A column of names as numbers."""
+
+    names: pl.Series
+    """The different names, in one order."""
+    codes: Codes
+    """The position of each row's name."""
+
+    def where(self, keep: NDArray[np.bool_]) -> Coded:
+        """Some of the rows, with the names that are left."""
+        codes = self.codes[keep]
+        left = np.zeros(len(self.names), dtype=bool)
+        left[codes] = True
+        if left.all():
+            return Coded(self.names, codes)
+        return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
+
+    def reordered(self, names: Sequence[str]) -> Coded:
+        """The same with the names in another order."""
+        place = {name: i for i, name in enumerate(names)}
+        moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
+        return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
+
+    def renamed(self, names: pl.Series) -> Coded:
+        """The same with other names, one for each; those that become equal are one."""
+        found = factorize(names)
+        return Coded(found.names, found.codes[self.codes])
+
+    def column(self) -> pl.Series:
+        """The name of each row."""
+        return self.names.gather(pl.Series(self.codes.astype(np.uint32)))
+
+
 class Names(Sequence[str]):
     """A tuple of names that is kept as a Polars column: millions cost no Python strings until they are asked for."""
 
@@ -103,7 +136,7 @@ class Utf8:
         return np.asarray(found << half << (unused - half) >> half >> (unused - half), dtype=np.uint64)
 
 
-def factorize(column: pl.Series) -> tuple[pl.Series, Codes]:
+def factorize(column: pl.Series) -> Coded:
     """The different values of a column in sorted order, null first, and each row's position among them.
 
     Text is ordered by its bytes; what is neither text, number nor time is taken as text.
@@ -113,7 +146,7 @@ def factorize(column: pl.Series) -> tuple[pl.Series, Codes]:
         distinct, places = factorize(column.filter(there))
         with_null: Codes = np.zeros(len(column), dtype=np.int32)
         with_null[there.to_numpy()] = places + np.int32(1)
-        return pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null
+        return Coded(pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null)
     if column.dtype == pl.Boolean:
         column = column.cast(pl.UInt8)
     if column.dtype.is_integer() and (found := _factorize_integers(column)) is not None:
@@ -121,16 +154,16 @@ def factorize(column: pl.Series) -> tuple[pl.Series, Codes]:
     if column.dtype.is_numeric() or column.dtype.is_temporal():
         distinct = column.unique().sort()
         at = np.searchsorted(distinct.to_physical().to_numpy(), column.to_physical().to_numpy())
-        return distinct, at.astype(np.int32)
+        return Coded(distinct, at.astype(np.int32))
     column = column.cast(pl.String)
     if _mostly_runs(column):
         starts = np.flatnonzero((column != column.shift(1)).fill_null(True).to_numpy())
         distinct, codes = _factorize_texts(column.gather(_rows(starts)))
-        return distinct, np.repeat(codes, np.diff(starts, append=len(column)))
+        return Coded(distinct, np.repeat(codes, np.diff(starts, append=len(column))))
     return _factorize_texts(column)
 
 
-def _factorize_integers(column: pl.Series) -> tuple[pl.Series, Codes] | None:
+def _factorize_integers(column: pl.Series) -> Coded | None:
     """`coded` without sorting, for whole numbers whose range is not much wider than the column is long."""
     if not len(column):
         return None
@@ -142,7 +175,7 @@ def _factorize_integers(column: pl.Series) -> tuple[pl.Series, Codes] | None:
     there[at] = True
     places = np.cumsum(there, dtype=np.int32)
     places -= np.int32(1)
-    return pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at]
+    return Coded(pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at])
 
 
 def codes_in(column: pl.Series, names: pl.Series) -> Codes:
@@ -204,7 +237,7 @@ def _rows(at: NDArray[Any]) -> pl.Series:
     return pl.Series(at.astype(np.uint32, copy=False))
 
 
-def _factorize_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
+def _factorize_texts(column: pl.Series) -> Coded:
     """Rows are sorted by hash, which groups equal texts; then each text is compared with that of its group."""
     n_bits = np.uint64(len(column).bit_length())
     packed = column.hash().to_numpy() >> n_bits
@@ -226,17 +259,17 @@ def _factorize_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
     codes[rows] = np.repeat(rank, np.diff(starts, append=len(column)))
     del rows
     others = np.flatnonzero((names.gather(_rows(codes)) != column).to_numpy())
-    return _merge_texts(names, codes, others, column.gather(_rows(others))) if len(others) else (names, codes)
+    return _merge_texts(names, codes, others, column.gather(_rows(others))) if len(others) else Coded(names, codes)
 
 
-def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> tuple[pl.Series, Codes]:
+def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> Coded:
     """With the texts of a few rows, whose hashes begin as those of others, put among the names."""
     more, their = factorize(texts)
     before = names.search_sorted(more).to_numpy().astype(np.int64)
     codes = codes + np.searchsorted(before, codes, side="right").astype(np.int32)
     codes[rows] = (before + np.arange(len(more)))[their]
     both = pl.concat([names, more.alias(names.name)])
-    return both.gather(_rows(text_order(both))), codes
+    return Coded(both.gather(_rows(text_order(both))), codes)
 
 
 def text_order(texts: pl.Series) -> NDArray[np.int64]:
@@ -279,7 +312,7 @@ PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", 
 
 
 class SpellingError(DataError):
-    """Names differ only in spelling, and nothing says whether they are one."""
+    """Names differ only in spelling, and nobody has said whether they are one."""
 
     def __init__(self, message: str, shown: str = "") -> None:
         super().__init__(message)
@@ -290,39 +323,6 @@ _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
 _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
 """Whatever is not a visible ASCII character without case."""
-
-
-class Coded(NamedTuple):
-    """A column of names as numbers."""
-
-    names: pl.Series
-    """The different names, in one order."""
-    codes: Codes
-    """The position of each row's name."""
-
-    def where(self, keep: NDArray[np.bool_]) -> Coded:
-        """Some of the rows, with the names that are left."""
-        codes = self.codes[keep]
-        left = np.zeros(len(self.names), dtype=bool)
-        left[codes] = True
-        if left.all():
-            return Coded(self.names, codes)
-        return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
-
-    def reordered(self, names: Sequence[str]) -> Coded:
-        """The same with the names in another order."""
-        place = {name: i for i, name in enumerate(names)}
-        moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
-        return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
-
-    def renamed(self, names: pl.Series) -> Coded:
-        """The same with other names, one for each; those that become equal are one."""
-        distinct, back = factorize(names)
-        return Coded(distinct, back[self.codes])
-
-    def column(self) -> pl.Series:
-        """The name of each row."""
-        return self.names.gather(pl.Series(self.codes.astype(np.uint32)))
 
 
 # -- trimmed ---------------------------------------------------------------------------------------

@@ -33,10 +33,11 @@ CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
 
 MOST_LEFT_OUT = 50
-"""Annotators are left out one by one up to this number; where there are more, in so many random groups."""
+"""Annotators are left out one by one up to this number; more are left out in this number of random groups, because
+each costs a computation of its own."""
 
 LABELS = 2**21
-"""Labels, about, of one slice of items."""
+"""Labels, about, of one slice of items: 16 MiB a column; a constant, as `CELLS` is."""
 
 
 class Summed(Several, Protocol):
@@ -146,7 +147,7 @@ class Ratings:
         )
 
     def at_least(self, n: int, question: str) -> Ratings:
-        """The same ratings, where there are so many annotators.
+        """The same ratings, where there are enough annotators.
 
         Raises
         ------
@@ -340,7 +341,7 @@ class Ratings:
 
 
 def cut(answers: Answers, rows: int) -> Iterator[tuple[Answers, int]]:
-    """Labels by whole items, so many at a time; and each piece's first item."""
+    """Labels by whole items, at most ``rows`` items at a time; and each piece's first item."""
     n_items = len(answers.items)
     if rows >= n_items:
         yield answers, 0
@@ -543,13 +544,13 @@ def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, st
 # table has few kinds of items, and what each kind adds is worked out once.
 
 FROM_ITEMS = 2**15
-"""Fewer items are looked at one by one."""
+"""Fewer items are looked at one by one, which takes milliseconds."""
 
 MOST_KINDS = 2**22
-"""Up to so many kinds of items that there could be."""
+"""The most kinds of items that there could be: their table takes 32 MiB."""
 
 FEWER = 8
-"""Kinds are of use where there are so many times fewer of them than items."""
+"""Kinds are used where items are at least this many times as numerous; below, finding them costs what it saves."""
 
 
 def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:

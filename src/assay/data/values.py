@@ -23,7 +23,7 @@ Decimal = Literal["point", "comma"]
 """What stands before the decimals of a number."""
 
 MOST_CATEGORIES = 50
-"""Up to so many different texts are taken as categories."""
+"""Up to this number different texts are taken as categories: code books rarely hold more."""
 
 _SIGN = r"[+-]?"
 _GROUPED = rf"^{_SIGN}\d{{1,3}}(,\d{{3}})+(\.\d+)?$"
@@ -368,7 +368,7 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
 
 
 def is_free_text(distinct: int, labels: int) -> bool:
-    """Whether so many different texts among so many labels are free text."""
+    """Whether texts are free text: more than a code book holds, and a fifth of the labels or more are new."""
     return distinct > MOST_CATEGORIES and distinct > 0.2 * labels
 
 
@@ -461,7 +461,7 @@ def _settle_categories(part: LabelColumn, settings: LabelSettings) -> Settled:
     _refuse_marks(part, settings.marks)
     labels, notes = _trim_labels(part.labels)
     there = labels.is_not_null()
-    found = Coded(*factorize(labels.filter(there)))
+    found = factorize(labels.filter(there))
     spelled, said = unify_spelling(found, "label", settings.label_spelling, part.source)
     if spelled is not found:
         labels = labels.replace_strict(found.names, _new_names(found, spelled), default=None)

@@ -42,7 +42,7 @@ LAYERS = {
 """The layer that the package bert-score takes of a model; of others the last."""
 
 AT_ONCE = 400_000
-"""Characters of the texts whose token vectors are held at once."""
+"""Characters of the texts whose token vectors are held at once: some 100,000 tokens, 400 MB of a large model."""
 TOKENS, ON_GPU = 2048, 32768
 """Tokens that a model reads in one batch on a processor, whose caches are small, and on a GPU."""
 
@@ -325,7 +325,7 @@ def _connected_groups(texts: Sequence[str], first: Ints, second: Ints) -> Iterat
 
 
 def _batches(order: list[int], size: list[int], most: int) -> Iterator[list[int]]:
-    """Texts in order of length, so many that a padded batch stays small."""
+    """Texts in order of length, as many as keep a padded batch small."""
     some: list[int] = []
     for i in order:
         if some and (len(some) + 1) * size[i] > most:

@@ -26,7 +26,7 @@ from assay.similarity.protocol import Floats, Vectors, kept, key_of
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 LONG_CONTEXT = 1024
-"""Tokens from which on an encoder is given whole texts."""
+"""Tokens from which on an encoder is given whole texts: the long-context encoders of Nam et al. (2025, table 1)."""
 
 Split = Literal["auto", "sentences", "whole"]
 

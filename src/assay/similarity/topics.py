@@ -29,12 +29,12 @@ from assay.similarity.protocol import Floats, Ints, Similarity, VectorRows, Vect
 
 EXTRA = "topics"
 LEAST = 10
-"""Different texts with words from which topics are learned at least."""
+"""Different texts with words from which topics are learned at least: below, clusters are single texts."""
 WINDOW, FAINT = 4, 0.1
 """Words in a row whose topics are looked for together, and likeness to a topic that counts as none (BERTopic's)."""
 
 MOST_WITHOUT = 0.5
-"""The largest share of texts without a topic with which similarities are given."""
+"""The largest share of texts without a topic with which similarities are given: beyond, most pairs would be 0."""
 
 Reducer = Literal["umap", "pca"]
 StopWords = Literal["english", "none"]

@@ -41,6 +41,7 @@ from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 
 HEAD = 64 * 2**10
+"""Bytes at the beginning of a file in which a platform's marks are looked for: some records of any of them."""
 
 
 class Beginning:

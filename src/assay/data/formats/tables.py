@@ -28,7 +28,8 @@ COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|ratio
 """Names of columns that hold words about an item, not labels."""
 
 SMALL_JSON = 200 * 2**20
-"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart."""
+"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart; Python objects of larger files
+would fill the memory."""
 
 
 def read_table(path: Path) -> Rows:
@@ -349,7 +350,7 @@ def read_safely(path: Path, read: Any) -> pl.DataFrame:
 def _refuse_what_is_no_table(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(
-            f"{path} is of no format that is read here ({', '.join(sorted(SUFFIXES))}); save it as CSV or Parquet"
+            f"{path}: this file type is not supported ({', '.join(sorted(SUFFIXES))} are); save it as CSV or Parquet"
         )
     with path.open("rb") as file:
         start = file.read(4096)
