@@ -12,12 +12,12 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
-from assay.data.formats import FormatSettings, Rows
+from assay.data.formats import Rows
 from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, join_files, rows_of
 from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, DesignError, StudyError
-from assay.estimation.options import hints_of, question
+from assay.estimation.options import question
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
@@ -51,10 +51,9 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     paths = _paths(source)
     is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
     if is_study or not paths:
-        strange = next(iter(settings.changed().keys() & hints_of(FormatSettings).keys()), None)
-        if strange is not None:
+        for name in settings.format_options():
             held = "a study" if is_study else "a frame"
-            raise DesignError(f"option '{strange}' is of exports of a platform, and {held} is none", option=strange)
+            raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:
         from assay.study.definition import load_study
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -30,7 +30,7 @@ from assay.similarity.embeddings import (
     setting,
     short_name,
 )
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, key_of
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, kept_scores, key_of
 
 DEFAULT_MODEL = "roberta-large"
 LAYERS = {
@@ -229,24 +229,14 @@ class BERTScore(Similarity):
         if not len(use):
             return np.asarray(found)
         i, j = first[use], second[use]
-        found[use] = self._scores(texts, i, j)
+        score = partial(match, texts, encoder=self.encoder)
+        key = self.encoder.key
+        found[use] = kept_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
         if self.by_length:
             needed, where = np.unique(np.concatenate([i, j]), return_inverse=True)
             a, b = np.split(self.encoder.lengths([texts[k] for k in needed])[where.ravel()], 2)
             found[use] *= np.exp(1 - np.maximum(a, b) / np.maximum(np.minimum(a, b), 1e-9))
         return np.asarray(found)
-
-    def _scores(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
-        if not self.encoder.key:
-            return match(texts, first, second, self.encoder)
-        keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        found = kept(
-            f"bertscore {self.encoder.key}",
-            keys,
-            lambda some: match(texts, first[some], second[some], self.encoder)[:, None],
-            at_once=len(keys),
-        )
-        return np.asarray(found[:, 0], dtype=float)
 
 
 def match(texts: Sequence[str], first: Ints, second: Ints, encoder: TokenEncoder) -> Floats:

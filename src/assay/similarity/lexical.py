@@ -7,13 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.protocol import Floats, Ints, Similarity, kept, key_of, shared_counts
+from assay.similarity.protocol import Floats, Ints, Similarity, kept_scores, shared_counts
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,8 @@ class Entities(Similarity):
 
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         """Each text is read once."""
-        if not self.key:
-            return self._jaccard(texts, first, second)
-        keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        make: Callable[[list[int]], Any] = lambda some: self._jaccard(texts, first[some], second[some])[:, None]  # noqa: E731
-        return np.asarray(kept(f"entities {self.key}", keys, make, at_once=len(keys))[:, 0], dtype=float)
+        score = partial(self._jaccard, texts)
+        return kept_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
 
     def _jaccard(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         used, where = np.unique(np.concatenate([first, second]), return_inverse=True)

@@ -362,6 +362,15 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
     return _READ[place].rows_of(what, keys, make, at_once)
 
 
+def kept_scores(
+    what: str, texts: Sequence[str], first: Ints, second: Ints, score: Callable[[Ints, Ints], Floats]
+) -> Floats:
+    """The score of each pair of texts, kept by the texts; those that are not there are scored in one call."""
+    keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    found = kept(what, keys, lambda some: score(first[some], second[some])[:, None], at_once=len(keys))
+    return np.asarray(found[:, 0], dtype=float)
+
+
 class _Kept:
     """The rows of one model: in memory, and in files."""
 

@@ -117,7 +117,7 @@ class Format:
 
     def rows(self, path: Path, item: str | None, settings: FormatSettings) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
-        for name in settings.changed().keys() & hints_of(FormatSettings).keys():
+        for name in settings.format_options():
             self._check(name)
         try:
             return self.read(path, item, settings)
@@ -143,10 +143,6 @@ def _argilla(file: Beginning) -> bool:
     return flat or file.keys("fields", "responses", "suggestions", "_server_id")
 
 
-def _prodigy(file: Beginning) -> bool:
-    return file.suffix == ".jsonl" and file.keys("_input_hash", "_task_hash", "answer")
-
-
 def _potato(file: Beginning) -> bool:
     if file.folder:
         return is_potato(file.path)
@@ -154,26 +150,10 @@ def _potato(file: Beginning) -> bool:
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 
 
-def _mturk(file: Beginning) -> bool:
-    return "WorkerId" in file.columns and any(c.startswith("Answer.") for c in file.columns)
-
-
-def _inspect(file: Beginning) -> bool:
-    return file.suffix == ".eval" or file.keys("version", "status", "eval", "task_id")
-
-
-def _promptfoo(file: Beginning) -> bool:
-    return file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results")
-
-
 def _mlflow(file: Beginning) -> bool:
     if file.keys("columns", "data"):
         return re.search(r'/v\d+/score"', file.text) is not None
     return file.keys("assessments", "trace_id") or any(re.search(r"/v\d+/score$", c) for c in file.columns)
-
-
-def _arena(file: Beginning) -> bool:
-    return is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label"))
 
 
 def _hugging_face(file: Beginning) -> bool:
@@ -197,7 +177,8 @@ FORMATS: dict[str, Format] = {
             ("criteria", "users", "settings", "rankings", "suggestions"),
         ),
         Format(
-            "prodigy", "Prodigy: JSON Lines of db-out", Prodigy.read, _prodigy,
+            "prodigy", "Prodigy: JSON Lines of db-out", Prodigy.read,
+            lambda file: file.suffix == ".jsonl" and file.keys("_input_hash", "_task_hash", "answer"),
             ("criteria", "dataset", "question", "pair"),
         ),
         Format(
@@ -205,20 +186,24 @@ FORMATS: dict[str, Format] = {
             ("criteria", "config", "shown"),
         ),
         Format(
-            "mturk", "Amazon Mechanical Turk: batch CSV", read_mturk, _mturk,
+            "mturk", "Amazon Mechanical Turk: batch CSV", read_mturk,
+            lambda file: "WorkerId" in file.columns and any(c.startswith("Answer.") for c in file.columns),
             ("criteria", "numbered", "swap", "rejected", "workers", "salt"),
         ),
         Format(
-            "inspect-ai", "Inspect AI: .eval and .json logs", Inspect.read, _inspect,
+            "inspect-ai", "Inspect AI: .eval and .json logs", Inspect.read,
+            lambda file: file.suffix == ".eval" or file.keys("version", "status", "eval", "task_id"),
             ("criteria", "judge", "with_model"),
         ),
         Format(
-            "promptfoo", "promptfoo: results.json, results.jsonl", Promptfoo.read, _promptfoo,
+            "promptfoo", "promptfoo: results.json, results.jsonl", Promptfoo.read,
+            lambda file: file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results"),
             ("criteria", "judge", "value"),
         ),
         Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
         Format(
-            "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item), _arena
+            "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
+            lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")),
         ),
         Format(
             "hugging-face", "JSON Lines, one item a line with lists of labels",
