@@ -385,11 +385,47 @@ class _Sheet:
         self._replace_names(name, text, notes)
 
     def read_labels(self) -> dict[str | None, Scale]:
-        """Labels on their scales, which are found where none is given; rows without a label go, and are counted."""
-        self.table, scales, notes, marks = _settle_table(
-            self.table, self.settings.parsed_scale(), self.settings, self.reading
-        )
-        self.notes += [*notes, *_marks_not_found(self.settings.marks or (), marks)]
+        """Labels on their scales, which are found where none is given; rows without a label go, and are counted.
+
+        The scale of all criteria stands under None, where they have one.
+        """
+        if self.table["label"].dtype == pl.Null:
+            self.table = self.table.with_columns(pl.col("label").cast(pl.String))
+        dtype = self.table["label"].dtype
+        if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
+            raise DataError(
+                f"{self.source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets "
+                "turn what was typed as 4/5 into dates)"
+            )
+        # Each criterion apart, and back in the order of the rows.
+        table, scale = self.table, self.settings.parsed_scale()
+        whole = isinstance(scale, Scale) or "criterion" not in table.columns
+        at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
+        for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
+            some = table.select("label", "_row")
+            if criterion is not None:
+                at.append(np.flatnonzero((table["criterion"] == criterion).to_numpy()))
+                some = some[pl.Series(at[-1])]
+            order = self.reading.orders.get(criterion)
+            part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
+            labels, its_scale, notes, its_marks = _settle_criterion(part, scale, self.settings)
+            found[criterion] = labels, its_scale
+            marks.update(its_marks)
+            for note in notes:
+                assumed.setdefault(note, []).append(criterion)
+        scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
+        if len(set(scales.values())) == 1 and scale is None:
+            scales = {None: next(iter(scales.values()))}
+        cast = _cast_alike([labels for labels, _ in found.values()])
+        column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
+        self.table = table.with_columns(column.alias("label"))
+        self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
+        self.notes += _marks_not_found(self.settings.marks or (), marks)
+        self._drop_unlabelled(marks)
+        return scales
+
+    def _drop_unlabelled(self, marks: Mapping[str, int]) -> None:
+        """Take out the rows without a label; ``marks`` are the marks of no answer, and how many rows have each."""
         blank = _blank(self.table["label"])
         n_marks = sum(marks.values())
         if blank.any():
@@ -400,7 +436,6 @@ class _Sheet:
         )
         if self.table.height == 0:
             raise DataError(f"{self.source}: no row has a label in column '{self.settings.label}'")
-        return scales
 
     def read_annotators(self) -> pl.DataFrame:
         """One row an annotator, with its kind."""
@@ -584,55 +619,6 @@ def split_items(
 
 
 # -- labels on their scales ---------------------------------------------------------------------------
-
-
-def _settle_table(
-    table: pl.DataFrame, scale: Scale | Mapping[str, Scale] | None, settings: LabelSettings, reading: Reading
-) -> tuple[pl.DataFrame, dict[str | None, Scale], list[str], dict[str, int]]:
-    """Labels as they count, on their scale, which is inferred where none is given; labels off the scale are refused.
-
-    Returns
-    -------
-    table : polars.DataFrame
-        Null where a label is no answer.
-    scales : mapping of criterion to Scale
-        Of all criteria under None, where they have one.
-    notes : list of str
-        What was assumed.
-    marks : mapping of label to int
-        The marks of no answer that ``missing`` names, and how many rows they are.
-    """
-    if table["label"].dtype == pl.Null:
-        table = table.with_columns(pl.col("label").cast(pl.String))
-    dtype = table["label"].dtype
-    if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
-        raise DataError(
-            f"{reading.source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets "
-            "turn what was typed as 4/5 into dates)"
-        )
-    # Each criterion apart, and back in the order of the rows.
-    whole = isinstance(scale, Scale) or "criterion" not in table.columns
-    at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
-    for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
-        some = table.select("label", "_row")
-        if criterion is not None:
-            at.append(np.flatnonzero((table["criterion"] == criterion).to_numpy()))
-            some = some[pl.Series(at[-1])]
-        part = LabelColumn(
-            some["label"], some["_row"], criterion, reading.source, reading.as_text, reading.orders.get(criterion)
-        )
-        labels, its_scale, notes, its_marks = _settle_criterion(part, scale, settings)
-        found[criterion] = labels, its_scale
-        marks.update(its_marks)
-        for note in notes:
-            assumed.setdefault(note, []).append(criterion)
-    scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
-    cast = _cast_alike([labels for labels, _ in found.values()])
-    if len(set(scales.values())) == 1 and scale is None:
-        scales = {None: next(iter(scales.values()))}
-    column = cast[0] if len(cast) == 1 and whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
-    lines = [("" if None in scales else listing(those, 4) + ": ") + note for note, those in assumed.items()]
-    return table.with_columns(column.alias("label")), scales, lines, dict(marks)
 
 
 def _settle_criterion(

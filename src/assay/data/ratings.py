@@ -519,9 +519,14 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
             f"{counted(len(lacking), 'item')} {have} no '{column}' ({shown}); fill it, drop those items, "
             f"or do without clusters='{column}'"
         )
-    if not (clusters.dtype.is_numeric() or clusters.dtype.is_temporal()):
-        clusters = clusters.cast(pl.String)
-    return clusters.rank("dense").to_numpy().astype(np.int64) - 1
+    return _level_codes(clusters)
+
+
+def _level_codes(values: pl.Series) -> Ints:
+    """The place of each value among the different ones; names in the order of their letters."""
+    if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
+        values = values.cast(pl.String)
+    return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
@@ -731,6 +736,4 @@ def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:
             f"{counted(values.null_count(), 'label')} have no '{column}', the facet {facet} (item '{items[0]}'"
             f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
         )
-    if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-        values = values.cast(pl.String)
-    return values.rank("dense").to_numpy().astype(np.int64) - 1
+    return _level_codes(values)
