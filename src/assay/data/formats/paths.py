@@ -38,7 +38,7 @@ from assay.data.formats.intake import (
 )
 from assay.data.formats.tables import json_objects, load_json, read_delimited, read_safely
 from assay.data.scales import Nominal, Ordinal, Preference, Scale, Text
-from assay.errors import DataError, counted, listing
+from assay.errors import DataError, DesignError, counted, listing
 
 Record = Mapping[str, Any]
 
@@ -110,6 +110,12 @@ class Export:
         """Notes and scales, when all answers are known; and the questions wanted."""
         return criteria
 
+    def judge(self) -> str | None:
+        """Who judged, as the user says."""
+        if isinstance(self.settings.judge, Mapping):
+            raise DesignError("judge=... by scorer is of logs of Inspect AI; name one judge", option="judge")
+        return self.settings.judge
+
     @classmethod
     def read(cls, path: Path, item: str | None, settings: FormatSettings) -> Rows:
         """The answers of an export; ``item`` is the field with the user's own id."""
@@ -132,9 +138,13 @@ class Export:
         return self.intake.rows(self._finish(self.settings.criteria))
 
 
-def answer(annotator: Any, label: Any, criterion: str | None, kind: str = "human", **more: Any) -> PlatformAnswer:
-    """One answer of an item that the export knows."""
-    return PlatformAnswer("", str(annotator or ""), "", label, criterion, kind, **more)
+def answer(
+    annotator: str | None, label: Any, criterion: str | None, kind: str = "human", **more: Any
+) -> PlatformAnswer:
+    """One answer of an item that the export knows; a name that is no text is of no export."""
+    if not isinstance(annotator, str | None):
+        raise TypeError(f"a name must be a text; got {annotator!r}")
+    return PlatformAnswer("", annotator or "", "", label, criterion, kind, **more)
 
 
 def table_records(path: Path) -> Any:
@@ -419,9 +429,7 @@ class Promptfoo(Export):
             raise DataError(
                 f"{self.path} holds no results of promptfoo; write them with 'promptfoo eval --output results.json'"
             )
-        grader = self.settings.judge or (
-            None if lines else _provider_name(find(found, "config.defaultTest.options.provider"))
-        )
+        grader = self.judge() or (None if lines else _provider_name(find(found, "config.defaultTest.options.provider")))
         if grader is None:
             self.intake.note("the results do not name the default grader; name it with judge=...")
         self.grader = str(grader or self.grader)
@@ -527,7 +535,7 @@ class MLflow(Export):
         if not any(isinstance(parse_cell(row.get("assessments")), list) for row in rows):
             self.ids = ("trace_id",)
             self.judged = self._judged_metrics()
-            if self.settings.judge is None:
+            if self.judge() is None:
                 self.intake.note("the table does not say which model judged; name it with judge=...")
         if self.item is None and "item" not in self.columns and not any(row.get("trace_id") for row in rows):
             self.intake.note("items are named by their row; name your own id with item=...")
@@ -569,7 +577,7 @@ class MLflow(Export):
             return
         for metric, column in self.judged.items():
             value = record.get(column)
-            judge = self.settings.judge or "mlflow judge"
+            judge = self.judge() or "mlflow judge"
             yield UNSCORED if value is None or value == "" else answer(judge, value, metric, "judge")
 
     def _assessment(self, one: Record) -> PlatformAnswer | str:
@@ -585,13 +593,14 @@ class MLflow(Export):
             return UNSCORED
         who, kind = find(one, "source.source_id"), "human" if by == "HUMAN" else "judge"
         if kind == "judge":
-            who = who or self.settings.judge
+            who = who or self.judge()
         elif who == "default":
             who = None
         time = find(one, "last_update_time", "create_time", "create_time_ms")
         label = one.get("value") if feedback is None else feedback.get("value")
         criterion = str(find(one, "assessment_name", "name"))
-        return answer(who, label, criterion, kind, time=None if time is None else str(time))
+        name = None if who is None else str(who)
+        return answer(name, label, criterion, kind, time=None if time is None else str(time))
 
 
 # -- Inspect AI: logs, ``.eval`` (a zip) and ``.json`` ----------------------------------------------------
