@@ -284,7 +284,7 @@ def test_something_that_is_no_table():
         ("blank.csv", b"\n\n", "blank.csv"),
         ("header.csv", b"item,annotator,label\n", "header.csv has a header but no rows"),
         ("none.json", b"[]", "none.json is empty"),
-        ("text.pdf", b"%PDF-1.7", "is of no format that is read here"),
+        ("text.pdf", b"%PDF-1.7", "this file type is not supported"),
         ("sheet.csv", b"PK\x03\x04\0\0", "is a binary file (a spreadsheet or zip archive), not a text table"),
         ("binary.csv", bytes(range(256)), "is a binary file, not a text table; save it as CSV or Parquet"),
         ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, whatever its name says"),

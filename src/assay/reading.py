@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,45 +12,20 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
-from assay.data.formats import Rows, tables
-from assay.data.formats.registry import Layout, annotations_of, existing, joined, rows_of
-from assay.data.formats.tables import arena_rows, is_arena
-from assay.data.names import Spelling
-from assay.data.scales import Label, Scale, parse_scale
-from assay.data.values import Decimal
-from assay.errors import ChangedStudyError, DesignError, StudyError, unknown
-from assay.estimation.options import one_of
+from assay.data.formats import Rows
+from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, join_files, rows_of
+from assay.data.formats.tables import arena_rows, is_arena, read_table
+from assay.data.scales import parse_scale
+from assay.errors import ChangedStudyError, DesignError, StudyError
+from assay.estimation.options import question
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
     from assay.study.store.items import SystemOutput
 
 
-def read(
-    source: Any,
-    *,
-    item: str | Sequence[str] = "item",
-    annotator: str = "annotator",
-    label: str | Sequence[str] = "label",
-    criterion: str | None = None,
-    repeat: str | None = None,
-    kind: str | None = None,
-    judges: Iterable[str] | None = None,
-    humans: Iterable[str] | None = None,
-    spelling: Spelling = "refuse",
-    scale: Scale | str | Mapping[str, Scale | str] | None = None,
-    missing: Iterable[Label] | None = None,
-    label_spelling: Spelling = "refuse",
-    decimal: Decimal | None = None,
-    layout: Layout = "long",
-    columns: Sequence[str] | None = None,
-    conditions: Iterable[str] = (),
-    split_item: str | None = None,
-    items: Any = None,
-    annotators: Any = None,
-    format: str = "auto",  # noqa: A002 - what the user calls it
-    **options: Any,
-) -> Annotations:
+@question(ReadSettings)
+def read(source: Any, settings: ReadSettings) -> Annotations:
     """Read annotations from a file, a folder or a frame.
 
     Parameters
@@ -61,43 +35,6 @@ def read(
         ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); an export of an annotation
         or evaluation platform (see ``format``); a study folder; several of these files, which become one
         table; or a pandas, Polars or Arrow frame, which is never changed.
-    item, annotator, label, criterion, repeat, kind : str
-        Names of the columns, see `Annotations.from_frame`. In a platform's export ``item`` is the field that
-        holds your item id; without it the platform's own id counts. Several item columns name an item
-        together (lesson and segment); several label columns are one criterion each.
-    judges, humans : list of str
-        The annotators that are models, and those that are people. Whoever is in neither counts as a person; a name that
-        looks like a model's (``gpt-4o``, ``llama``) is refused until one of them says what it is.
-    spelling : {"refuse", "merge", "apart"}
-        What becomes of names that differ only in case or inner spaces (``Ann``, ``ann``): refused until you say that
-        they are one (``merge``) or different (``apart``). Spaces around names are taken off, which is said.
-    scale : Scale or str, or a mapping of criterion to either
-        What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``, see `assay.data.scales.parse_scale`.
-        Without it the scale is inferred from the labels, and ``labels.reading`` says so. A declared order counts:
-        ordered Categoricals, Polars Enums.
-    missing : list of str or number
-        Labels that are no answer, such as ``["N/A", -99]``, see `Annotations.from_frame`.
-    label_spelling : {"refuse", "merge", "apart"}
-        What becomes of categories that differ only in case or inner spaces: ``Agree``, ``agree``.
-    decimal : {"point", "comma"}
-        What stands before the decimals of numbers in text, where labels such as ``1,234`` do not tell.
-    layout : {"long", "wide"}
-        One row a label, or one row an item with a column for each annotator.
-    columns : list of str
-        The annotators' columns of a wide table; all but the item's when not given.
-    conditions : list of str
-        Columns that were varied on purpose (temperature, prompt), see `Annotations`.
-    split_item : str
-        Turns parts of the item id into columns: ``"__"``, or a regular expression with named groups.
-    items, annotators : path or frame
-        Attributes: one row an item (column ``item``), one row an annotator (column ``annotator``).
-    format : str
-        ``auto``, or the name of a format: ``table``, ``alt-test``, ``hugging-face``, ``label-studio``,
-        ``argilla``, ``prodigy``, ``potato``, ``mturk``, ``inspect-ai``, ``promptfoo``, ``mlflow``, ``arena``. Exports
-        are recognised by marks that no plain table has; name the format where one is not.
-    **options
-        What a format's reader may be told besides (``users``, ``config``, ``criteria`` …), see the page on
-        importing, or ``assay.data.formats.registry.FORMATS[...].options``.
 
     Raises
     ------
@@ -111,45 +48,21 @@ def read(
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
-    item, annotator, label, criterion, repeat, kind = (
-        _text(name) for name in (item, annotator, label, criterion, repeat, kind)
-    )
-    own_name = {item: "item"} if isinstance(item, str) and item != "item" and split_item is None else {}
-    one_of("layout", layout, typing.get_args(Layout))
     paths = _paths(source)
     is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
-    if options and (is_study or not paths):
-        known = inspect.signature(read).parameters
-        raise DesignError(unknown("option", next(iter(options)), known, "the options of read"))
+    if is_study or not paths:
+        for name in settings.format_options():
+            held = "a study" if is_study else "a frame"
+            raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:
         from assay.study.definition import load_study
 
         return study_labels(load_study(paths[0]))
-    own_item = None if item == "item" or not isinstance(item, str) else item
-    parts = [rows_of(path, own_item, format, options) for path in paths]
-    made = annotations_of(
-        joined(parts) if parts else _rows_of_frame(source, [label] if isinstance(label, str) else label),
-        item=item,
-        annotator=annotator,
-        label=label,
-        criterion=criterion,
-        scale=_scales(scale),
-        missing=missing,
-        label_spelling=label_spelling,
-        decimal=decimal,
-        layout=layout,
-        columns=None if columns is None else [_text(name) for name in columns],
-        judges=judges,
-        humans=humans,
-        spelling=spelling,
-        items=None if items is None else _beside(items),
-        annotators=None if annotators is None else _beside(annotators),
-        repeat=repeat,
-        kind=kind,
-        conditions=[_text(name) for name in ([conditions] if isinstance(conditions, str) else conditions)],
-        split_item=split_item,
-    )
-    return made.also_called(own_name)
+    beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
+    settings = replace(settings, **beside)
+    rows = join_files([rows_of(path, settings) for path in paths]) if paths else _rows_of_frame(source, settings)
+    item = settings.own_item()
+    return annotations_of(rows, settings).also_called({item: "item"} if item and settings.split_item is None else {})
 
 
 def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:
@@ -235,33 +148,20 @@ def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, 
 def _paths(source: Any) -> list[Path]:
     """The files of a source; none where it is a frame."""
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
-        return [existing(one) for one in source]
-    return [existing(source)] if isinstance(source, str | os.PathLike) else []
+        return [existing_path(one) for one in source]
+    return [existing_path(source)] if isinstance(source, str | os.PathLike) else []
 
 
-def _text(name: Any) -> Any:
-    """The name of a column as text; pandas names columns by numbers too."""
-    if isinstance(name, list | tuple):
-        return [_text(one) for one in name]
-    return str(name) if isinstance(name, int) else name
-
-
-def _rows_of_frame(source: Any, labels: Sequence[str]) -> Rows:
-    frame = to_polars(source, strict=labels, orders=True)
+def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
+    labels = [settings.label] if isinstance(settings.label, str | int) else settings.label
+    frame = to_polars(source, strict=list(map(str, labels)), orders=True)
     if is_arena(frame.columns):
         return arena_rows(frame)
     return Rows(frame, reading=Reading(rows=frame.height))
 
 
-def _scales(scale: Scale | str | Mapping[str, Scale | str] | None) -> Scale | dict[str, Scale] | None:
-    if scale is None or isinstance(scale, Scale):
-        return scale
-    if isinstance(scale, str):
-        return parse_scale(scale)
-    return {name: parse_scale(one) if isinstance(one, str) else one for name, one in scale.items()}
-
-
-def _beside(frame: Any) -> pl.DataFrame:
-    if not isinstance(frame, str | os.PathLike):
-        return to_polars(frame)
-    return tables.read_table(existing(frame)).labels.drop("_row", strict=False)
+def _beside(frame: Any) -> Any:
+    """A table of items or annotators, from a frame or a file."""
+    if frame is None or not isinstance(frame, str | os.PathLike):
+        return None if frame is None else to_polars(frame)
+    return read_table(existing_path(frame)).labels.drop("_row", strict=False)

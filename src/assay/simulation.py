@@ -7,9 +7,10 @@ assumed, so what a method ought to find is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from typing import ParamSpec, cast
 
 import numpy as np
 import polars as pl
@@ -18,71 +19,94 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DesignError, unknown
-from assay.estimation.options import number_in
+from assay.estimation.options import Settings, number_in, option, question
 
 Floats = NDArray[np.float64]
+P = ParamSpec("P")
 
 NOISE = 0.3
-"""Noise of an annotator unless told otherwise."""
+"""Noise of an annotator unless told otherwise: people who agree on seven items of ten beyond chance."""
+
 
 CATEGORIES = 4
 """Categories of a simulated study unless told otherwise."""
 
 
-def simulate(
-    n_items: int = 100,
-    n_annotators: int = 3,
-    *,
-    scale: Scale | str | int = CATEGORIES,
-    prior: Sequence[float] | None = None,
-    annotator_noise: float | Sequence[float] = NOISE,
-    judges: float | Mapping[str, float] = 0.2,
-    bias: Mapping[str, float] | None = None,
-    spread: float = 0.0,
-    labels_per_item: int | None = None,
-    documents: int | None = None,
-    alike: float = 0.5,
-    criteria: Sequence[str] | None = None,
-    missing: float | Mapping[str, float] = 0.0,
-    seed: int = 0,
-) -> Annotations:
-    """What would the labels look like, if this were the truth?
+@dataclass(frozen=True)
+class SimulationSettings(Settings):
+    """What a simulated study holds."""
 
-    Parameters
-    ----------
-    n_items, n_annotators : int
-        Items, and people ``ann_1``, ``ann_2`` …
-    scale : Scale, str or int
-        A number of categories without order (4 unless told otherwise), or a scale: ``"1-5"``,
-        ``assay.Ordinal(1, 5)``, ``"interval:0-100"``.
-    prior : sequence of float, optional
-        Probability of each label, lowest first. Drawn from a flat Dirichlet, for each criterion anew, when
-        not given. On an `Interval` truths and noise are uniform between the ends, and there is no prior.
-    annotator_noise : float or sequence of float, 0 to 1
-        Probability that a person answers with a draw from the prior; one number, or one a person.
-    judges : float or mapping of name to float, 0 to 1
-        Noise of the one judge ``judge``, or of several by name; an empty mapping makes a study of people
-        only.
-    bias : mapping of name to float
-        How far the labels of a judge or person lie too high on average, in points (or categories) of an
-        ordered scale, as far as its ends allow.
-    spread : float
-        Standard deviation of a Gaussian error of every answer, in points of an ordered scale. Labels are
-        rounded to the scale (unless it is an `Interval`) and never leave its ends.
-    labels_per_item : int, optional
-        People who answer each item, drawn at random; all of them when not given.
-    documents : int, optional
-        Number of documents that the items come from, a column ``document`` of ``items``.
-    alike : float, 0 to 1
-        How alike items of one document are: the share of items that have their document's truth, and the
-        share of an annotator's answers for which one draw decides, for the whole document, whether the
-        annotator errs. Each item by itself is as without documents.
-    criteria : sequence of str, optional
-        Questions asked about every item, with truths of their own.
-    missing : float or mapping of judge to float, 0 to 1
-        Share of the items for which a judge has no label.
-    seed : int
-        Same seed, same labels.
+    n_items: int = option(100, "Items.", low=1)
+    n_annotators: int = option(3, "People, called `ann_1`, `ann_2` ...", low=1)
+    _: KW_ONLY
+    scale: Scale | str | int = option(
+        CATEGORIES, "A number of categories without order, or a scale: `1-5`, `assay.Ordinal(1, 5)`, `interval:0-100`."
+    )
+    prior: Sequence[float] | None = option(
+        None,
+        "Probability of each label, lowest first.",
+        details="Drawn from a flat Dirichlet, for each criterion anew, when not given. On an `Interval` truths and "
+        "noise are uniform between the ends, and there is no prior.",
+    )
+    annotator_noise: float | Sequence[float] = option(
+        NOISE, "Probability, 0 to 1, that a person answers with a draw from the prior; one number, or one a person."
+    )
+    judges: float | Mapping[str, float] = option(
+        0.2,
+        "Noise of the one judge `judge`, or of several by name; an empty mapping makes a study of people only.",
+    )
+    bias: Mapping[str, float] | None = option(
+        None,
+        "How far the labels of a judge or person lie too high on average.",
+        details="In points (or categories) of an ordered scale, as far as its ends allow.",
+    )
+    spread: float = option(
+        0.0,
+        "Standard deviation of a Gaussian error of every answer, in points of an ordered scale.",
+        low=0,
+        details="Labels are rounded to the scale (unless it is an `Interval`) and never leave its ends.",
+    )
+    labels_per_item: int | None = option(
+        None, "People who answer each item, drawn at random; all of them when not given."
+    )
+    documents: int | None = option(
+        None, "Number of documents that the items come from, a column `document` of `items`."
+    )
+    alike: float = option(
+        0.5,
+        "How alike items of one document are.",
+        low=0,
+        high=1,
+        details="The share of items that have their document's truth, and the share of an annotator's answers for "
+        "which one draw decides, for the whole document, whether the annotator errs. Each item by itself is as without "
+        "documents.",
+    )
+    criteria: Sequence[str] | None = option(None, "Questions asked about every item, with truths of their own.")
+    missing: float | Mapping[str, float] = option(
+        0.0, "Share of the items for which a judge has no label; one number, or one a judge."
+    )
+    seed: int = option(0, "Same seed, same labels.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.labels_per_item is not None:
+            number_in("labels_per_item", self.labels_per_item, low=1, high=self.n_annotators, whole=True)
+        if self.documents is not None:
+            number_in("documents", self.documents, low=1, high=self.n_items, whole=True)
+        for share in self.missing.values() if isinstance(self.missing, Mapping) else [self.missing]:
+            number_in("missing", share, low=0, below=1)
+
+
+def _question(
+    settings: Callable[P, SimulationSettings],
+) -> Callable[[Callable[..., Annotations]], Callable[P, Annotations]]:
+    """As `question`, for a function that takes nothing but its options."""
+    return cast("Callable[[Callable[..., Annotations]], Callable[P, Annotations]]", question(settings))
+
+
+@_question(SimulationSettings)
+def simulate(settings: SimulationSettings) -> Annotations:
+    """What would the labels look like, if this were the truth?
 
     Returns
     -------
@@ -107,30 +131,35 @@ def simulate(
 
     The careless judge answers 80% of the items by chance, and by chance it is right on many of those.
     """
-    number_in("seed", seed, low=0, whole=True)
-    source = LabelSource.of(scale, prior, spread)
-    people, models = _noises(n_annotators, annotator_noise, judges)
+    n_items, n_annotators, documents, alike = (
+        settings.n_items, settings.n_annotators, settings.documents, settings.alike,
+    )  # fmt: skip
+    source = LabelSource.of(settings.scale, settings.prior, settings.spread)
+    people, models = _noises(n_annotators, settings.annotator_noise, settings.judges)
     everyone = {**people, **models}
-    shift = _biases(bias, everyone, source)
-    per_item = n_annotators if labels_per_item is None else labels_per_item
+    shift = _biases(settings.bias, everyone, source)
+    per_item = n_annotators if settings.labels_per_item is None else settings.labels_per_item
+    missing = settings.missing
+    for name in missing if isinstance(missing, Mapping) else ():
+        if name not in models:
+            raise DesignError(unknown("judge", name, models, "missing=..."))
     absent = {name: missing.get(name, 0.0) if isinstance(missing, Mapping) else missing for name in models}
-    _check(n_items, n_annotators, per_item, documents, alike, missing, models)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(settings.seed)
     noise = np.array(list(everyone.values()))
     document = None if documents is None else np.arange(n_items) * documents // n_items
-    item_names = _numbered("item", n_items)
+    item_names = _numbered_names("item", n_items)
     items: dict[str, list[object]] = {"item": list(item_names)}
     if document is not None and documents is not None:
-        names = _numbered("document", documents)
+        names = _numbered_names("document", documents)
         items["document"] = [names[d] for d in document]
     frames = []
-    for criterion in [None] if criteria is None else criteria:
+    for criterion in [None] if settings.criteria is None else settings.criteria:
         cumulative = source.priors(rng, 1)
-        truth = source.draw(_together(rng, (n_items, 1), document, alike)[None, :, 0], cumulative)
+        truth = source.draw(_shared_draws(rng, (n_items, 1), document, alike)[None, :, 0], cumulative)
         answers = source.answer(
             rng, truth, cumulative, noise, shift,
-            errs=_together(rng, (n_items, len(noise)), document, alike)[None],
-            instead=_together(rng, (n_items, len(noise)), document, alike)[None],
+            errs=_shared_draws(rng, (n_items, len(noise)), document, alike)[None],
+            instead=_shared_draws(rng, (n_items, len(noise)), document, alike)[None],
         )[0]  # fmt: skip
         answered = np.ones(answers.shape, dtype=bool)
         answered[:, :n_annotators] = rng.random((n_items, n_annotators)).argsort(axis=1).argsort(axis=1) < per_item
@@ -146,7 +175,7 @@ def simulate(
         frames.append(frame if criterion is None else frame.with_columns(criterion=pl.lit(criterion)))
         items["truth" if criterion is None else f"truth_{criterion}"] = source.labels(truth[0]).to_list()
     about: dict[str, list[object]] = {"annotator": list(everyone), "noise": list(noise)}
-    if bias:
+    if settings.bias:
         about["bias"] = list(shift)
     table = pl.concat(frames)
     return Annotations.from_frame(
@@ -155,7 +184,7 @@ def simulate(
         scale=source.scale,
         items=pl.DataFrame(items),
         annotators=pl.DataFrame(about),
-        reading=Reading(source=f"a simulated study (seed {seed})", rows=table.height),
+        reading=Reading(source=f"a simulated study (seed {settings.seed})", rows=table.height),
     )
 
 
@@ -284,7 +313,6 @@ def _noises(
     n_annotators: int, annotator_noise: float | Sequence[float], judges: float | Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Noise of every person and of every judge, by name."""
-    number_in("n_annotators", n_annotators, low=1, whole=True)
     several = isinstance(annotator_noise, Sequence)
     noises = list(annotator_noise) if isinstance(annotator_noise, Sequence) else [annotator_noise] * n_annotators
     if several and len(noises) != n_annotators:
@@ -310,23 +338,7 @@ def _biases(bias: Mapping[str, float] | None, everyone: Mapping[str, float], sou
     return np.array([(bias or {}).get(name, 0.0) for name in everyone])
 
 
-def _check(
-    n_items: int, n_annotators: int, per_item: int, documents: int | None, alike: float,
-    missing: float | Mapping[str, float], models: Mapping[str, float],
-) -> None:  # fmt: skip
-    number_in("n_items", n_items, low=1, whole=True)
-    number_in("labels_per_item", per_item, low=1, high=n_annotators, whole=True)
-    number_in("alike", alike, low=0, high=1)
-    if documents is not None:
-        number_in("documents", documents, low=1, high=n_items, whole=True)
-    for name in missing if isinstance(missing, Mapping) else ():
-        if name not in models:
-            raise DesignError(unknown("judge", name, models, "missing=..."))
-    for share in missing.values() if isinstance(missing, Mapping) else [missing]:
-        number_in("missing", share, low=0, below=1)
-
-
-def _together(
+def _shared_draws(
     rng: np.random.Generator, shape: tuple[int, int], document: NDArray[np.int64] | None, alike: float
 ) -> Floats:
     """Numbers from 0 to 1, (items, columns); in a document a share of them is the document's own number."""
@@ -337,7 +349,7 @@ def _together(
     return np.where(rng.random(shape) < alike, whole, own)
 
 
-def _numbered(what: str, n: int) -> list[str]:
+def _numbered_names(what: str, n: int) -> list[str]:
     """``item_001`` …: names whose alphabetical order is their order."""
     return [f"{what}_{i:0{len(str(n))}d}" for i in range(1, n + 1)]
 

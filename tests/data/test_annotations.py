@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import math
 import random
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import assay
 from assay.data.annotations import Annotations, Reading, natural
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
@@ -592,3 +595,36 @@ def test_an_unknown_rule_for_repeats_is_refused(table):
         table.resolve_repeats("meen")
     with pytest.raises(DesignError, match=r"repeats must be .*; got 'median'"):
         table.resolve_repeats("median")
+
+
+def test_a_table_shows_itself_in_one_line_and_in_a_notebook():
+    rows = [(f"q{i}", who, 1 + i % 5, "x" * 100) for i in range(9) for who in ("ann", "<gpt>")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "why"], orient="row")
+    labels = Annotations.from_frame(frame, judges=["<gpt>"], scale="1-5", conditions=["why"])
+    line = "18 labels, 9 items, 1 humans, 1 judges, ordinal:1-5"
+    assert repr(labels) == f"Annotations({line})"
+    page = labels._repr_html_()
+    assert page.startswith(f"<p><b>Annotations</b>: {line}</p><table><thead><tr><th>item</th><th>annotator</th>")
+    assert page.count("<tr>") == 1 + 10
+    assert "<td>&lt;gpt&gt;</td>" in page
+    assert f"<td>{'x' * 77}...</td>" in page
+    assert page.endswith("</table><p>... and 8 more labels</p>")
+    few = labels.where(item="q0")._repr_html_()
+    assert few.count("<tr>") == 1 + 2
+    assert few.endswith("</table>")
+
+
+def test_whole_numbers_of_any_width_are_labels(tmp_path):
+    path = tmp_path / "labels.json"
+    rows = [{"item": name, "annotator": "ann", "label": label} for name, label in (("a", 1), ("b", 2**70))]
+    path.write_text(json.dumps(rows))
+    assert assay.read(path).answers().value.tolist() == [1.0, 2.0**70]
+
+
+def test_options_are_parameters_that_help_shows():
+    known = inspect.signature(Annotations.from_frame).parameters
+    assert [*known][:4] == ["frame", "item", "annotator", "label"]
+    assert {"judges", "humans", "missing", "label_spelling", "decimal", "split_item"} < set(known)
+    assert "\njudges : iterable, optional\n    The annotators that are models" in Annotations.from_frame.__doc__
+    with pytest.raises(DesignError, match="option 'judgse' is not in the options of from_frame; did you mean 'judges'"):
+        Annotations.from_frame(pl.DataFrame({"item": []}), judgse=["gpt"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.names import Names, Utf8, coded, codes_in, repeated, sorting, text_order
+from assay.data.names import Names, Utf8, any_twice, codes_in, factorize, sort_cells, text_order
 
 TEXTS = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["a", "a\0", "a\0\0", "prefix-12345678", "é"])))
 
@@ -21,7 +21,7 @@ def utf8(text: str) -> bytes:
 
 @given(TEXTS)
 def test_texts_are_coded_in_the_order_of_their_bytes(texts):
-    distinct, codes = coded(pl.Series(texts, dtype=pl.String))
+    distinct, codes = factorize(pl.Series(texts, dtype=pl.String))
     assert distinct.to_list() == sorted(set(texts), key=utf8)
     assert [distinct[int(c)] for c in codes] == texts
 
@@ -29,7 +29,7 @@ def test_texts_are_coded_in_the_order_of_their_bytes(texts):
 @given(TEXTS, st.sampled_from([1, 3, 10]))
 def test_in_runs_too(texts, times):
     rows = [t for t in texts for _ in range(times)]
-    distinct, codes = coded(pl.Series(rows, dtype=pl.String))
+    distinct, codes = factorize(pl.Series(rows, dtype=pl.String))
     assert [distinct[int(c)] for c in codes] == rows
 
 
@@ -42,7 +42,7 @@ def test_the_order_of_texts(texts):
 def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
     rows = pl.Series([f"t{i % 40}" for i in range(200)])
     monkeypatch.setattr(pl.Series, "hash", lambda self: self.str.tail(1).cast(pl.UInt64) * 2**60 + 1)
-    distinct, codes = coded(rows)
+    distinct, codes = factorize(rows)
     assert distinct.to_list() == sorted(set(rows))
     assert distinct.gather(codes).to_list() == rows.to_list()
 
@@ -59,7 +59,7 @@ def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
     ],
 )
 def test_columns_of_any_type(values, distinct):
-    found, codes = coded(pl.Series(values))
+    found, codes = factorize(pl.Series(values))
     assert found.to_list() == distinct
     assert [found[int(c)] for c in codes] == values
 
@@ -72,11 +72,11 @@ def test_codes_in_a_given_order():
 @given(st.lists(st.integers(0, 30)), st.sampled_from([31, 2**61]))
 def test_sorting_keeps_equal_ones_as_they_are(cells, n_cells):
     numbers = np.array(cells, dtype=np.int64)
-    order, found = sorting(numbers, n_cells)
+    order, found = sort_cells(numbers, n_cells)
     assert found.tolist() == sorted(cells)
     wanted = sorted(range(len(cells)), key=cells.__getitem__)
     assert (list(range(len(cells))) if order is None else order.tolist()) == wanted
-    assert repeated(numbers) == (len(set(cells)) < len(cells))
+    assert any_twice(numbers) == (len(set(cells)) < len(cells))
 
 
 def test_words_of_texts():

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.names import like_models
+from assay.data.names import model_names
 from assay.errors import DataError, DesignError
 
 
@@ -113,10 +113,10 @@ PEOPLE = (
 )  # fmt: skip
 
 
-def test_which_names_look_like_models():
-    assert like_models(MODELS) == list(MODELS)
-    assert like_models(PEOPLE) == []
-    assert like_models(["o1", "o2", "o3"], ["o1", "o2", "o3"]) == []
+def test_which_names_look_model_names():
+    assert model_names(MODELS) == list(MODELS)
+    assert model_names(PEOPLE) == []
+    assert model_names(["o1", "o2", "o3"], ["o1", "o2", "o3"]) == []
 
 
 STUDY = table(("q1", "ann", 1), ("q1", "bob", 2), ("q1", "gpt-4o", 2), ("q1", "llama", 1))

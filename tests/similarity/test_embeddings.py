@@ -261,7 +261,7 @@ def test_a_real_encoder_is_asked_once_for_each_sentence_and_kept(monkeypatch):
     monkeypatch.setattr(SentenceEncoder, "encode", lambda own, some: asked.extend(some) or encode(own, some))
     wanted = similarity_named(name).matrix(texts)
     assert asked == ["A cat sat.", "It purred.", "A dog ran."]
-    monkeypatch.setattr(embeddings, "_loaded", lambda *_: pytest.fail("the model was loaded for what is kept"))
+    monkeypatch.setattr(embeddings, "_load", lambda *_: pytest.fail("the model was loaded for what is kept"))
     assert similarity_named(name).matrix(texts).tolist() == wanted.tolist()
     assert similarity_named(f"{name},post=top-third").name.endswith(",post=top-third")
 

@@ -9,180 +9,25 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data import columns
-from assay.data.columns import KEY, Coded, annotator_frame, natural, to_polars
-from assay.data.names import Names, Spelling, Utf8, coded, codes_in, repeated, sorting
+from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
+from assay.data.columns import Reading as Reading
+from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale
-from assay.data.values import Decimal, Ways
-from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import one_of
-from assay.estimation.result import Exclusion
-
-# -- One fingerprint of labels ---------------------------------------------------------------------
-# Each label is hashed with its item, annotator, criterion, repeat and conditions; the hashes are summed, which no order
-# changes; and the sums are digested together with what else decides numbers: the scales, and who is a judge. Hashes are
-# our own, because those of libraries differ between versions.
-
-Hashes = NDArray[np.uint64]
-
-LONG = 1_024
-"""Texts of more bytes are hashed one by one."""
-
-ROWS = 2**14
-"""Rows that are mixed at a time, so that they stay in the processor's cache."""
-
-
-def hashes(values: pl.Series, column: str) -> Hashes:
-    """A number for each value of a column, which differs from column to column; 0 for null.
-
-    A whole number reads the same as integer and as float. What is neither number nor text is taken as text.
-    """
-    if values.dtype.is_numeric():
-        there = values.is_not_null().to_numpy()
-        found = _number_hashes(values.cast(pl.Float64).fill_null(0.0).to_numpy(), _salt(column))
-    else:
-        texts = values.cast(pl.String)
-        there = texts.is_not_null().to_numpy()
-        found = _text_hashes(texts.fill_null(""), _salt(column))
-    return found if there.all() else np.where(there, found, np.uint64(0))
-
-
-def _salt(column: str) -> np.uint64:
-    return np.uint64(int.from_bytes(hashlib.blake2b(column.encode(), digest_size=8).digest(), "little"))
-
-
-def _number_hashes(numbers: NDArray[Any], salt: np.uint64) -> Hashes:
-    return mixed((numbers + 0.0).view(np.uint64) ^ salt)  # + 0.0 makes floats of integers and 0 of −0
-
-
-def mixed(x: Hashes) -> Hashes:
-    """The finaliser of splitmix64: every input bit reaches every output bit."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
-
-
-def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
-    utf8 = Utf8.of(texts)
-    found = mixed(utf8.length.astype(np.uint64) ^ salt)
-    left = np.flatnonzero(utf8.length <= LONG)
-    at = 0
-    while len(left := left[utf8.length[left] > at]):
-        found[left] = mixed(found[left] ^ utf8.words(left, at, "<"))
-        at += 8
-    for i in np.flatnonzero(utf8.length > LONG):
-        text = utf8.data[utf8.start[i] : utf8.start[i] + utf8.length[i]]
-        digest = hashlib.blake2b(text.tobytes(), digest_size=8, salt=salt.tobytes()).digest()
-        found[i] = int.from_bytes(digest, "little")
-    return found
-
-
-class LabelHashes:
-    """Labels as columns of numbers to be hashed: codes into a table of hashes, or hashes as they are."""
-
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows = n_rows
-        self.tables: list[tuple[Hashes, NDArray[Any]]] = []
-        self.numbers: list[tuple[NDArray[Any], np.uint64]] = []
-
-    def add(self, column: str, values: pl.Series, codes: NDArray[Any]) -> None:
-        """A column with few different values, and each row's position among them."""
-        self.add_hashed(hashes(values, column), codes)
-
-    def add_hashed(self, table: Hashes, codes: NDArray[Any]) -> None:
-        """A column whose different values are hashed already."""
-        self.tables.append((table, codes))
-
-    def add_numbers(self, column: str, numbers: NDArray[Any]) -> None:
-        """A column of numbers, none missing."""
-        self.numbers.append((numbers, _salt(column)))
-
-    def sums(self, group: NDArray[Any] | None = None, n_groups: int = 1) -> Hashes:
-        """Two sums made of the rows' hashes and the number of rows, by group: (groups, 3)."""
-        total = np.zeros((n_groups, 3), dtype=np.uint64)
-        for start in range(0, self.n_rows, ROWS):
-            rows = slice(start, min(start + ROWS, self.n_rows))
-            found = np.zeros(rows.stop - start, dtype=np.uint64)
-            for table, codes in self.tables:
-                found ^= table[codes[rows]]
-            for numbers, salt in self.numbers:
-                found ^= _number_hashes(numbers[rows], salt)
-            found = mixed(found)
-            halves = (found >> np.uint64(32)) * (found & np.uint64(0xFFFFFFFF))
-            if group is None:
-                total[0] += np.array([found.sum(), halves.sum(), len(found)], dtype=np.uint64)
-            else:
-                total += np.stack([_sums(x, group[rows], n_groups) for x in (found, halves, None)], axis=1)
-        return total
-
-
-def _sums(x: Hashes | None, group: NDArray[Any], n_groups: int) -> Hashes:
-    """Sums by group modulo 2**64, or the number of rows."""
-    if x is None:
-        return np.bincount(group, minlength=n_groups).astype(np.uint64)
-    # Halves, because bincount adds floats, which are exact below 2**53.
-    low = np.bincount(group, x & np.uint64(0xFFFFFFFF), minlength=n_groups).astype(np.uint64)
-    high = np.bincount(group, x >> np.uint64(32), minlength=n_groups).astype(np.uint64)
-    return np.asarray(low + (high << np.uint64(32)))
-
-
-def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mapping[str, str]) -> str:
-    """Twelve hexadecimal digits.
-
-    Parameters
-    ----------
-    sums : (3,) uint64
-        Of all labels, see `LabelHashes.sums`.
-    scales : (criterion, scale in one line) of every criterion
-    kinds : annotator to ``human`` or ``judge``
-    """
-    said = [[f"{c!r}", spec] for c, spec in sorted(scales, key=repr)], sorted(kinds.items())
-    return hashlib.blake2b(sums.astype("<u8").tobytes() + repr(said).encode(), digest_size=6).hexdigest()
-
-
-# -- The one table ---------------------------------------------------------------------------------
+from assay.errors import DataError, DesignError, listing, unknown
+from assay.estimation.options import one_of, question_of_two
 
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How the table came to be: what was read, what does not count and why, what was assumed."""
-
-    source: str = "a table in memory"
-    rows: int = 0
-    exclusions: tuple[Exclusion, ...] = ()
-    """How many of the rows read are no label, by reason."""
-    notes: tuple[str, ...] = ()
-    """Choices made for the user, in plain words."""
-    as_text: bool = False
-    """Whether the source writes numbers as text, as CSV does."""
-    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
-
-    def noted(self, *notes: str) -> Reading:
-        """The same reading with more notes."""
-        return replace(self, notes=self.notes + notes)
-
-    def without(self, reason: str, rows: int) -> Reading:
-        """The same reading with rows excluded for a reason; nothing changes when there are none."""
-        return replace(self, exclusions=(*self.exclusions, Exclusion("row", rows, reason))) if rows else self
-
-    def lines(self) -> list[str]:
-        """One line a fact, fit to print."""
-        lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
-        return lines + list(self.notes)
+SHOWN = 10
+"""Rows that a notebook shows: a screenful."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,70 +103,14 @@ class Annotations:
     # -- making one -----------------------------------------------------------------------------
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        item: str = "item",
-        annotator: str = "annotator",
-        label: str = "label",
-        criterion: str | None = None,
-        repeat: str | None = None,
-        kind: str | None = None,
-        judges: Iterable[str] | None = None,
-        humans: Iterable[str] | None = None,
-        spelling: Spelling = "refuse",
-        scale: Scale | Mapping[str, Scale] | None = None,
-        missing: Iterable[Label] | None = None,
-        label_spelling: Spelling = "refuse",
-        decimal: Decimal | None = None,
-        conditions: Iterable[str] = (),
-        items: Any = None,
-        annotators: Any = None,
-        split_item: str | None = None,
-        reading: Reading | None = None,
-    ) -> Annotations:
+    @question_of_two(FrameSettings)
+    def from_frame(cls: Any, frame: Any, settings: FrameSettings) -> Annotations:
         """Make the table from a long frame: one row a label.
 
         Parameters
         ----------
         frame : polars, pandas or pyarrow frame (anything narwhals reads)
             Never changed.
-        item, annotator, label, criterion, repeat, kind : str
-            Names of the columns. ``criterion``, ``repeat`` and ``kind`` are used when columns of
-            those names are there, unless told otherwise. ``kind`` holds ``human`` or ``judge``.
-        judges : list of str
-            The annotators that are models: all of them, because whoever is not named counts as a person. Somebody whose
-            name looks like a model's, or whom ``kind`` calls a judge, is refused until named here or in ``humans``.
-        humans : list of str
-            The annotators that are people. Alone, it names all of them, and the others are judges where their names
-            look like it. Beside ``judges``, it need only name people whose names look like a model's.
-        spelling : {"refuse", "merge", "apart"}
-            What becomes of items, annotators or criteria whose names differ only in case or inner spaces (``Ann``,
-            ``ann``). Spaces around names are taken off in any case, and `reading` says where.
-        scale : Scale or mapping of criterion to Scale
-            What a label may be. Inferred when not given, and `reading` says what was inferred: the order of ordered
-            Categoricals and Enums, else numbers, categories or free text.
-        missing : list of str or number
-            Labels that are no answer, such as ``["N/A", -99]``: exactly these. Without it the usual marks (``N/A``,
-            ``none``, ``-`` …) are no answer among numbers, and are refused among categories, where they may be one;
-            ``[]`` says that no label is such a mark.
-        label_spelling : {"refuse", "merge", "apart"}
-            What becomes of categories that differ only in case or inner spaces (``Agree``, ``agree``).
-        decimal : {"point", "comma"}
-            What stands before the decimals of numbers in text, where labels do not tell: is ``1,234`` a little more
-            than 1, or more than a thousand?
-        conditions : list of str
-            Columns that were varied on purpose, see `Annotations`.
-        items, annotators : frame, optional
-            One row an item (column ``item``) or an annotator (column ``annotator``), with attributes.
-        split_item : str, optional
-            A separator (``"__"``: what follows the last one is the criterion) or a regular expression
-            with named groups (``(?P<item>.+)__(?P<criterion>\\w+)``); groups other than ``item``,
-            ``criterion`` and ``repeat`` become columns of ``items``.
-        reading : Reading
-            What is known of the source already. A column ``_row`` of the frame, if there is one, says in
-            messages where each row stands.
 
         Raises
         ------
@@ -330,63 +119,7 @@ class Annotations:
             twice, a judge who is not there or is not named as one, names that differ only in spelling: with
             rows and the remedy.
         """
-        table = to_polars(frame, strict=(label,), orders=True)
-        reading = reading or Reading(rows=table.height)
-        source = reading.source
-        table, n_blank = columns.without_blank_rows(table)
-        reading = reading.without(columns.BLANK, n_blank)
-        given = {"item": item, "annotator": annotator, "label": label}
-        given_too = {"criterion": criterion, "repeat": repeat, "kind": kind}
-        wanted = columns.roles(table, {**given, **given_too}, source)
-        table, ids, notes = columns.with_ids(columns.under_roles(table, wanted), source)
-        about_items = None if items is None else columns.with_id(to_polars(items), "item", item)
-        if split_item is not None:
-            table, about_items = columns.split_items(table, about_items, split_item)
-            ids["item"] = Coded(*coded(table["item"]))
-        if "criterion" in table.columns:
-            table, said = columns.with_criteria(table, ids)
-            notes += said
-        table, said = columns.in_one_spelling(table, ids, spelling, source)
-        notes += said
-        if "repeat" in table.columns:
-            table = columns.whole_repeats(table, source)
-        ways = replace(Ways.of(missing, label_spelling, decimal), as_text=reading.as_text, orders=reading.orders)
-        table, scales, said, marks = columns.on_scale(table, scale, ways, source)
-        notes += [*said, *columns.marks_not_found(ways, marks)]
-        n_rows, n_marks = table.height, sum(marks.values())
-        table, ids = columns.labelled(table, ids)
-        reading = reading.without("no label in it", n_rows - table.height - n_marks)
-        reading = reading.without(f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks)
-        if table.height == 0:
-            raise DataError(f"{source}: no row has a label in column '{label}'")
-        people, said = annotator_frame(
-            ids["annotator"],
-            table["kind"] if "kind" in table.columns else None,
-            {"judge": judges, "human": humans},
-            None if annotators is None else to_polars(annotators),
-            spelling,
-            source,
-        )
-        notes += said
-        ids["annotator"] = ids["annotator"].reordered(people["annotator"].to_list())
-        notes += columns.several_contents(table)
-        item_frame, forgotten = columns.item_frame(ids["item"].names, about_items, spelling, source)
-        if forgotten:
-            notes.append(f"{counted(forgotten, 'item')} of the item table without a label, not counted")
-        # A split item id is the item no more, so its column's name means nothing.
-        names = {n: r for r, n in wanted.items() if n != r and not (r == "item" and split_item is not None)}
-        declared = tuple(name if name in table.columns else names.get(name, name) for name in conditions)
-        for name in declared:
-            if name not in table.columns:
-                raise DataError(unknown("condition", name, table.columns, source))
-        rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
-        order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
-        made = cls(table.select(order), item_frame, people, scales, declared, reading.noted(*notes), names)
-        made._codes.update(ids)
-        key = [k for k in (*KEY, *declared) if k in table.columns]
-        if repeated(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
-            raise DataError(f"{source}: {columns.twice(table, key)}")
-        return made._with_attributes_at_home(rest)
+        return from_frame(frame, settings)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -394,10 +127,28 @@ class Annotations:
         return self.labels.height
 
     def __repr__(self) -> str:
+        return f"Annotations({self._contents()})"
+
+    def _contents(self) -> str:
+        """One line on what the table holds."""
         criteria = f", criteria: {listing(self.criteria, 4)}" if self.criteria else ""
         return (
-            f"Annotations({len(self)} labels, {self.n_items} items, {len(self.humans)} humans, "
-            f"{len(self.judges)} judges{criteria}, {', '.join(sorted({s.spec for s in self.scales.values()}))})"
+            f"{len(self)} labels, {self.n_items} items, {len(self.humans)} humans, {len(self.judges)} judges"
+            f"{criteria}, {', '.join(sorted({s.spec for s in self.scales.values()}))}"
+        )
+
+    def _repr_html_(self) -> str:
+        """What the table holds, and its first rows, for notebooks."""
+        rows = self.labels.head(SHOWN).iter_rows()
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.labels.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clipped(cell))}</td>" for cell in row) + "</tr>"
+            for row in rows
+        )
+        more = f"<p>... and {len(self) - SHOWN} more labels</p>" if len(self) > SHOWN else ""
+        return (
+            f"<p><b>Annotations</b>: {escape(self._contents())}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
         )
 
     @cached_property
@@ -462,7 +213,7 @@ class Annotations:
                 if one not in seen:
                     raise DataError(unknown(name, one, seen))
             column = table.column(name)
-            table = table._kept(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
+            table = table._keep_rows(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
         return table
 
     def column(self, name: str) -> pl.Series:
@@ -495,7 +246,7 @@ class Annotations:
 
     def also_called(self, names: Mapping[str, str]) -> Annotations:
         """The same table with more of the user's names of columns: ``{"worker": "annotator"}``."""
-        return self._with_codes(replace(self, names={**names, **self.names}), *self._codes)
+        return self._share_codes(replace(self, names={**names, **self.names}), *self._codes)
 
     def values_of(self, name: str) -> tuple[Any, ...]:
         """The different values of a column, in natural order, empty last."""
@@ -507,7 +258,7 @@ class Annotations:
         for value in self.values_of(by):
             yield value, self.where(**{by: value})
 
-    def _with_attributes_at_home(self, names: Iterable[str]) -> Annotations:
+    def _move_attributes(self, names: Iterable[str]) -> Annotations:
         """Columns that say something of the item (or the annotator) alone, moved to its frame."""
         items, annotators, moved = self.items, self.annotators, []
         for name in names:
@@ -515,20 +266,20 @@ class Annotations:
             simple = column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean)
             if name in (*self.conditions, *items.columns, *annotators.columns) or not simple:
                 continue
-            if items.height < len(self) and (about := self._one_each("item", column)) is not None:
+            if items.height < len(self) and (about := self._value_of_each("item", column)) is not None:
                 items = items.with_columns(about)
-            elif annotators.height > 1 and (about := self._one_each("annotator", column)) is not None:
+            elif annotators.height > 1 and (about := self._value_of_each("annotator", column)) is not None:
                 annotators = annotators.with_columns(about)
             else:
                 continue
             moved.append(name)
         if not moved:
             return self
-        return self._with_codes(
+        return self._share_codes(
             replace(self, labels=self.labels.drop(moved), items=items, annotators=annotators), *self._codes
         )
 
-    def _one_each(self, role: str, column: pl.Series) -> pl.Series | None:
+    def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
         """The value of each item (or annotator), where it has one only."""
         names, codes = self._coded(role)
         row = np.empty(len(names), dtype=np.uint32)
@@ -539,7 +290,7 @@ class Annotations:
                 return None
         return each
 
-    def _kept(self, keep: pl.Series) -> Annotations:
+    def _keep_rows(self, keep: pl.Series) -> Annotations:
         """Some of the labels, with their items, annotators and scales."""
         if keep.all():
             return self
@@ -564,7 +315,7 @@ class Annotations:
         made._codes.update({role: found.where(rows) for role, found in ids.items()})
         return made
 
-    def _with_codes(self, made: Annotations, *columns: str) -> Annotations:
+    def _share_codes(self, made: Annotations, *columns: str) -> Annotations:
         """A table of the same rows, for which these columns need not be coded again."""
         made._codes.update({name: self._codes[name] for name in columns if name in self._codes})
         return made
@@ -575,7 +326,7 @@ class Annotations:
     def has_repeats(self) -> bool:
         """Whether an annotator answered one question about an item more than once."""
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
-        return "repeat" in self.labels.columns and repeated(self._cells(key))
+        return "repeat" in self.labels.columns and any_twice(self._cells(key))
 
     def resolve_repeats(self, how: Repeats) -> Annotations:
         """One answer for each annotator and question, by a rule that is said and never the default.
@@ -597,14 +348,14 @@ class Annotations:
         if not self.has_repeats:
             if "repeat" not in self.labels.columns:
                 return self
-            return self._with_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
+            return self._share_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
         if how == "error":
             raise DesignError(
                 "the table holds repeated answers of the same annotator to the same question; say what they "
                 "stand for with repeats='first', 'last', 'mean', 'majority' or 'each'"
             )
         if how == "each":
-            return self._each_repeat()
+            return self._repeats_as_annotators()
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
         ordered = self.labels.sort("repeat", maintain_order=True)
         if how in ("first", "last"):
@@ -628,7 +379,7 @@ class Annotations:
             reading=self.reading.noted(f"repeated answers: their {how} counts"),
         )
 
-    def _each_repeat(self) -> Annotations:
+    def _repeats_as_annotators(self) -> Annotations:
         name = pl.format("{} (repeat {})", "annotator", "repeat")
         labels = self.labels.with_columns(annotator=name).drop("repeat")
         pairs = self.labels.select("annotator", pl.col("repeat").fill_null(1)).unique()
@@ -683,7 +434,7 @@ class Annotations:
             categories = scale.categories
             value = codes_in(labels, pl.Series(list(categories))).astype(np.int64)
         else:
-            seen, codes = coded(labels)
+            seen, codes = factorize(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
         order, cells = single._in_order
@@ -733,7 +484,7 @@ class Annotations:
 
     def _add_texts(self, rows: LabelHashes, labels: pl.Series) -> None:
         """Labels as texts; as numbers where their criterion is one of numbers."""
-        seen, codes = coded(labels)
+        seen, codes = factorize(labels)
         numeric = [c for c in self.criteria if self.scale_of(c).numeric]
         if not numeric:
             rows.add("label", seen, codes)
@@ -747,7 +498,7 @@ class Annotations:
     def _in_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
         n_cells = len(self._coded("item").names) * len(self._coded("annotator").names)
-        return sorting(self._cells(["item", "annotator"]), n_cells)
+        return sort_cells(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
@@ -771,7 +522,7 @@ class Annotations:
                 names = (self.items if name == "item" else self.annotators)[name]
                 self._codes[name] = Coded(names, codes_in(column, names))
             else:
-                self._codes[name] = Coded(*coded(column))
+                self._codes[name] = factorize(column)
         return self._codes[name]
 
     def codes_of(self, name: str) -> Coded:
@@ -793,3 +544,147 @@ class Annotations:
     @cached_property
     def _codes(self) -> dict[str, Coded]:
         return {}
+
+
+def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
+    """The one table from a long frame, as `Annotations.from_frame` makes it."""
+    parts = table_parts(frame, settings)
+    made = Annotations(*parts[:7])
+    made._codes.update(parts.codes)
+    key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
+    if any_twice(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
+        where = made.labels.with_columns(_row=parts.rows)
+        raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
+    return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
+
+
+def _clipped(cell: Any) -> str:
+    """A cell of a table in a notebook."""
+    text = str(cell)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# -- the fingerprint of labels ---------------------------------------------------------------------
+# Each label is hashed with its item, annotator, criterion, repeat and conditions; the hashes are summed, which no order
+# changes; and the sums are digested together with what else decides numbers: the scales, and who is a judge. Hashes are
+# our own, because those of libraries differ between versions.
+
+Hashes = NDArray[np.uint64]
+
+LONG = 1_024
+"""Texts of more bytes are hashed one by one: eight bytes a round, few such texts would make many rounds."""
+
+ROWS = 2**14
+"""Rows that are mixed at a time, so that they stay in the processor's cache."""
+
+
+def hashes(values: pl.Series, column: str) -> Hashes:
+    """A number for each value of a column, which differs from column to column; 0 for null.
+
+    A whole number reads the same as integer and as float. What is neither number nor text is taken as text.
+    """
+    if values.dtype.is_numeric():
+        there = values.is_not_null().to_numpy()
+        found = _number_hashes(values.cast(pl.Float64).fill_null(0.0).to_numpy(), _salt(column))
+    else:
+        texts = values.cast(pl.String)
+        there = texts.is_not_null().to_numpy()
+        found = _text_hashes(texts.fill_null(""), _salt(column))
+    return found if there.all() else np.where(there, found, np.uint64(0))
+
+
+def _salt(column: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(column.encode(), digest_size=8).digest(), "little"))
+
+
+def _number_hashes(numbers: NDArray[Any], salt: np.uint64) -> Hashes:
+    return mix((numbers + 0.0).view(np.uint64) ^ salt)  # + 0.0 makes floats of integers and 0 of −0
+
+
+def mix(x: Hashes) -> Hashes:
+    """The finaliser of splitmix64: every input bit reaches every output bit."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
+    utf8 = Utf8.of(texts)
+    found = mix(utf8.length.astype(np.uint64) ^ salt)
+    left = np.flatnonzero(utf8.length <= LONG)
+    at = 0
+    while len(left := left[utf8.length[left] > at]):
+        found[left] = mix(found[left] ^ utf8.words(left, at, "<"))
+        at += 8
+    for i in np.flatnonzero(utf8.length > LONG):
+        text = utf8.data[utf8.start[i] : utf8.start[i] + utf8.length[i]]
+        digest = hashlib.blake2b(text.tobytes(), digest_size=8, salt=salt.tobytes()).digest()
+        found[i] = int.from_bytes(digest, "little")
+    return found
+
+
+class LabelHashes:
+    """Labels as columns of numbers to be hashed: codes into a table of hashes, or hashes as they are."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.tables: list[tuple[Hashes, NDArray[Any]]] = []
+        self.numbers: list[tuple[NDArray[Any], np.uint64]] = []
+
+    def add(self, column: str, values: pl.Series, codes: NDArray[Any]) -> None:
+        """A column with few different values, and each row's position among them."""
+        self.add_hashed(hashes(values, column), codes)
+
+    def add_hashed(self, table: Hashes, codes: NDArray[Any]) -> None:
+        """A column whose different values are hashed already."""
+        self.tables.append((table, codes))
+
+    def add_numbers(self, column: str, numbers: NDArray[Any]) -> None:
+        """A column of numbers, none missing."""
+        self.numbers.append((numbers, _salt(column)))
+
+    def sums(self, group: NDArray[Any] | None = None, n_groups: int = 1) -> Hashes:
+        """Two sums made of the rows' hashes and the number of rows, by group: (groups, 3)."""
+        total = np.zeros((n_groups, 3), dtype=np.uint64)
+        for start in range(0, self.n_rows, ROWS):
+            rows = slice(start, min(start + ROWS, self.n_rows))
+            found = np.zeros(rows.stop - start, dtype=np.uint64)
+            for table, codes in self.tables:
+                found ^= table[codes[rows]]
+            for numbers, salt in self.numbers:
+                found ^= _number_hashes(numbers[rows], salt)
+            found = mix(found)
+            halves = (found >> np.uint64(32)) * (found & np.uint64(0xFFFFFFFF))
+            if group is None:
+                total[0] += np.array([found.sum(), halves.sum(), len(found)], dtype=np.uint64)
+            else:
+                total += np.stack([_sums(x, group[rows], n_groups) for x in (found, halves, None)], axis=1)
+        return total
+
+
+def _sums(x: Hashes | None, group: NDArray[Any], n_groups: int) -> Hashes:
+    """Sums by group modulo 2**64, or the number of rows."""
+    if x is None:
+        return np.bincount(group, minlength=n_groups).astype(np.uint64)
+    # Halves, because bincount adds floats, which are exact below 2**53.
+    low = np.bincount(group, x & np.uint64(0xFFFFFFFF), minlength=n_groups).astype(np.uint64)
+    high = np.bincount(group, x >> np.uint64(32), minlength=n_groups).astype(np.uint64)
+    return np.asarray(low + (high << np.uint64(32)))
+
+
+def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mapping[str, str]) -> str:
+    """Twelve hexadecimal digits.
+
+    Parameters
+    ----------
+    sums : (3,) uint64
+        Of all labels, see `LabelHashes.sums`.
+    scales : (criterion, scale in one line) of every criterion
+    kinds : annotator to ``human`` or ``judge``
+    """
+    said = [[f"{c!r}", spec] for c, spec in sorted(scales, key=repr)], sorted(kinds.items())
+    return hashlib.blake2b(sums.astype("<u8").tobytes() + repr(said).encode(), digest_size=6).hexdigest()

@@ -1,7 +1,8 @@
 """Parquet files of any order -> chunks of whole items, kept as arrays in a working folder.
 
-Where the files are sorted by item, chunks are ranges of their rows. Elsewhere the rows are first dealt out by ranges of
-item names, in one pass. Each chunk is then read once, checked, and kept as arrays: later questions read numbers only.
+A chunk is a range of item names. Where every file is sorted by item, Polars reads a range by the statistics of the row
+groups. Elsewhere the rows are first dealt out to files by range, in one pass. Each chunk is then read once, checked,
+and kept as arrays: later questions read numbers only.
 """
 
 from __future__ import annotations
@@ -24,33 +25,33 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Answers, LabelHashes
 from assay.data.columns import natural
-from assay.data.names import Names, coded, sorting, without_spaces
+from assay.data.names import Names, factorize, sort_cells, strip_spaces
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, counted, unknown
 
 BATCH = 500_000
-"""Rows that are looked at together in a pass over the files."""
+"""Rows that are looked at together in a pass over the files: some 20 MB of names, and few calls of Polars."""
 
 BUFFERED = 3_000_000
-"""Rows that wait in memory to be written, while they are dealt out."""
+"""Rows that wait in memory while they are dealt out: some 100 MB, against many small files."""
 
 CHUNK_BYTES = 2**28
-"""Width of a chunk while it is read: rows are cut so that names and numbers of one take no more, about."""
+"""Names and numbers of a chunk take about this much while it is read, so that two workers stay below 1 GB."""
 
 ROW_BYTES = 56
-"""What a row takes besides its item's name."""
+"""What a row takes besides its item's name: codes, values and the order of sorting, 7 numbers of 8 bytes."""
 
 SAMPLE = 200_000
-"""Item names that are looked at to cut the items into ranges."""
+"""Item names by which the items are cut: with 100 chunks, a chunk's rows then vary by some 2%."""
 
 ROWS = 2**21
-"""Rows of a chunk that are looked at at a time, when those of some annotators are read."""
+"""Rows of a chunk that are read at a time when those of some annotators are wanted: 16 MB a column."""
 
 MOST_VALUES = 10_000
-"""More different labels than these are not listed."""
+"""More different labels are not listed: ordinal distances need a table of their squares."""
 
-Span = tuple[str, int, int]
-"""Rows of a file: its path, the first row and the number of rows; all of it where the number is negative."""
+Range = tuple[str | None, str | None]
+"""Item names from the first up to, but not with, the second; None where there is no end."""
 
 
 class Folder:
@@ -105,13 +106,11 @@ class ChunkSource:
     whole: frozenset[str] = frozenset()
     """Columns of ids that hold floats which are all whole numbers, and lose their .0."""
 
-    @property
-    def counts(self) -> pl.Expr:
-        """Whether a row counts."""
-        found = pl.lit(True)
+    def counted(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows that count."""
         for column, value in self.where:
-            found = found & (pl.col(column).is_null() if value is None else pl.col(column) == value)
-        return found
+            frame = frame.filter(pl.col(column).is_null() if value is None else pl.col(column) == value)
+        return frame
 
     def name(self, role: str) -> pl.Expr:
         """Items or annotators as text."""
@@ -121,10 +120,14 @@ class ChunkSource:
             found = found.fill_nan(None).cast(pl.Int64)
         return found.cast(pl.String).alias(role)
 
-    def rows(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Item, annotator and label of the rows that count."""
-        if self.where:
-            frame = frame.filter(self.counts)
+    def rows(self, within: Range = (None, None)) -> pl.LazyFrame:
+        """Item, annotator and label of the rows that count, of all items or of a range of them."""
+        frame = self.counted(pl.scan_parquet(list(self.files)))
+        low, high = within
+        if low is not None:
+            frame = frame.filter(pl.col(self.item) >= low)
+        if high is not None:
+            frame = frame.filter(pl.col(self.item) < high)
         return frame.select(self.name("item"), self.name("annotator"), label=pl.col(self.label))
 
     @property
@@ -152,113 +155,62 @@ class Survey:
     n_rows: int = 0
     name_bytes: int = 0
     sample: list[pl.Series] = field(default_factory=list)
-    runs: list[SortedRun] | None = field(default_factory=list)
-    """The files in the order of their items, cut between items; None where rows are in no order."""
+    in_order: bool = True
+    """Whether every file seems to be sorted by item: ranges are then read from the files themselves."""
 
     def rows_in_a_chunk(self, most: int) -> int:
         """So many that a chunk keeps to its width."""
         return max(1, min(most, CHUNK_BYTES // (ROW_BYTES + self.name_bytes // max(self.n_rows, 1))))
 
-
-@dataclass
-class SortedRun:
-    """A file whose rows are sorted by item."""
-
-    file: str
-    n_rows: int = 0
-    first: str = ""
-    last: str = ""
-    cuts: list[int] = field(default_factory=list)
-    """Rows where an item begins, about every so many rows."""
+    def ranges(self, n_chunks: int) -> list[Range]:
+        """Ranges of item names with about equally many rows each."""
+        names = pl.concat(self.sample).drop_nulls().sort()
+        cuts = dict.fromkeys(names[len(names) * c // n_chunks] for c in range(1, n_chunks) if len(names))
+        return [*pairwise([None, *(cut for cut in cuts if cut != names[0]), None])]
 
 
-def survey(source: ChunkSource, labels_per_chunk: int) -> Survey:
+def survey(source: ChunkSource) -> Survey:
     """Look at every item's name once: how many rows, how long the names, and whether they are sorted."""
     found = Survey()
-    step = max(1, int(pl.scan_parquet(list(source.files)).select(pl.len()).collect().item()) // SAMPLE)
+    everything = pl.scan_parquet(list(source.files))
+    # Numbers are in another order than the texts that name them.
+    found.in_order = everything.collect_schema()[source.item] == pl.String
+    step = max(1, int(everything.select(pl.len()).collect().item()) // SAMPLE)
     for file in source.files:
-        run = SortedRun(file)
-        sorted_so_far = found.runs is not None
-        rows = pl.scan_parquet(file).select(source.name("item"), _counts=source.counts)
+        sample = []
+        rows = source.counted(pl.scan_parquet(file)).select(source.name("item"))
         for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
             names = batch["item"]
-            if not len(names):
-                continue
-            sorted_so_far = sorted_so_far and _continue(run, names, labels_per_chunk)
-            run.n_rows += len(names)
-            if source.where:
-                names = names.filter(batch["_counts"])
-            found.sample.append(names.gather_every(step))
+            sample.append(names.gather_every(step))
+            # A range holds no row without a name, and such rows have to be refused.
+            found.in_order = found.in_order and not names.null_count()
             found.name_bytes += int(names.str.len_bytes().sum() or 0)
             found.n_rows += len(names)
-        if not sorted_so_far:
-            found.runs = None
-        elif found.runs is not None and run.n_rows:
-            found.runs.append(run)
-    if found.runs:
-        found.runs.sort(key=lambda r: (r.first.encode(), r.last.encode()))
-        if any(one.last.encode() > two.first.encode() for one, two in pairwise(found.runs)):
-            found.runs = None
+        if sample:
+            found.sample.append(pl.concat(sample))
+            found.in_order = found.in_order and found.sample[-1].is_sorted()
     return found
-
-
-def _continue(run: SortedRun, names: pl.Series, every: int) -> bool:
-    """Whether a batch of names goes on where a sorted file was; its places to cut are noted."""
-    if names.null_count() or not names.is_sorted() or (run.n_rows and names[0].encode() < run.last.encode()):
-        return False
-    if not run.n_rows:
-        run.first = names[0]
-    end = run.n_rows + len(names)
-    while (at := (run.cuts[-1] if run.cuts else 0) + every) < end:
-        before = run.last if at - 1 < run.n_rows else names[at - 1 - run.n_rows]
-        cut = run.n_rows + int(names.search_sorted(before, side="right"))
-        if cut == end:
-            break
-        run.cuts.append(cut)
-    run.last = names[-1]
-    return True
-
-
-def sorted_chunks(runs: Sequence[SortedRun], most: int) -> list[tuple[Span, ...]]:
-    """Ranges of rows of sorted files that hold whole items, of about ``most`` rows or less."""
-    chunks: list[tuple[Span, ...]] = []
-    open_spans: list[Span] = []
-    held, last = 0, None
-    for run in runs:
-        edges = [0, *run.cuts, run.n_rows]
-        for first, end in pairwise(edges):
-            straddles = first == 0 and last == run.first
-            if open_spans and not straddles and held + end - first > most:
-                chunks.append(tuple(open_spans))
-                open_spans, held = [], 0
-            open_spans.append((run.file, first, end - first))
-            held += end - first
-        last = run.last
-    return [*chunks, tuple(open_spans)]
 
 
 # -- dealing the rows out -----------------------------------------------------------------------------
 
 
-def cuts_of(sample: pl.Series, n_chunks: int) -> pl.Series:
-    """Item names that cut the items into about equally many rows."""
-    names = sample.drop_nulls().sort()
-    cuts = [names[len(names) * c // n_chunks] for c in range(1, n_chunks)] if len(names) else []
-    return pl.Series("item", list(dict.fromkeys(cuts)), dtype=pl.String)
+def deal_out(
+    source: ChunkSource, ranges: Sequence[Range], folder: Folder
+) -> tuple[list[tuple[str, ...]], tuple[str, ...], int]:
+    """Write every row that has a label to the files of its range of items, in one pass over the source.
 
-
-@dataclass(frozen=True, eq=False)
-class Dealt:
-    """Rows written by ranges of items: text of the item, number of the annotator, label as a number."""
-
-    spans: tuple[tuple[Span, ...], ...]
-    people: tuple[str, ...]
-    n_blank: int
-
-
-def deal_out(source: ChunkSource, cuts: pl.Series, folder: Folder) -> Dealt:
-    """Write every row that has a label to the files of its range of items, in one pass over the source."""
-    written: list[list[Span]] = [[] for _ in range(len(cuts) + 1)]
+    Returns
+    -------
+    files : list of tuple of str
+        Of each range: text of the item, number of the annotator, label as a number.
+    annotators : tuple of str
+        By their numbers.
+    n_blank : int
+        Rows without a label.
+    """
+    cuts = pl.Series("item", [low for low, _ in ranges[1:]], dtype=pl.String)
+    written: list[list[str]] = [[] for _ in ranges]
     waiting: list[list[pl.DataFrame]] = [[] for _ in written]
     people = AnnotatorCodes()
     n_waiting = n_blank = 0
@@ -269,12 +221,11 @@ def deal_out(source: ChunkSource, cuts: pl.Series, folder: Folder) -> Dealt:
                 file = folder.file(f"rows-{part}-{len(written[part])}.arrow")
                 # The oldest layout holds the bytes of these texts only, not of all that were read with them.
                 pl.concat(frames, how="vertical_relaxed").write_ipc(file, compat_level=pl.CompatLevel.oldest())
-                written[part].append((file, 0, -1))
+                written[part].append(file)
                 frames.clear()
 
-    rows = source.rows(pl.scan_parquet(list(source.files)))
-    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming"):
-        checked, blank = numbered(source, batch, people)
+    for batch in source.rows().collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming"):
+        checked, blank = number_rows(source, batch, people)
         part = cuts.search_sorted(checked["item"], side="right").to_numpy().astype(np.min_scalar_type(len(cuts)))
         dealt = checked[np.argsort(part, kind="stable")]
         start = 0
@@ -288,7 +239,7 @@ def deal_out(source: ChunkSource, cuts: pl.Series, folder: Folder) -> Dealt:
             write()
             n_waiting = 0
     write()
-    return Dealt(tuple(tuple(spans) for spans in written if spans), tuple(people.names), n_blank)
+    return [tuple(files) for files in written if files], tuple(people.names), n_blank
 
 
 class AnnotatorCodes:
@@ -308,7 +259,7 @@ class AnnotatorCodes:
         return found.to_physical()
 
 
-def numbered(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
+def number_rows(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
     """The rows that have a label, checked, with numbers for annotators and labels; and how many have none."""
     labels = table["label"]
     blank = labels.is_null()
@@ -327,12 +278,12 @@ def numbered(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -
         raise DataError(f"{off.height} labels are off the scale ({shown}); each must be {source.scale.describe()}")
     nameless = int((table["item"].is_null() | table["annotator"].is_null()).sum())
     if nameless:
-        raise _nameless(source, nameless)
+        raise _nameless_error(source, nameless)
     values = pl.Series("label", narrow(source.values(labels)))
     return table.select("item").with_columns(people.codes(table["annotator"]).alias("annotator"), values), n_blank
 
 
-def _nameless(source: ChunkSource, rows: int) -> DataError:
+def _nameless_error(source: ChunkSource, rows: int) -> DataError:
     return DataError(f"{rows} rows have no {source.item} or no {source.annotator}; fill or remove them")
 
 
@@ -375,21 +326,27 @@ class Contents:
 
 
 def store(
-    source: ChunkSource, spans: Sequence[Span], folder: Folder, place: str, people: tuple[str, ...] | None = None
+    source: ChunkSource,
+    part: Range | tuple[str, ...],
+    folder: Folder,
+    place: str,
+    people: tuple[str, ...] | None = None,
 ) -> Contents:
     """Read a chunk, check it, and keep it as arrays: offsets of the items, annotators, values, names.
 
-    With ``people`` the chunk was dealt out, and annotators and labels are numbers already.
+    With ``people`` the part is files that were dealt out, where annotators and labels are numbers already.
     """
     if people is None:
         known = AnnotatorCodes()
-        table, n_blank = numbered(source, _read(source, spans), known)
+        low, high = part
+        table, n_blank = number_rows(source, source.rows((low, high)).collect(engine="streaming"), known)
         people = tuple(known.names)
     else:
-        table, n_blank = _dealt_rows(spans), 0
-        for file, _, _ in spans:
+        files = [str(file) for file in part]
+        table, n_blank = pl.concat([pl.read_ipc(file) for file in files], how="vertical_relaxed"), 0
+        for file in files:
             Path(file).unlink()
-    names, item = coded(table["item"])
+    names, item = factorize(table["item"])
     annotator, value = table["annotator"].to_numpy(), table["label"].to_numpy()
     del table
     number = np.bincount(annotator, minlength=len(people))
@@ -397,7 +354,7 @@ def store(
     at = {name: i for i, name in enumerate(who)}
     annotator = np.array([at.get(name, -1) for name in people], dtype=np.int32)[annotator]
     _refuse_blank_or_spaced(source, names, item, who, annotator)
-    order, cells = sorting(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
+    order, cells = sort_cells(item.astype(np.int64) * len(who) + annotator, len(names) * len(who))
     _refuse_twice(cells, names, who)
     item = (cells // max(len(who), 1)).astype(np.int32)
     annotator = (cells - item.astype(np.int64) * len(who)).astype(np.int32)
@@ -439,19 +396,6 @@ def in_order(annotators: Sequence[str], judges: frozenset[str]) -> tuple[str, ..
     return (*natural(a for a in annotators if a not in judges), *natural(a for a in annotators if a in judges))
 
 
-def _read(source: ChunkSource, spans: Sequence[Span]) -> pl.DataFrame:
-    """The rows of a chunk as the files have them."""
-    frames = []
-    for file, first, number in spans:
-        rows = pl.scan_parquet(file)
-        frames.append(source.rows(rows.slice(first, number) if number >= 0 else rows).collect())
-    return pl.concat(frames)
-
-
-def _dealt_rows(spans: Sequence[Span]) -> pl.DataFrame:
-    return pl.concat([pl.read_ipc(file) for file, _, _ in spans], how="vertical_relaxed")
-
-
 def _refuse_blank_or_spaced(
     source: ChunkSource, names: pl.Series, item: NDArray[Any], who: Sequence[str], annotator: NDArray[Any]
 ) -> None:
@@ -459,9 +403,9 @@ def _refuse_blank_or_spaced(
     items = (names.str.strip_chars() == "").to_numpy()
     annotators = np.array([not name.strip() for name in who], dtype=bool)
     if items.any() or annotators.any():
-        raise _nameless(source, int((items[item] | annotators[annotator]).sum()))
+        raise _nameless_error(source, int((items[item] | annotators[annotator]).sum()))
     for some in (names, pl.Series(list(who), dtype=pl.String)):
-        spaced = some.filter(some != without_spaces(some))
+        spaced = some.filter(some != strip_spaces(some))
         if len(spaced):
             raise DataError(
                 f"spaces around the name {spaced[0]!r} ({counted(len(spaced), 'name')} in a chunk); write the files "
@@ -579,7 +523,7 @@ def answers(
 
 
 def _steps(folder: Folder, parts: Sequence[Stretch]) -> Iterator[tuple[Stretch, NDArray[np.int64]]]:
-    """Where the rows of each item begin, and the last one's end, for so many items at a time as have `ROWS` rows.
+    """Where the rows of each item begin, and the last one's end, for as many items at a time as have `ROWS` rows.
 
     Of few annotators among many most rows are left out again.
     """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -22,14 +22,10 @@ from numpy.typing import NDArray
 from assay.data import chunk_store
 from assay.data.annotations import Annotations, Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
-from assay.data.columns import settle_kinds
-from assay.data.names import Coded, Spelling, one_spelling
+from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import number_in, one_of
-
-LABELS_PER_CHUNK = 4_000_000
-"""Labels that are in memory at a time, at most about, for each worker; fewer where names are long."""
+from assay.estimation.options import Limits, Settings, option, question
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +139,7 @@ class Chunks:
         Parameters
         ----------
         most_items : int, optional
-            Cut the items by so many, wherever the chunks end, so that sums are those of a table in memory that is
+            Cut the items by this number, wherever the chunks end, so that sums are those of a table in memory that is
             cut so; one part a chunk without it.
         """
         if most_items is None:
@@ -172,24 +168,57 @@ def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
     return labels
 
 
-def scan(
-    folder: str | Path | Sequence[str | Path],
-    *,
-    scale: Scale | str,
-    item: str = "item",
-    annotator: str = "annotator",
-    label: str = "label",
-    judges: Sequence[str] = (),
-    humans: Sequence[str] | None = None,
-    spelling: Spelling = "refuse",
-    where: Mapping[str, Any] | None = None,
-    labels_per_chunk: int = LABELS_PER_CHUNK,
-    cache: str | Path | None = None,
-) -> Chunks:
+@dataclass(frozen=True, kw_only=True)
+class ScanSettings(Settings):
+    """What the columns of a folder of Parquet files mean, and how it is read."""
+
+    scale: Annotated[
+        Scale | str,
+        Limits("What a label may be: `assay.Ordinal(1, 5)` or `1-5`; a nominal scale lists its categories."),
+    ]
+    item: str = option("item", "Column that names the item.")
+    annotator: str = option("annotator", "Column that names who answered.")
+    label: str = option("label", "Column that holds the label.")
+    judges: Sequence[str] = option((), "The annotators that are models, all of them.")
+    humans: Sequence[str] | None = option(None, "Annotators that are people, where a name looks like a model's.")
+    spelling: Spelling = option(
+        "refuse", "Whether annotators whose names differ only in case or inner spaces are refused or kept `apart`."
+    )
+    where: Mapping[str, Any] | None = option(
+        None, "Column and value of the rows that count: one criterion, one condition, one repeat."
+    )
+    labels_per_chunk: int = option(
+        4_000_000, "Labels in memory at a time, at most about, for each worker; fewer where names are long.", low=1
+    )
+    cache: str | Path | None = option(
+        None,
+        "The folder in which the working folder is made, where temporary files go by default.",
+        details="It takes about 4 to 14 bytes a label, and the items' names once; while rows that are not sorted by "
+        "item are dealt out, the three columns besides, compressed. It is removed when the table is no longer in use.",
+    )
+
+    def __post_init__(self) -> None:
+        scale: Any = self.scale
+        if not isinstance(scale, Scale | str):
+            message = f"scale must be a scale, such as assay.Ordinal(1, 5) or '1-5'; got {scale!r}"
+            raise DesignError(message, option="scale", value=scale)
+        if isinstance(self.judges, str) or not all(isinstance(name, str) for name in self.judges):
+            raise DesignError(f"judges must be a list of names; got {self.judges!r}", option="judges")
+        object.__setattr__(self, "judges", tuple(self.judges))
+        super().__post_init__()
+        if self.spelling == "merge":
+            raise DesignError(
+                "spelling='merge' needs the whole table in memory; take assay.read, or name people alike",
+                option="spelling",
+            )
+
+
+@question(ScanSettings)
+def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> Chunks:
     """Labels of any number, in bounded memory.
 
     The names of the items are read once, to see whether the files are sorted by item and where to cut them. Sorted
-    files are then read chunk by chunk; the rows of others are first dealt out by ranges of items, in one pass. Each
+    files are then read range by range; the rows of others are first dealt out by ranges of items, in one pass. Each
     chunk is checked and kept as arrays in a working folder, and each question reads those, once.
 
     Chunks run through joblib: on all cores with ``joblib.parallel_config(n_jobs=-1)``, on a cluster that sees the
@@ -199,22 +228,6 @@ def scan(
     ----------
     folder : path or list of paths
         A folder of ``.parquet`` files (its subfolders too), or the files.
-    scale : Scale or str
-        What a label may be: ``assay.Ordinal(1, 5)`` or ``"1-5"``; a nominal scale lists its categories.
-    item, annotator, label : str
-        The columns.
-    judges, humans : list of str
-        The annotators that are models, and people whose names look like a model's; see `assay.read`.
-    spelling : {"refuse", "apart"}
-        Whether annotators whose names differ only in case or inner spaces are refused or kept apart.
-    where : mapping, optional
-        Column and value of the rows that count: one criterion, one condition, one repeat.
-    labels_per_chunk : int
-        Labels in memory at a time, at most about, for each worker; fewer where names are long.
-    cache : path, optional
-        The folder in which the working folder is made, where temporary files go by default. It takes about 4 to 14
-        bytes a label, and the items' names once; while rows that are not sorted by item are dealt out, the three
-        columns besides, compressed. It is removed when the table is no longer in use.
 
     Raises
     ------
@@ -234,16 +247,13 @@ def scan(
     >>> chunks.n_labels, chunks.humans, chunks.judges
     (4, ('ann',), ('gpt',))
     """
-    number_in("labels_per_chunk", labels_per_chunk, low=1, whole=True)
-    if one_of("spelling", spelling, get_args(Spelling)) == "merge":
-        raise DesignError("spelling='merge' needs the whole table in memory; take assay.read, or name people alike")
-    source = _source(folder, scale, item, annotator, label, judges, where or {})
-    found = chunk_store.survey(source, labels_per_chunk)
+    source = _source(folder, settings)
+    found = chunk_store.survey(source)
     if not found.n_rows:
         raise chunk_store.unknown_value(source) or DataError(_no_labels(source))
-    place = Folder.make(cache)
+    place = Folder.make(settings.cache)
     try:
-        contents, n_blank = _contents(source, found, place, labels_per_chunk)
+        contents, n_blank = _contents(source, found, place, settings.labels_per_chunk)
     except OSError as error:
         raise DataError(
             f"the working folder '{place.path}' cannot be written ({error.strerror or error}); "
@@ -252,49 +262,35 @@ def scan(
     if not sum(c.n_labels for c in contents):
         raise DataError(_no_labels(source))
     everybody = chunk_store.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
-    for name in judges:
+    for name in settings.judges:
         if name not in everybody:
             raise DataError(unknown("judge", name, everybody, "the folder"))
     reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
     reading = reading.without("no label in it", n_blank)
-    reading = reading.noted(*_checked_names(everybody, judges, humans, spelling, reading.source))
+    reading = reading.noted(*_checked_names(everybody, settings, reading.source))
     people = tuple(name for name in everybody if name in source.judges)
     return Chunks(
         everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody
     )
 
 
-def _checked_names(
-    everybody: Sequence[str], judges: Sequence[str], humans: Sequence[str] | None, spelling: Spelling, source: str
-) -> list[str]:
+def _checked_names(everybody: Sequence[str], settings: ScanSettings, source: str) -> list[str]:
     """What is to be said of the annotators' names, which are held to what `assay.read` asks of them."""
     names = Coded(pl.Series("annotator", everybody, dtype=pl.String), np.arange(len(everybody), dtype=np.int32))
-    notes = one_spelling(names, "annotator", spelling, source)[1]
-    kinds, said = settle_kinds(everybody, {}, judges or None, humans, source)
+    notes = unify_spelling(names, "annotator", settings.spelling, source)[1]
+    kinds, said = settle_kinds(everybody, {}, settings.judges or None, settings.humans, source)
     models = [name for name, kind in zip(everybody, kinds, strict=True) if kind == "judge"]
-    if set(models) != set(judges):
+    if set(models) != set(settings.judges):
         raise DesignError(f"a folder in chunks is read knowing the judges; name them with judges={models}")
     return notes + said
 
 
-def _source(
-    folder: str | Path | Sequence[str | Path],
-    scale: Scale | str,
-    item: str,
-    annotator: str,
-    label: str,
-    judges: Sequence[str],
-    where: Mapping[str, Any],
-) -> ChunkSource:
+def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> ChunkSource:
     """What is asked of the files, checked against the columns they have."""
-    if isinstance(scale, str):
-        scale = parse_scale(scale)
-    if not isinstance(scale, Scale):
-        raise DesignError(f"scale must be a scale, such as assay.Ordinal(1, 5) or '1-5'; got {scale!r}")
+    scale = parse_scale(settings.scale) if isinstance(settings.scale, str) else settings.scale
+    item, annotator, label, where = settings.item, settings.annotator, settings.label, settings.where or {}
     if scale.categories is None and not scale.numeric:
         raise DataError(f"a folder in chunks needs the categories of its scale; '{scale.spec}' lists none")
-    if isinstance(judges, str) or not all(isinstance(name, str) for name in judges):
-        raise DesignError(f"judges must be a list of names; got {judges!r}")
     files = _files(folder)
     frame = pl.scan_parquet(list(files))
     known = frame.collect_schema()
@@ -307,7 +303,7 @@ def _source(
     floats = [name for name in (item, annotator) if known[name].is_float()]
     whole = [n for n in floats if frame.select((pl.col(n).fill_nan(None).drop_nulls() % 1 == 0).all()).collect().item()]
     source = ChunkSource(
-        files, item, annotator, label, scale, frozenset(judges), tuple(where.items()), frozenset(whole)
+        files, item, annotator, label, scale, frozenset(settings.judges), tuple(where.items()), frozenset(whole)
     )
     for name, value in where.items():
         # Polars refuses to compare text with numbers; no row has such a value.
@@ -323,20 +319,14 @@ def _contents(
     """Every chunk, kept in the working folder; and how many rows have no label."""
     from joblib import Parallel, delayed
 
-    most = found.rows_in_a_chunk(labels_per_chunk)
-    n_chunks = math.ceil(found.n_rows / most)
     _refuse_small_disk(found, place)
+    ranges = found.ranges(math.ceil(found.n_rows / found.rows_in_a_chunk(labels_per_chunk)))
+    chunks: Sequence[Any] = ranges
     people, n_blank = None, 0
-    chunks: Sequence[tuple[chunk_store.Span, ...]]
-    if found.runs is not None:
-        chunks = chunk_store.sorted_chunks(found.runs, most)
-    elif n_chunks == 1:
-        chunks = [tuple((file, 0, -1) for file in source.files)]
-    else:
-        dealt = chunk_store.deal_out(source, chunk_store.cuts_of(pl.concat(found.sample), n_chunks), place)
-        chunks, people, n_blank = dealt.spans, dealt.people, dealt.n_blank
+    if len(ranges) > 1 and not found.in_order:
+        chunks, people, n_blank = chunk_store.deal_out(source, ranges, place)
     kept = Parallel()(
-        delayed(chunk_store.store)(source, spans, place, f"chunk-{i}", people) for i, spans in enumerate(chunks)
+        delayed(chunk_store.store)(source, part, place, f"chunk-{i}", people) for i, part in enumerate(chunks)
     )
     return tuple(kept), n_blank + sum(c.n_blank for c in kept)
 

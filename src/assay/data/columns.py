@@ -1,4 +1,8 @@
-"""Frames and columns of any make, as Polars ones, with 1 and "1" kept apart."""
+"""Frames and columns of any make -> the checked parts of the one table.
+
+`to_polars` reads any frame. `table_parts` takes a long one (one row a label) apart into labels, items and annotators,
+with names as text, labels on their scale, and everything that was left out or assumed in a `Reading`.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,30 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.names import Coded as Coded
-from assay.data.names import Spelling, alike, coded, like_models, one_spelling, spelled_as, trimmed, without_spaces
-from assay.data.scales import Scale
-from assay.data.values import LabelColumn, Settled, Ways, inferred, numbers_of_series, refuse_off_scale, settled
-from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import one_of
+from assay.data.names import (
+    Coded,
+    Spelling,
+    annotator_kinds,
+    factorize,
+    match_spelling,
+    trim_names,
+    unify_spelling,
+)
+from assay.data.names import natural as natural
+from assay.data.scales import Scale, parse_scale
+from assay.data.values import LabelColumn, LabelSettings, infer_scale, plain_numbers, refuse_off_scale, settle_labels
+from assay.errors import DataError, counted, listing, unknown
+from assay.estimation.options import option
+from assay.estimation.result import Exclusion
 
-# -- Frames and columns of any make, as Polars ones, with 1 and "1" kept apart ---------------------
+# -- frames of any make ----------------------------------------------------------------------------
 
 
 def to_polars(
@@ -37,9 +51,9 @@ def to_polars(
         return frame.collect()
     import narwhals as nw
 
-    frame, classes = _of_datasets(frame)
+    frame, classes = _datasets_table(frame)
     try:
-        native = nw.from_native(_with_names_of_text(frame))
+        native = nw.from_native(_name_columns(frame))
     except TypeError:
         raise DataError(
             f"cannot read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
@@ -50,8 +64,8 @@ def to_polars(
         if not eager.implementation.is_pyarrow():
             return found
         table = eager.to_native()
-        found = with_orders(found, orders_of(table)) if orders else found
-        return with_class_names(found, classes or class_names(table.schema.metadata))
+        found = declare_orders(found, arrow_orders(table)) if orders else found
+        return name_classes(found, classes or class_names(table.schema.metadata))
     # Column by column, because pandas columns of objects may hold anything and Arrow may not be installed.
     columns = {}
     for name in eager.columns:
@@ -62,27 +76,24 @@ def to_polars(
             values = [None if gone else v for v, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
             columns[str(name)] = column_of(str(name), values, source, strict=name in strict)
     ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and orders}
-    return with_orders(pl.DataFrame(columns), {n: tuple(map(str, dtype.categories)) for n, dtype in ordered.items()})
+    return declare_orders(pl.DataFrame(columns), {n: tuple(map(str, d.categories)) for n, d in ordered.items()})
 
 
-# -- what columns declare -------------------------------------------------------------------------------
-
-
-def with_orders(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+def declare_orders(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     """Columns of text whose order is declared as Enums, which keep it."""
     return frame.with_columns(
         pl.col(name).cast(pl.String).cast(pl.Enum(list(order))) for name, order in orders.items() if len(order)
     )
 
 
-def orders_of(table: Any) -> dict[str, tuple[str, ...]]:
+def arrow_orders(table: Any) -> dict[str, tuple[str, ...]]:
     """The categories of an Arrow table's ordered columns, lowest first."""
     found = {}
-    for field in table.schema:
-        if getattr(field.type, "ordered", False):
-            column = table[field.name].unify_dictionaries()
+    for one in table.schema:
+        if getattr(one.type, "ordered", False):
+            column = table[one.name].unify_dictionaries()
             chunk = column.chunk(0) if column.num_chunks else None
-            found[field.name] = () if chunk is None else tuple(map(str, chunk.dictionary.to_pylist()))
+            found[one.name] = () if chunk is None else tuple(map(str, chunk.dictionary.to_pylist()))
     return found
 
 
@@ -97,7 +108,7 @@ def class_names(metadata: Mapping[Any, Any] | None) -> dict[str, list[str]]:
     return {name: list(map(str, feature["names"])) for name, feature in classes.items() if feature.get("names")}
 
 
-def with_class_names(frame: pl.DataFrame, classes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+def name_classes(frame: pl.DataFrame, classes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     """Numbers of classes as the names of the classes; −1 stands for no label.
 
     Raises
@@ -117,7 +128,7 @@ def with_class_names(frame: pl.DataFrame, classes: Mapping[str, Sequence[str]]) 
     return frame
 
 
-def _of_datasets(frame: Any) -> tuple[Any, dict[str, list[str]]]:
+def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
     """A data set of Hugging Face's ``datasets`` as its Arrow table, and the names of its classes."""
     if not type(frame).__module__.startswith("datasets."):
         return frame, {}
@@ -129,7 +140,7 @@ def _of_datasets(frame: Any) -> tuple[Any, dict[str, list[str]]]:
     return frame.with_format("arrow")[:], names
 
 
-def _with_names_of_text(frame: Any) -> Any:
+def _name_columns(frame: Any) -> Any:
     """A frame whose columns have one name each, a text: 1 becomes "1"."""
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
     if any(isinstance(name, tuple) for name in names):
@@ -149,11 +160,11 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
     Numbers mixed with text are refused by row, or become text with ``strict=False``; lists and objects
     become JSON text.
     """
-    said = [v for v in values if v is not None]
-    if any(isinstance(v, dict | list) for v in said):
+    there = [v for v in values if v is not None]
+    if any(isinstance(v, dict | list) for v in there):
         return pl.Series(name, [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in values])
     texts = [i for i, v in enumerate(values) if isinstance(v, str)]
-    if texts and len(texts) < len(said):
+    if texts and len(texts) < len(there):
         if not strict:
             return pl.Series(name, [None if v is None else str(v) for v in values])
         others = [i for i, v in enumerate(values) if v is not None and not isinstance(v, str)]
@@ -163,24 +174,316 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
         raise DataError(
             f"{source}: column '{name}' mixes numbers and text ({rows}{more}); 1 is not \"1\": make them one type"
         )
-    return pl.Series(name, values, strict=False)
+    found = pl.Series(name, values, strict=False)
+    return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such numbers
 
 
-# -- A long frame of any make -> the parts of the one table, checked -------------------------------
+# -- what is said of a table, and what is found out on the way --------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the table came to be: what was read, what does not count and why, what was assumed."""
+
+    source: str = "a table in memory"
+    rows: int = 0
+    exclusions: tuple[Exclusion, ...] = ()
+    """How many of the rows read are no label, by reason."""
+    notes: tuple[str, ...] = ()
+    """Choices made for the user, in plain words."""
+    as_text: bool = False
+    """Whether the source writes numbers as text, as CSV does."""
+    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
+
+    def noted(self, *notes: str) -> Reading:
+        """The same reading with more notes."""
+        return replace(self, notes=self.notes + notes)
+
+    def without(self, reason: str, rows: int) -> Reading:
+        """The same reading with rows excluded for a reason; nothing changes when there are none."""
+        return replace(self, exclusions=(*self.exclusions, Exclusion("row", rows, reason))) if rows else self
+
+    def lines(self) -> list[str]:
+        """One line a fact, fit to print."""
+        lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
+        return lines + list(self.notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameSettings(LabelSettings):
+    """What the columns of a long frame mean, and how what is in them is to be read."""
+
+    item: str | int = option("item", "Column that names the item.")
+    annotator: str | int = option("annotator", "Column that names who answered.")
+    label: str | int = option("label", "Column that holds the label.")
+    criterion: str | int | None = option(
+        None,
+        "Column that names the question asked.",
+        details="Without it a column called `criterion`, if there is one.",
+    )
+    repeat: str | int | None = option(
+        None, "Column that numbers repeated answers.", details="Without it a column called `repeat`, if there is one."
+    )
+    kind: str | int | None = option(
+        None,
+        "Column that says who is a `human` and who a `judge`.",
+        details="Without it a column called `kind`, if there is one.",
+    )
+    judges: Iterable[str] | None = option(
+        None,
+        "The annotators that are models, all of them; whoever is not named counts as a person.",
+        details="Somebody whose name looks like a model's (`gpt-4o`), or whom `kind` calls a judge, is refused "
+        "until named here or in `humans`.",
+    )
+    humans: Iterable[str] | None = option(
+        None,
+        "The annotators that are people.",
+        details="Alone, it names all of them, and the others are judges where their names look like it. Beside "
+        "`judges`, it need only name people whose names look like a model's.",
+    )
+    spelling: Spelling = option(
+        "refuse",
+        "What becomes of names that differ only in case or inner spaces: `Ann`, `ann`.",
+        details="Of items, annotators and criteria: refused until you say that they are one (`merge`) or different "
+        "(`apart`). Spaces around names are taken off, and `reading` says where.",
+    )
+    scale: Scale | str | Mapping[str, Scale | str] | None = option(
+        None,
+        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)` or `1-5`.",
+        details="See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
+        "order of ordered Categoricals and Enums, else numbers, categories or free text.",
+    )
+    conditions: Iterable[str] = option(
+        (), "Columns that were varied on purpose (temperature, prompt), see `Annotations`."
+    )
+    split_item: str | None = option(
+        None,
+        "Separator, or regular expression with named groups, that splits the item id into columns.",
+        details=r"After the last `__` stands the criterion; groups of `(?P<item>.+)__(?P<criterion>\w+)` other than "
+        "item, criterion and repeat become columns of `items`.",
+    )
+    items: Any = option(None, "Attributes of items: a table with one row an item, column `item`.")
+    annotators: Any = option(None, "Attributes of annotators: a table with one row an annotator, column `annotator`.")
+    reading: Reading | None = option(
+        None,
+        "What is known of the source already.",
+        details="A column `_row` of the frame, if there is one, says in messages where each row stands.",
+        transient=True,
+    )
+
+    def parsed_scale(self) -> Scale | dict[str, Scale] | None:
+        """The scale, or the scale of each criterion, with specifications parsed."""
+        if isinstance(self.scale, Mapping):
+            return {name: parse_scale(one) if isinstance(one, str) else one for name, one in self.scale.items()}
+        return parse_scale(self.scale) if isinstance(self.scale, str) else self.scale
+
+
+# -- a long frame taken apart ------------------------------------------------------------------------
 
 KEY = ("item", "annotator", "criterion", "repeat")
 """The columns whose combination names one answer (with the declared conditions)."""
 
-
 BLANK = "blank, as sheets end in"
 """Why a row without anything in it does not count."""
 
+CONTENT = "content_version"
+"""The column that numbers the contents of an item that was changed while it was annotated."""
 
-def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> dict[str, str]:
+
+class Parts(NamedTuple):
+    """What the one table is made of; the first seven as in `assay.data.annotations.Annotations`."""
+
+    labels: pl.DataFrame
+    items: pl.DataFrame
+    annotators: pl.DataFrame
+    scales: dict[str | None, Scale]
+    conditions: tuple[str, ...]
+    reading: Reading
+    names: dict[str, str]
+    codes: dict[str, Coded]
+    """Items, annotators and criteria as numbers."""
+    rows: pl.Series
+    """Where each label stands in the source."""
+
+
+def table_parts(frame: Any, settings: FrameSettings) -> Parts:
+    """The parts of the one table, from a long frame; see `assay.data.annotations.Annotations.from_frame`."""
+    sheet = _Sheet(frame, settings)
+    sheet.read_names()
+    scales = sheet.read_labels()
+    people = sheet.read_annotators()
+    sheet.notes += several_contents(sheet.table)
+    items = sheet.item_frame()
+    table, roles = sheet.table, sheet.roles
+    # A split item id is the item no more, so its column's name means nothing.
+    names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.split_item is not None)}
+    asked = map(str, [settings.conditions] if isinstance(settings.conditions, str) else settings.conditions)
+    declared = tuple(name if name in table.columns else names.get(name, name) for name in asked)
+    for name in declared:
+        if name not in table.columns:
+            raise DataError(unknown("condition", name, table.columns, sheet.source))
+    rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
+    order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
+    reading = sheet.reading.noted(*sheet.notes)
+    return Parts(table.select(order), items, people, scales, declared, reading, names, sheet.ids, table["_row"])
+
+
+class _Sheet:
+    """A long frame while it is taken apart."""
+
+    def __init__(self, frame: Any, settings: FrameSettings) -> None:
+        table = to_polars(frame, strict=(str(settings.label),), orders=True)
+        reading = settings.reading or Reading(rows=table.height)
+        table, n_blank = drop_blank_rows(table)
+        self.settings, self.source, self.reading = settings, reading.source, reading.without(BLANK, n_blank)
+        self.roles = _roles(table, settings, self.source)
+        self.table = _rename_to_roles(table, self.roles)
+        self.ids: dict[str, Coded] = {}
+        self.notes: list[str] = []
+        items = settings.items
+        self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
+
+    def read_names(self) -> None:
+        """Items, annotators and criteria as text in one spelling, and as numbers; repeats as whole numbers."""
+        for name in ("item", "annotator"):
+            self._read_ids(name)
+        if self.settings.split_item is not None:
+            self.table, self.items = split_items(self.table, self.items, self.settings.split_item)
+            self.ids["item"] = factorize(self.table["item"])
+        if "criterion" in self.table.columns:
+            text = _whole(self.table["criterion"]).cast(pl.String).fill_null("")
+            self.ids["criterion"], notes = trim_names(factorize(text), "criterion")
+            self._replace_names("criterion", self.ids["criterion"].column() if notes else text, notes)
+        for role, found in self.ids.items():
+            self.ids[role], notes = unify_spelling(found, role, self.settings.spelling, self.source)
+            self._replace_names(role, None if self.ids[role] is found else self.ids[role].column(), notes)
+        if "repeat" in self.table.columns:
+            number = self.table["repeat"].cast(pl.Float64, strict=False)
+            bad = self.table.filter(self.table["repeat"].is_not_null() & (number.is_null() | (number % 1 != 0)))
+            if bad.height:
+                raise DataError(f"{self.source}: column 'repeat' must hold whole numbers; {_rows(bad)} does not")
+            self.table = self.table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
+
+    def _replace_names(self, role: str, column: pl.Series | None, notes: Iterable[str]) -> None:
+        if column is not None:
+            self.table = self.table.with_columns(column.alias(role))
+        self.notes += notes
+
+    def _read_ids(self, name: str) -> None:
+        """Items or annotators without spaces around them; a row without one is refused."""
+        column = _whole(self.table[name])
+        if not column.null_count():
+            self.ids[name] = _factorize_ids(column)
+        # Whether a name is blank is asked of each name, not of each row.
+        if column.null_count() or (self.ids[name].names.str.strip_chars() == "").any():
+            missing = self.table.filter(_id_texts(self.table[name]).is_null())
+            rows = counted(missing.height, "row")
+            raise DataError(f"{self.source}: {rows} without {name} ({_rows(missing)}); fill or remove them")
+        self.ids[name], notes = trim_names(self.ids[name], name)
+        text = column if column.dtype == pl.String and not notes else self.ids[name].column()
+        self._replace_names(name, text, notes)
+
+    def read_labels(self) -> dict[str | None, Scale]:
+        """Labels on their scales, which are found where none is given; rows without a label go, and are counted.
+
+        The scale of all criteria stands under None, where they have one.
+        """
+        if self.table["label"].dtype == pl.Null:
+            self.table = self.table.with_columns(pl.col("label").cast(pl.String))
+        dtype = self.table["label"].dtype
+        if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
+            raise DataError(
+                f"{self.source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets "
+                "turn what was typed as 4/5 into dates)"
+            )
+        # Each criterion apart, and back in the order of the rows.
+        table, scale = self.table, self.settings.parsed_scale()
+        whole = isinstance(scale, Scale) or "criterion" not in table.columns
+        at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
+        for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
+            some = table.select("label", "_row")
+            if criterion is not None:
+                at.append(np.flatnonzero((table["criterion"] == criterion).to_numpy()))
+                some = some[pl.Series(at[-1])]
+            order = self.reading.orders.get(criterion)
+            part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
+            labels, its_scale, notes, its_marks = _settle_criterion(part, scale, self.settings)
+            found[criterion] = labels, its_scale
+            marks.update(its_marks)
+            for note in notes:
+                assumed.setdefault(note, []).append(criterion)
+        scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
+        if len(set(scales.values())) == 1 and scale is None:
+            scales = {None: next(iter(scales.values()))}
+        cast = _cast_alike([labels for labels, _ in found.values()])
+        column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
+        self.table = table.with_columns(column.alias("label"))
+        self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
+        self.notes += _marks_not_found(self.settings.marks or (), marks)
+        self._drop_unlabelled(marks)
+        return scales
+
+    def _drop_unlabelled(self, marks: Mapping[str, int]) -> None:
+        """Take out the rows without a label; ``marks`` are the marks of no answer, and how many rows have each."""
+        blank = _blank(self.table["label"])
+        n_marks = sum(marks.values())
+        if blank.any():
+            keep = (~blank).to_numpy()
+            self.table, self.ids = self.table.filter(~blank), {n: one.where(keep) for n, one in self.ids.items()}
+        self.reading = self.reading.without("no label in it", int(blank.sum()) - n_marks).without(
+            f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks
+        )
+        if self.table.height == 0:
+            raise DataError(f"{self.source}: no row has a label in column '{self.settings.label}'")
+
+    def read_annotators(self) -> pl.DataFrame:
+        """One row an annotator, with its kind."""
+        about, who = self.settings.annotators, self.ids["annotator"]
+        if about is not None:
+            about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
+        names = natural(who.names.to_list())
+        frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
+        if about is not None:
+            frame = frame.join(about, on="annotator", how="left", maintain_order="left")
+        found, notes = annotator_kinds(
+            who,
+            self.table["kind"] if "kind" in self.table.columns else None,
+            frame if about is not None and "kind" in about.columns else None,
+            {"judge": self.settings.judges, "human": self.settings.humans},
+            self.settings.spelling,
+            self.source,
+        )
+        self.notes += notes
+        self.ids["annotator"] = who.reordered(names)
+        rest = [c for c in frame.columns if c not in ("annotator", "kind")]
+        return frame.with_columns(kind=pl.Series(found, dtype=pl.String)).select("annotator", "kind", *rest)
+
+    def item_frame(self) -> pl.DataFrame:
+        """One row an item that has a label, in sorted order."""
+        frame = pl.DataFrame({"item": self.ids["item"].names})
+        if self.items is None:
+            return frame
+        about = self._match_rows(self.items, "item")
+        if unlabelled := about.join(frame, on="item", how="anti").height:
+            self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label, not counted")
+        return frame.join(about, on="item", how="left", maintain_order="left")
+
+    def _match_rows(self, about: pl.DataFrame, role: str) -> pl.DataFrame:
+        """A table of attributes with its names spelled as the labels spell them."""
+        names = match_spelling(about[role], self.ids[role].names, role, self.settings.spelling, self.source)
+        about = about.with_columns(names)
+        twice = about.filter(about[role].is_duplicated())
+        if twice.height:
+            raise DataError(f"the table of {role}s names '{twice[role][0]}' twice")
+        return about
+
+
+def _roles(table: pl.DataFrame, settings: FrameSettings, source: str) -> dict[str, str]:
     """The column of each role: those of item, annotator and label have to be there, others count where they are."""
     found = {}
     for role in ("item", "annotator", "label"):
-        name = str(given[role])
+        name = str(getattr(settings, role))
         if name not in table.columns:
             raise DataError(
                 unknown("column", name, table.columns, source)
@@ -188,11 +491,11 @@ def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> 
             )
         found[role] = name
     for role in ("criterion", "repeat", "kind"):
-        chosen = given[role]
-        if chosen is not None and chosen not in table.columns:
-            raise DataError(unknown("column", chosen, table.columns, source))
-        if chosen is not None or role in table.columns:
-            found[role] = chosen or role
+        given = getattr(settings, role)
+        if given is not None and str(given) not in table.columns:
+            raise DataError(unknown("column", str(given), table.columns, source))
+        if given is not None or role in table.columns:
+            found[role] = role if given is None else str(given)
     for role, name in found.items():
         other = next((one for one, its in found.items() if its == name and one != role), None)
         if other is not None:
@@ -204,12 +507,12 @@ def roles(table: pl.DataFrame, given: Mapping[str, str | None], source: str) -> 
     return found
 
 
-def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _rename_to_roles(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
     """The columns under the names of their roles, and where each row stands."""
     # A column that bears a role's name but plays no role would clash after renaming.
-    clash = {r for r, name in wanted.items() if name != r and r in table.columns} - set(wanted.values())
+    clash = {r for r, name in roles.items() if name != r and r in table.columns} - set(roles.values())
     table = table.rename({name: f"{name} (original)" for name in clash}).rename(
-        {name: role for role, name in wanted.items()}
+        {name: role for role, name in roles.items()}
     )
     if "_row" not in table.columns:
         table = table.with_columns(_row=pl.int_range(1, table.height + 1, dtype=pl.UInt32))
@@ -217,16 +520,16 @@ def under_roles(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
     return table.with_columns(pl.col(texts).cast(pl.String))
 
 
-def without_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def drop_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
     rows: NDArray[np.int64] | None = None
     for name in table.columns:
         if name == "_row":
             continue
-        if rows is None:
-            rows = np.flatnonzero(_blank(table[name]).to_numpy())
-        else:
-            rows = rows[_blank(table[name][rows]).to_numpy()]
+        # Later columns are looked at only where all before them are blank.
+        column = table[name] if rows is None else table[name][rows]
+        blank = np.flatnonzero(_blank(column).to_numpy())
+        rows = blank if rows is None else rows[blank]
         if not len(rows):
             return table, 0
     if rows is None:
@@ -244,81 +547,13 @@ def _blank(column: pl.Series) -> pl.Series:
     return blank | column.is_nan().fill_null(True) if column.dtype.is_float() else blank
 
 
-def with_ids(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, dict[str, Coded], list[str]]:
-    """Items and annotators as text without spaces around it, and as numbers; a row without one is refused."""
-    ids: dict[str, Coded] = {}
-    notes: list[str] = []
-    for name in ("item", "annotator"):
-        column = _whole(table[name])
-        if not column.null_count():
-            ids[name] = _named(column)
-        # Whether a name is blank is asked of each name, not of each row.
-        if column.null_count() or (ids[name].names.str.strip_chars() == "").any():
-            missing = table.filter(_as_id(table[name]).is_null())
-            raise DataError(
-                f"{source}: {counted(missing.height, 'row')} without {name} ({_rows(missing)}); fill or remove them"
-            )
-        ids[name], said = trimmed(ids[name], name)
-        table = table.with_columns(column if column.dtype == pl.String and not said else ids[name].column())
-        notes += said
-    return table, ids, notes
-
-
-def _named(column: pl.Series) -> Coded:
+def _factorize_ids(column: pl.Series) -> Coded:
     """Names as text, and each row's; numbers are told apart as numbers, and each is written once."""
     if not column.dtype.is_integer():
-        return Coded(*coded(column.cast(pl.String)))
-    numbers, codes = coded(column)
-    names, place = coded(numbers.cast(pl.String))
+        return factorize(column.cast(pl.String))
+    numbers, codes = factorize(column)
+    names, place = factorize(numbers.cast(pl.String))
     return Coded(names, place[codes])
-
-
-def with_criteria(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, list[str]]:
-    """The criterion as text without spaces around it, empty where there is none."""
-    text = _as_text(table["criterion"]).fill_null("")
-    ids["criterion"], said = trimmed(Coded(*coded(text)), "criterion")
-    return table.with_columns(ids["criterion"].column() if said else text), said
-
-
-def in_one_spelling(
-    table: pl.DataFrame, ids: dict[str, Coded], how: Spelling, source: str
-) -> tuple[pl.DataFrame, list[str]]:
-    """Names that differ only in spelling refused, merged or kept apart; see `assay.data.names.one_spelling`."""
-    one_of("spelling", how, get_args(Spelling))
-    notes: list[str] = []
-    for role, found in ids.items():
-        ids[role], said = one_spelling(found, role, how, source)
-        if ids[role] is not found:
-            table = table.with_columns(ids[role].column().alias(role))
-        notes += said
-    return table, notes
-
-
-def labelled(table: pl.DataFrame, ids: dict[str, Coded]) -> tuple[pl.DataFrame, dict[str, Coded]]:
-    """The rows that have a label."""
-    blank = _blank(table["label"])
-    if not blank.any():
-        return table, ids
-    keep = (~blank).to_numpy()
-    return table.filter(~blank), {name: found.where(keep) for name, found in ids.items()}
-
-
-def natural(names: Iterable[Any]) -> tuple[Any, ...]:
-    """Names in the order people expect: '2' before '10', numbers as numbers."""
-    values = list(names)
-    if all(isinstance(v, int | float) for v in values):
-        return tuple(sorted(values))
-    return tuple(sorted(values, key=lambda v: ([_piece(p) for p in re.split(r"(\d+)", str(v))], str(v))))
-
-
-def _piece(piece: str) -> tuple[int, str]:
-    # str.isdecimal, not int(): digits of other scripts and of great length are names, not numbers.
-    return (int(piece), "") if piece.isascii() and piece.isdecimal() and len(piece) < 16 else (-1, piece)
-
-
-def _as_text(column: pl.Series) -> pl.Series:
-    """Names are text; whole numbers lose the .0 that a missing value elsewhere gave them."""
-    return _whole(column).cast(pl.String)
 
 
 def _whole(column: pl.Series) -> pl.Series:
@@ -328,25 +563,25 @@ def _whole(column: pl.Series) -> pl.Series:
     return column
 
 
-def _as_id(column: pl.Series) -> pl.Series:
+def _id_texts(column: pl.Series) -> pl.Series:
     """Names as text, null where they are blank."""
-    text = _as_text(column)
+    text = _whole(column).cast(pl.String)
     if column.dtype.is_integer():
         return text
     return pl.select(pl.when(text.str.strip_chars() != "").then(text)).to_series().alias(column.name)
 
 
-def _rows(bad: pl.DataFrame) -> str:
-    return ("row " if bad.height == 1 else "rows ") + listing([f"{r}" for r in bad["_row"]], 5)
-
-
-def with_id(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
+def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
     """A table of items (or annotators) with their names as text, under the name of the role."""
     if role not in frame.columns and alias in frame.columns:
         frame = frame.rename({alias: role})
     if role not in frame.columns:
         raise DataError(unknown("column", role, frame.columns, f"the table of {role}s"))
-    return frame.with_columns(_as_id(frame[role]))
+    return frame.with_columns(_id_texts(frame[role]))
+
+
+def _rows(bad: pl.DataFrame) -> str:
+    return ("row " if bad.height == 1 else "rows ") + listing([f"{r}" for r in bad["_row"]], 5)
 
 
 def split_items(
@@ -383,64 +618,44 @@ def split_items(
     return table, about.unique("item", keep="first", maintain_order=True).drop("_whole")
 
 
-def whole_repeats(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The number of each answer, 1 where none is given."""
-    number = table["repeat"].cast(pl.Float64, strict=False)
-    bad = table.filter(table["repeat"].is_not_null() & (number.is_null() | (number % 1 != 0)))
-    if bad.height:
-        raise DataError(f"{source}: column 'repeat' must hold whole numbers; {_rows(bad)} does not")
-    return table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
+# -- labels on their scales ---------------------------------------------------------------------------
 
 
-def on_scale(
-    table: pl.DataFrame, scale: Scale | Mapping[str, Scale] | None, ways: Ways, source: str
-) -> tuple[pl.DataFrame, dict[str | None, Scale], list[str], dict[str, int]]:
-    """Labels as they count, on their scale, which is inferred where none is given; labels off the scale are refused.
-
-    Returns
-    -------
-    table : polars.DataFrame
-        Null where a label is no answer.
-    scales : mapping of criterion to Scale
-        Of all criteria under None, where they have one.
-    notes : list of str
-        What was assumed.
-    marks : mapping of label to int
-        The marks of no answer that ``missing`` names, and how many rows they are.
-    """
-    if table["label"].dtype == pl.Null:
-        table = table.with_columns(pl.col("label").cast(pl.String))
-    dtype = table["label"].dtype
-    if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
-        raise DataError(
-            f"{source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets turn what "
-            "was typed as 4/5 into dates)"
-        )
-    # Each criterion apart, and back in the order of the rows.
-    whole = isinstance(scale, Scale) or "criterion" not in table.columns
-    at, found, said, marks = [], {}, _Notes(), Counter[str]()
-    for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
-        rows = None if criterion is None else pl.Series(np.flatnonzero((table["criterion"] == criterion).to_numpy()))
-        some = table.select("label", "_row") if rows is None else table.select("label", "_row")[rows]
-        part = LabelColumn(some["label"], some["_row"], criterion, source)
-        labels = settled(part, _given(scale, criterion, part), ways)
-        if rows is not None:
-            at.append(rows.to_numpy())
-        found[criterion] = _cast(part, labels, _given(scale, criterion, part), said, ways)
-        marks.update(labels.marks)
-    scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
-    cast = _of_one_type([labels for labels, _ in found.values()])
-    if len(set(scales.values())) == 1 and scale is None:
-        scales = {None: next(iter(scales.values()))}
-    column = cast[0] if len(cast) == 1 and whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
-    return table.with_columns(column.alias("label")), scales, said.lines(None in scales), dict(marks)
+def _settle_criterion(
+    part: LabelColumn, given: Scale | Mapping[str, Scale] | None, settings: LabelSettings
+) -> tuple[pl.Series, Scale | None, list[str], Mapping[str, int]]:
+    """The labels of one criterion in the type of its scale, and the scale (none without a label); notes; marks."""
+    scale = given if given is None or isinstance(given, Scale) else given.get(part.criterion or "")
+    if isinstance(given, Mapping) and scale is None and not bool(_blank(part.labels).all()):
+        raise DataError(unknown("criterion", part.criterion, [str(s) for s in given], "scale=..."))
+    found = settle_labels(part, scale, settings)
+    notes, blank = list(found.notes), _blank(found.labels)
+    there = found.labels.filter(~blank) if blank.any() else found.labels
+    if not len(there):
+        return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
+    if scale is None:
+        scale, note = infer_scale(there, found.scale)
+        notes.append(f"{note}; say so with scale=... if they are something else")
+    off = ~scale.valid(found.labels).fill_null(False) & ~blank
+    if off.any():
+        refuse_off_scale(part._replace(labels=found.labels), off, scale, settings)
+    return scale.cast(found.labels).alias("label"), scale, notes, found.marks
 
 
-def marks_not_found(ways: Ways, marks: Mapping[str, int]) -> list[str]:
+def _cast_alike(columns: list[pl.Series]) -> list[pl.Series]:
+    """Labels of several criteria in one type: numbers, or text where some are text."""
+    dtypes = {labels.dtype: None for labels in columns if labels.null_count() < len(labels)}
+    if len(dtypes) <= 1:
+        return [labels.cast(next(iter(dtypes), columns[0].dtype)) for labels in columns]
+    numeric = all(labels.dtype.is_numeric() for labels in columns)
+    return [labels.cast(pl.Float64 if numeric else pl.String) for labels in columns]
+
+
+def _marks_not_found(marks: Iterable[Any], seen: Mapping[str, int]) -> list[str]:
     """A note on each mark of no answer that no label is."""
-    found = {*marks, *numbers_of_series(pl.Series(list(marks), dtype=pl.String)).drop_nulls().to_list()}
-    wanted = [str(mark).strip() for mark in ways.missing or ()]
-    number = numbers_of_series(pl.Series(wanted, dtype=pl.String)).to_list()
+    found = {*seen, *plain_numbers(pl.Series(list(seen), dtype=pl.String)).drop_nulls().to_list()}
+    wanted = [str(mark).strip() for mark in marks]
+    number = plain_numbers(pl.Series(wanted, dtype=pl.String)).to_list()
     return [
         f"no label is '{mark}', which missing=... names"
         for mark, value in zip(wanted, number, strict=True)
@@ -448,70 +663,10 @@ def marks_not_found(ways: Ways, marks: Mapping[str, int]) -> list[str]:
     ]
 
 
-class _Notes(dict[str, list[str | None]]):
-    """What was assumed of which criteria."""
-
-    def add(self, note: str, criterion: str | None) -> None:
-        self.setdefault(note, []).append(criterion)
-
-    def lines(self, of_all: bool) -> list[str]:
-        return [("" if of_all else listing(those, 4) + ": ") + note for note, those in self.items()]
+# -- what is said of a table as a whole ---------------------------------------------------------------
 
 
-def _given(scale: Scale | Mapping[str, Scale] | None, criterion: str | None, part: LabelColumn) -> Scale | None:
-    """The scale that was given for a criterion; one without labels needs none."""
-    if scale is None or isinstance(scale, Scale):
-        return scale
-    given: Mapping[Any, Scale] = scale
-    if criterion not in given and bool(_blank(part.labels).all()):
-        return None
-    if criterion not in given:
-        raise DataError(unknown("criterion", criterion, [str(s) for s in given], "scale=..."))
-    return given[criterion]
-
-
-def _of_one_type(columns: list[pl.Series]) -> list[pl.Series]:
-    """Labels of several criteria in one type: numbers, or text where some are text."""
-    if len({labels.dtype for labels in columns if labels.null_count() < len(labels)}) <= 1:
-        dtype = next((labels.dtype for labels in columns if labels.null_count() < len(labels)), columns[0].dtype)
-        return [labels.cast(dtype) for labels in columns]
-    numeric = all(labels.dtype.is_numeric() for labels in columns)
-    return [labels.cast(pl.Float64 if numeric else pl.String) for labels in columns]
-
-
-def _cast(
-    part: LabelColumn, found: Settled, scale: Scale | None, said: _Notes, ways: Ways
-) -> tuple[pl.Series, Scale | None]:
-    """The labels of one criterion in the type of its scale, and the scale; none where there is no label."""
-    for note in found.notes:
-        said.add(note, part.criterion)
-    blank = _blank(found.labels)
-    there = found.labels.filter(~blank) if blank.any() else found.labels
-    if not len(there):
-        return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None
-    if scale is None:
-        scale, note = inferred(there, found.scale)
-        said.add(f"{note}; say so with scale=... if they are something else", part.criterion)
-    off = ~scale.valid(found.labels).fill_null(False) & ~blank
-    if off.any():
-        refuse_off_scale(part._replace(labels=found.labels), off, scale, ways)
-    return scale.cast(found.labels).alias("label"), scale
-
-
-def item_frame(names: pl.Series, about: pl.DataFrame | None, how: Spelling, source: str) -> tuple[pl.DataFrame, int]:
-    """One row an item that has a label, in sorted order; and how many known items have none."""
-    frame = pl.DataFrame({"item": names})
-    if about is None:
-        return frame, 0
-    about = about.with_columns(spelled_as(about["item"], names, "item", how, source))
-    twice = about.filter(about["item"].is_duplicated())
-    if twice.height:
-        raise DataError(f"the table of items names '{twice['item'][0]}' twice")
-    unlabelled = about.join(frame, on="item", how="anti").height
-    return frame.join(about, on="item", how="left", maintain_order="left"), unlabelled
-
-
-def twice(table: pl.DataFrame, key: list[str]) -> str:
+def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
     """Words for answers that are given more than once, and the likely remedy."""
     bad = table.filter(table.select(key).is_duplicated()).sort(key, maintain_order=True)
     groups = bad.group_by(key, maintain_order=True).agg("_row")
@@ -533,12 +688,6 @@ def twice(table: pl.DataFrame, key: list[str]) -> str:
     return f"{counted(groups.height, 'answer')} given more than once ({shown}{more}); {remedy}"
 
 
-# -- contents ---------------------------------------------------------------------------------------
-
-CONTENT = "content_version"
-"""The column that numbers the contents of an item that was changed while it was annotated."""
-
-
 def several_contents(table: pl.DataFrame) -> list[str]:
     """Words for items whose labels were given on several contents; none where there are no such items."""
     if CONTENT not in table.columns:
@@ -550,183 +699,3 @@ def several_contents(table: pl.DataFrame) -> list[str]:
         return []
     have = f"{counted(len(varied), 'item')} {'has' if len(varied) == 1 else 'have'}"
     return [f"{have} labels given on several contents, as the column {CONTENT} says: {listing(varied)}"]
-
-
-# -- Who is a person and who is a model ------------------------------------------------------------
-
-KINDS = ("human", "judge")
-
-FEW = 12
-"""So many names are listed in a remedy; for more, a column is the shorter way."""
-
-
-class KindUnknownError(DataError):
-    """Nothing says whether annotators with a model's name are people or models."""
-
-    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.names = tuple(names)
-
-
-def annotator_frame(
-    who: Coded,
-    kinds: pl.Series | None,
-    named: Mapping[str, Iterable[str] | None],
-    about: pl.DataFrame | None,
-    how: Spelling,
-    source: str,
-) -> tuple[pl.DataFrame, list[str]]:
-    """One row an annotator with its kind, and what was assumed.
-
-    Parameters
-    ----------
-    who : Coded
-        The annotators of the labels.
-    kinds : polars.Series or None
-        The kind of each label's annotator, where the table has such a column.
-    named : mapping of kind to names, or to None
-        Whom the user calls a ``judge`` and a ``human``.
-    about : polars.DataFrame or None
-        Attributes, perhaps ``kind`` among them.
-    how : {"refuse", "merge", "apart"}
-        What becomes of names that differ only in spelling.
-    source : str
-        The table, in words for messages.
-    """
-    names = natural(who.names.to_list())
-    frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
-    said: dict[str, str] = {}
-    if about is not None:
-        about = with_id(about, "annotator", "annotator")
-        about = about.with_columns(spelled_as(about["annotator"], who.names, "annotator", how, source))
-        twice = about.filter(about["annotator"].is_duplicated())
-        if twice.height:
-            raise DataError(f"the table of annotators names '{twice['annotator'][0]}' twice")
-        frame = frame.join(about, on="annotator", how="left", maintain_order="left")
-    chosen = {kind: None if given is None else _known(given, kind, names, how, source) for kind, given in named.items()}
-    only_words = any(given is not None for given in chosen.values())
-    if about is not None and "kind" in about.columns:
-        said = _said_beside(frame, only_words=only_words)
-    if kinds is not None:
-        said |= _said_of_labels(who, kinds, source, only_words=only_words)
-    found, notes = settle_kinds(names, said, chosen["judge"], chosen["human"], source)
-    rest = [c for c in frame.columns if c not in ("annotator", "kind")]
-    return frame.with_columns(kind=pl.Series(found, dtype=pl.String)).select("annotator", "kind", *rest), notes
-
-
-def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
-    """The annotators that the user names, as the labels spell them."""
-    wanted = without_spaces(
-        pl.Series([given] if isinstance(given, str) else [str(one) for one in given], dtype=pl.String)
-    )
-    spelled = (
-        dict(zip(alike(pl.Series(names, dtype=pl.String)).to_list(), names, strict=True)) if how == "merge" else {}
-    )
-    found = []
-    for name in wanted:
-        one = name if name in names else spelled.get(alike(pl.Series([name]))[0])
-        if one is None:
-            raise DataError(unknown(kind, name, names, source))
-        found.append(one)
-    return tuple(found)
-
-
-def settle_kinds(
-    names: Sequence[str],
-    said: Mapping[str, str],
-    judges: Sequence[str] | None,
-    humans: Sequence[str] | None,
-    source: str,
-) -> tuple[list[str], list[str]]:
-    """The kind of each annotator, and what was assumed: what the user says counts first, then what the table says."""
-    both = [name for name in judges or () if name in (humans or ())]
-    if both:
-        raise DesignError(f"judges=... and humans=... both name '{both[0]}'; name it in one")
-    given = {**dict.fromkeys(judges or (), "judge"), **dict.fromkeys(humans or (), "human")}
-    if judges is not None:
-        _refuse_dropped_judges(names, said, given, judges, source)
-    if judges is None and humans is not None:
-        # Who says who the people are leaves out the models, but somebody may be forgotten.
-        said = {**dict.fromkeys(like_models(names, names), "judge"), **said}
-    known = {**said, **given}
-    open_ = [name for name in names if name not in known]
-    models = like_models(open_, names)
-    if models:
-        raise KindUnknownError(_nothing_says(models, judges, names, source), models)
-    if open_ and humans is not None and judges is None:
-        raise DataError(
-            f"{source}: humans=... does not name {listing(open_)}; name all people there, or the judges with "
-            "judges=[...] too, and who is in neither is taken as a person"
-        )
-    notes = []
-    if open_ and judges is not None and humans is not None:
-        notes.append(f"{counted(len(open_), 'annotator')} named neither as judge nor as human, taken as people: "
-                     f"{listing(open_)}")  # fmt: skip
-    if humans is not None and judges is None:
-        rest = [name for name in names if known[name] == "judge"]
-        notes += [f"taken as judges, because humans=... does not name them: {listing(rest)}"] if rest else []
-    return [known.get(name, "human") for name in names], notes
-
-
-def _refuse_dropped_judges(
-    names: Sequence[str], said: Mapping[str, str], given: Mapping[str, str], judges: Sequence[str], source: str
-) -> None:
-    """Whoever the table calls a judge does not become a person by not being named."""
-    dropped = [name for name in names if said.get(name) == "judge" and name not in given]
-    if dropped:
-        it, is_person = ("them", "they are people") if len(dropped) > 1 else ("it", "it is a person")
-        raise DataError(
-            f"{source} says that {listing(dropped)} {'are judges' if len(dropped) > 1 else 'is a judge'}, and "
-            f"judges=... does not name {it}; add {it} with judges={[*judges, *dropped]}, or say that {is_person} "
-            f"with humans={dropped}"
-        )
-
-
-def _nothing_says(models: Sequence[str], judges: Sequence[str] | None, names: Sequence[str], source: str) -> str:
-    """Words for annotators who look like models, and the remedy."""
-    looks = f"{listing([repr(m) for m in models])} {'look like models' if len(models) > 1 else 'looks like a model'}"
-    people = list(models) if judges is not None else list(names)
-    person = f"humans={people}" if len(people) <= FEW else "a column 'kind' (human or judge)"
-    return (
-        f"{source}: {looks}, and nothing says who is a judge. Name all judges with "
-        f"judges={[*(judges or ()), *models]}, or say with {person} who is a person"
-    )
-
-
-# -- what the table says ----------------------------------------------------------------------------
-
-
-def _said_beside(frame: pl.DataFrame, *, only_words: bool) -> dict[str, str]:
-    """The kinds that the table of annotators states; with ``only_words`` none where the column has another meaning."""
-    words = frame.select("annotator", pl.col("kind").cast(pl.String).str.strip_chars().str.to_lowercase()).drop_nulls()
-    odd = words.filter(~words["kind"].is_in(KINDS))
-    if odd.height and not only_words:
-        raise DataError(
-            f"the table of annotators: column 'kind' must say human or judge; '{odd['annotator'][0]}' has "
-            f"{odd['kind'][0]!r}"
-        )
-    return {} if odd.height else dict(words.iter_rows())
-
-
-def _said_of_labels(who: Coded, kinds: pl.Series, source: str, *, only_words: bool) -> dict[str, str]:
-    """The one kind of each annotator, as a column of the labels says; empty cells say nothing.
-
-    With ``only_words`` the user has named judges or people: a column of other words has another meaning then.
-    """
-    words, codes = coded(kinds.cast(pl.String).str.strip_chars().str.to_lowercase())
-    cells = np.unique(who.codes.astype(np.int64) * len(words) + codes)
-    said = pl.DataFrame(
-        {"annotator": who.names.gather(cells // len(words)), "kind": words.gather(cells % len(words))},
-        schema={"annotator": pl.String, "kind": pl.String},
-    ).filter(pl.col("kind").is_not_null() & (pl.col("kind") != ""))
-    odd = said.filter(~pl.col("kind").is_in(KINDS))
-    if odd.height and not only_words:
-        raise DataError(
-            f"{source}: column 'kind' must say human or judge; annotator '{odd['annotator'][0]}' has {odd['kind'][0]!r}"
-        )
-    if odd.height:
-        return {}
-    both = said.filter(said["annotator"].is_duplicated())
-    if both.height:
-        raise DataError(f"{source}: annotator '{both['annotator'][0]}' is both human and judge")
-    return dict(said.iter_rows())

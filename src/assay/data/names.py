@@ -1,9 +1,9 @@
-"""Names of items, annotators and criteria: trimmed, told apart, and which of annotators look like models."""
+"""Names of items, annotators and criteria: as numbers, trimmed, told apart, and which of the annotators are judges."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
@@ -11,11 +11,44 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.errors import DataError, counted, listing
+from assay.errors import DataError, DesignError, counted, listing, unknown
 
-# -- Names as numbers ------------------------------------------------------------------------------
+# -- names as numbers ------------------------------------------------------------------------------
 
 Codes = NDArray[np.int32]
+
+
+class Coded(NamedTuple):
+    """A column of names as numbers."""
+
+    names: pl.Series
+    """The different names, in one order."""
+    codes: Codes
+    """The position of each row's name."""
+
+    def where(self, keep: NDArray[np.bool_]) -> Coded:
+        """Some of the rows, with the names that are left."""
+        codes = self.codes[keep]
+        left = np.zeros(len(self.names), dtype=bool)
+        left[codes] = True
+        if left.all():
+            return Coded(self.names, codes)
+        return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
+
+    def reordered(self, names: Sequence[str]) -> Coded:
+        """The same with the names in another order."""
+        place = {name: i for i, name in enumerate(names)}
+        moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
+        return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
+
+    def renamed(self, names: pl.Series) -> Coded:
+        """The same with other names, one for each; those that become equal are one."""
+        found = factorize(names)
+        return Coded(found.names, found.codes[self.codes])
+
+    def column(self) -> pl.Series:
+        """The name of each row."""
+        return self.names.gather(pl.Series(self.codes.astype(np.uint32)))
 
 
 class Names(Sequence[str]):
@@ -103,34 +136,34 @@ class Utf8:
         return np.asarray(found << half << (unused - half) >> half >> (unused - half), dtype=np.uint64)
 
 
-def coded(column: pl.Series) -> tuple[pl.Series, Codes]:
+def factorize(column: pl.Series) -> Coded:
     """The different values of a column in sorted order, null first, and each row's position among them.
 
     Text is ordered by its bytes; what is neither text, number nor time is taken as text.
     """
     if column.null_count():
         there = column.is_not_null()
-        distinct, places = coded(column.filter(there))
+        distinct, places = factorize(column.filter(there))
         with_null: Codes = np.zeros(len(column), dtype=np.int32)
         with_null[there.to_numpy()] = places + np.int32(1)
-        return pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null
+        return Coded(pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null)
     if column.dtype == pl.Boolean:
         column = column.cast(pl.UInt8)
-    if column.dtype.is_integer() and (found := _close_together(column)) is not None:
+    if column.dtype.is_integer() and (found := _factorize_integers(column)) is not None:
         return found
     if column.dtype.is_numeric() or column.dtype.is_temporal():
         distinct = column.unique().sort()
         at = np.searchsorted(distinct.to_physical().to_numpy(), column.to_physical().to_numpy())
-        return distinct, at.astype(np.int32)
+        return Coded(distinct, at.astype(np.int32))
     column = column.cast(pl.String)
-    if _in_runs(column):
+    if _mostly_runs(column):
         starts = np.flatnonzero((column != column.shift(1)).fill_null(True).to_numpy())
-        distinct, codes = _coded_texts(column.gather(_rows(starts)))
-        return distinct, np.repeat(codes, np.diff(starts, append=len(column)))
-    return _coded_texts(column)
+        distinct, codes = _factorize_texts(column.gather(_rows(starts)))
+        return Coded(distinct, np.repeat(codes, np.diff(starts, append=len(column))))
+    return _factorize_texts(column)
 
 
-def _close_together(column: pl.Series) -> tuple[pl.Series, Codes] | None:
+def _factorize_integers(column: pl.Series) -> Coded | None:
     """`coded` without sorting, for whole numbers whose range is not much wider than the column is long."""
     if not len(column):
         return None
@@ -142,26 +175,26 @@ def _close_together(column: pl.Series) -> tuple[pl.Series, Codes] | None:
     there[at] = True
     places = np.cumsum(there, dtype=np.int32)
     places -= np.int32(1)
-    return pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at]
+    return Coded(pl.Series(column.name, np.flatnonzero(there) + low).cast(column.dtype), places[at])
 
 
 def codes_in(column: pl.Series, names: pl.Series) -> Codes:
     """The position of each value in ``names``, which hold every one of them once."""
-    distinct, codes = coded(column)
+    distinct, codes = factorize(column)
     if distinct.dtype != pl.String:
         known = dict(zip(names.cast(distinct.dtype).to_list(), range(len(names)), strict=True))
         return np.array([known[v] for v in distinct.to_list()], dtype=np.int32)[codes]
     names = names.cast(pl.String)
     if distinct.equals(names):
         return codes
-    sorted_names, places = coded(names)
+    sorted_names, places = factorize(names)
     back = np.empty(len(names), dtype=np.int32)
     back[places] = np.arange(len(names), dtype=np.int32)
     at = np.arange(len(names)) if distinct.equals(sorted_names) else sorted_names.search_sorted(distinct).to_numpy()
     return back[at][codes]
 
 
-def sorting(
+def sort_cells(
     cells: NDArray[np.int64], n_cells: int
 ) -> tuple[NDArray[np.uint32] | NDArray[np.int64] | None, NDArray[np.int64]]:
     """The order of rows in which ``cells`` (0 to ``n_cells`` − 1) rise, equal ones as they are, and the cells in it.
@@ -184,7 +217,7 @@ def sorting(
     return rows.astype(np.uint32) if n_bits <= 32 else rows.astype(np.int64), packed.view(np.int64)
 
 
-def repeated(cells: NDArray[np.int64]) -> bool:
+def any_twice(cells: NDArray[np.int64]) -> bool:
     """Whether a number is there more than once."""
     if bool((cells[1:] > cells[:-1]).all()):
         return False
@@ -192,7 +225,7 @@ def repeated(cells: NDArray[np.int64]) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _in_runs(column: pl.Series) -> bool:
+def _mostly_runs(column: pl.Series) -> bool:
     """Whether equal values mostly follow each other, as a look at some of the rows says."""
     if len(column) < 2:
         return False
@@ -204,7 +237,7 @@ def _rows(at: NDArray[Any]) -> pl.Series:
     return pl.Series(at.astype(np.uint32, copy=False))
 
 
-def _coded_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
+def _factorize_texts(column: pl.Series) -> Coded:
     """Rows are sorted by hash, which groups equal texts; then each text is compared with that of its group."""
     n_bits = np.uint64(len(column).bit_length())
     packed = column.hash().to_numpy() >> n_bits
@@ -226,17 +259,17 @@ def _coded_texts(column: pl.Series) -> tuple[pl.Series, Codes]:
     codes[rows] = np.repeat(rank, np.diff(starts, append=len(column)))
     del rows
     others = np.flatnonzero((names.gather(_rows(codes)) != column).to_numpy())
-    return _merged(names, codes, others, column.gather(_rows(others))) if len(others) else (names, codes)
+    return _merge_texts(names, codes, others, column.gather(_rows(others))) if len(others) else Coded(names, codes)
 
 
-def _merged(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> tuple[pl.Series, Codes]:
+def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> Coded:
     """With the texts of a few rows, whose hashes begin as those of others, put among the names."""
-    more, their = coded(texts)
+    more, their = factorize(texts)
     before = names.search_sorted(more).to_numpy().astype(np.int64)
     codes = codes + np.searchsorted(before, codes, side="right").astype(np.int32)
     codes[rows] = (before + np.arange(len(more)))[their]
     both = pl.concat([names, more.alias(names.name)])
-    return both.gather(_rows(text_order(both))), codes
+    return Coded(both.gather(_rows(text_order(both))), codes)
 
 
 def text_order(texts: pl.Series) -> NDArray[np.int64]:
@@ -257,7 +290,20 @@ def text_order(texts: pl.Series) -> NDArray[np.int64]:
     return order
 
 
-# -- Names of items, annotators and criteria -------------------------------------------------------
+def natural(names: Iterable[Any]) -> tuple[Any, ...]:
+    """Names in the order people expect: '2' before '10', numbers as numbers."""
+    values = list(names)
+    if all(isinstance(v, int | float) for v in values):
+        return tuple(sorted(values))
+    return tuple(sorted(values, key=lambda v: ([_piece(p) for p in re.split(r"(\d+)", str(v))], str(v))))
+
+
+def _piece(piece: str) -> tuple[int, str]:
+    # str.isdecimal, not int(): digits of other scripts and of great length are names, not numbers.
+    return (int(piece), "") if piece.isascii() and piece.isdecimal() and len(piece) < 16 else (-1, piece)
+
+
+# -- names of items, annotators and criteria -------------------------------------------------------
 
 Spelling = Literal["refuse", "merge", "apart"]
 """What becomes of names that differ only in case or inner spaces."""
@@ -266,7 +312,7 @@ PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", 
 
 
 class SpellingError(DataError):
-    """Names differ only in spelling, and nothing says whether they are one."""
+    """Names differ only in spelling, and nobody has said whether they are one."""
 
     def __init__(self, message: str, shown: str = "") -> None:
         super().__init__(message)
@@ -279,45 +325,12 @@ _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
 """Whatever is not a visible ASCII character without case."""
 
 
-class Coded(NamedTuple):
-    """A column of names as numbers."""
-
-    names: pl.Series
-    """The different names, in one order."""
-    codes: Codes
-    """The position of each row's name."""
-
-    def where(self, keep: NDArray[np.bool_]) -> Coded:
-        """Some of the rows, with the names that are left."""
-        codes = self.codes[keep]
-        left = np.zeros(len(self.names), dtype=bool)
-        left[codes] = True
-        if left.all():
-            return Coded(self.names, codes)
-        return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
-
-    def reordered(self, names: Sequence[str]) -> Coded:
-        """The same with the names in another order."""
-        place = {name: i for i, name in enumerate(names)}
-        moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
-        return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
-
-    def renamed(self, names: pl.Series) -> Coded:
-        """The same with other names, one for each; those that become equal are one."""
-        distinct, back = coded(names)
-        return Coded(distinct, back[self.codes])
-
-    def column(self) -> pl.Series:
-        """The name of each row."""
-        return self.names.gather(pl.Series(self.codes.astype(np.uint32)))
+# -- trimmed ---------------------------------------------------------------------------------------
 
 
-# -- trimmed ----------------------------------------------------------------------------------------
-
-
-def trimmed(found: Coded, role: str) -> tuple[Coded, list[str]]:
+def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
     """Names without the spaces around them; and a note, where there were some."""
-    bare = without_spaces(found.names)
+    bare = strip_spaces(found.names)
     changed = found.names != bare
     if not changed.any():
         return found, []
@@ -326,22 +339,22 @@ def trimmed(found: Coded, role: str) -> tuple[Coded, list[str]]:
     return found.renamed(bare), [f"spaces around names of {PLURALS[role]} taken off in {counted(rows, 'row')}: {shown}"]
 
 
-def without_spaces(names: pl.Series) -> pl.Series:
+def strip_spaces(names: pl.Series) -> pl.Series:
     """Names without white space and invisible characters at their ends."""
     return names.str.replace_all(_AROUND, "")
 
 
-# -- told apart -------------------------------------------------------------------------------------
+# -- told apart ------------------------------------------------------------------------------------
 
 
-def alike(names: pl.Series) -> pl.Series:
+def spelling_key(names: pl.Series) -> pl.Series:
     """What is equal where names differ only in case, in inner spaces or in how their letters are encoded."""
     if not names.str.contains(_NOT_PLAIN).any():
         return names
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
 
-def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[Coded, list[str]]:
+def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[Coded, list[str]]:
     """Names that differ only in spelling refused, as one (the most frequent spelling, then the first), or kept apart.
 
     Raises
@@ -349,22 +362,22 @@ def one_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[C
     DataError
         With ``how="refuse"``, where there are such names.
     """
-    key = alike(found.names)
+    key = spelling_key(found.names)
     if key is found.names or key.n_unique() == len(key):
         return found, []
     rows = np.bincount(found.codes, minlength=len(key))
     table = pl.DataFrame({"name": found.names, "key": key, "rows": rows})
     groups = table.filter(pl.col("key").is_duplicated()).group_by("key", maintain_order=True).agg("name")["name"]
-    shown = groups_in_words(groups.to_list())
+    shown = spelling_groups(groups.to_list())
     if how == "refuse":
-        raise SpellingError(refusal(role, shown, source), shown)
+        raise SpellingError(spelling_refusal(role, shown, source), shown)
     if how == "apart":
         return found, [f"{PLURALS[role]} that differ only in spelling are kept apart: {shown}"]
     chosen = table.select(pl.col("name").sort_by("rows", descending=True, maintain_order=True).first().over("key"))
     return found.renamed(chosen["name"]), [f"{PLURALS[role]} that differ only in spelling are taken as one: {shown}"]
 
 
-def refusal(role: str, shown: str, source: str) -> str:
+def spelling_refusal(role: str, shown: str, source: str) -> str:
     """Words for names that differ only in spelling, with the option that decides."""
     option = "label_spelling" if role == "label" else "spelling"
     return (
@@ -373,13 +386,13 @@ def refusal(role: str, shown: str, source: str) -> str:
     )
 
 
-def groups_in_words(groups: Sequence[Sequence[str]]) -> str:
+def spelling_groups(groups: Sequence[Sequence[str]]) -> str:
     """``'Ann', 'ann'; 'Q 1', 'Q1' and 3 more``."""
     shown = "; ".join(listing([repr(name) for name in group], 4) for group in groups[:3])
     return shown + (f"; and {len(groups) - 3} more" if len(groups) > 3 else "")
 
 
-def spelled_as(names: pl.Series, known: pl.Series, role: str, how: Spelling, source: str) -> pl.Series:
+def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling, source: str) -> pl.Series:
     """The names of a second table, as the labels spell them.
 
     Raises
@@ -387,25 +400,190 @@ def spelled_as(names: pl.Series, known: pl.Series, role: str, how: Spelling, sou
     DataError
         With ``how="refuse"``, where one differs from a known name only in spelling.
     """
-    names = without_spaces(names)
+    names = strip_spaces(names)
     strange = ~names.is_in(known.implode())
     if how == "apart" or not strange.any():
         return names
-    there = pl.DataFrame({"key": alike(known), "known": known}).unique("key", keep="first", maintain_order=True)
-    table = pl.DataFrame({"name": names, "key": alike(names), "strange": strange})
+    there = pl.DataFrame({"key": spelling_key(known), "known": known}).unique("key", keep="first", maintain_order=True)
+    table = pl.DataFrame({"name": names, "key": spelling_key(names), "strange": strange})
     table = table.join(there, on="key", how="left", maintain_order="left")
     respelled = table.filter(pl.col("strange") & pl.col("known").is_not_null())
     if not respelled.height:
         return names
     if how == "refuse":
-        shown = groups_in_words(respelled.select("known", "name").rows())
-        raise SpellingError(refusal(role, shown, f"{source} and the table of {PLURALS[role]}"), shown)
+        shown = spelling_groups(respelled.select("known", "name").rows())
+        raise SpellingError(spelling_refusal(role, shown, f"{source} and the table of {PLURALS[role]}"), shown)
     return table.select(pl.when("strange").then(pl.coalesce("known", "name")).otherwise("name").alias(names.name))[
         names.name
     ]
 
 
-# -- models -----------------------------------------------------------------------------------------
+# -- who is a person and who is a model -------------------------------------------------------------
+
+KINDS = ("human", "judge")
+
+MOST_LISTED = 12
+"""Names in a remedy; for more, a column is less to type."""
+
+
+class KindUnknownError(DataError):
+    """Nothing says whether annotators with a model's name are people or models."""
+
+    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.names = tuple(names)
+
+
+def annotator_kinds(
+    who: Coded,
+    kinds: pl.Series | None,
+    beside: pl.DataFrame | None,
+    named: Mapping[str, Iterable[str] | None],
+    how: Spelling,
+    source: str,
+) -> tuple[list[str], list[str]]:
+    """``human`` or ``judge`` for each annotator, in natural order of their names, and what was assumed.
+
+    Parameters
+    ----------
+    who : Coded
+        The annotators of the labels.
+    kinds : polars.Series or None
+        The kind of each label's annotator, where the table has such a column.
+    beside : polars.DataFrame or None
+        Columns ``annotator`` and ``kind``, where a table of annotators has them.
+    named : mapping of kind to names, or to None
+        Whom the user calls a ``judge`` and a ``human``.
+    how : {"refuse", "merge", "apart"}
+        What becomes of names that differ only in spelling.
+    source : str
+        The table, in words for messages.
+    """
+    names = natural(who.names.to_list())
+    chosen = {kind: None if given is None else _known(given, kind, names, how, source) for kind, given in named.items()}
+    only_words = any(given is not None for given in chosen.values())
+    said = {} if beside is None else _kinds_beside(beside, only_words=only_words)
+    if kinds is not None:
+        said |= _kinds_of_labels(who, kinds, source, only_words=only_words)
+    return settle_kinds(names, said, chosen["judge"], chosen["human"], source)
+
+
+def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
+    """The annotators that the user names, as the labels spell them."""
+    wanted = strip_spaces(
+        pl.Series([given] if isinstance(given, str) else [str(one) for one in given], dtype=pl.String)
+    )
+    spelled = (
+        dict(zip(spelling_key(pl.Series(names, dtype=pl.String)).to_list(), names, strict=True))
+        if how == "merge"
+        else {}
+    )
+    found = []
+    for name in wanted:
+        one = name if name in names else spelled.get(spelling_key(pl.Series([name]))[0])
+        if one is None:
+            raise DataError(unknown(kind, name, names, source))
+        found.append(one)
+    return tuple(found)
+
+
+def settle_kinds(
+    names: Sequence[str],
+    said: Mapping[str, str],
+    judges: Sequence[str] | None,
+    humans: Sequence[str] | None,
+    source: str,
+) -> tuple[list[str], list[str]]:
+    """The kind of each annotator, and what was assumed: what the user says counts first, then what the table says."""
+    both = [name for name in judges or () if name in (humans or ())]
+    if both:
+        raise DesignError(f"judges=... and humans=... both name '{both[0]}'; name it in one")
+    given = {**dict.fromkeys(judges or (), "judge"), **dict.fromkeys(humans or (), "human")}
+    if judges is not None:
+        _refuse_dropped_judges(names, said, given, judges, source)
+    if judges is None and humans is not None:
+        # Who says who the people are leaves out the models, but somebody may be forgotten.
+        said = {**dict.fromkeys(model_names(names, names), "judge"), **said}
+    known = {**said, **given}
+    open_ = [name for name in names if name not in known]
+    models = model_names(open_, names)
+    if models:
+        raise KindUnknownError(_unknown_kind_words(models, judges, names, source), models)
+    if open_ and humans is not None and judges is None:
+        raise DataError(
+            f"{source}: humans=... does not name {listing(open_)}; name all people there, or the judges with "
+            "judges=[...] too, and who is in neither is taken as a person"
+        )
+    notes = []
+    if open_ and judges is not None and humans is not None:
+        notes.append(f"{counted(len(open_), 'annotator')} named neither as judge nor as human, taken as people: "
+                     f"{listing(open_)}")  # fmt: skip
+    if humans is not None and judges is None:
+        rest = [name for name in names if known[name] == "judge"]
+        notes += [f"taken as judges, because humans=... does not name them: {listing(rest)}"] if rest else []
+    return [known.get(name, "human") for name in names], notes
+
+
+def _refuse_dropped_judges(
+    names: Sequence[str], said: Mapping[str, str], given: Mapping[str, str], judges: Sequence[str], source: str
+) -> None:
+    """Whoever the table calls a judge does not become a person by not being named."""
+    dropped = [name for name in names if said.get(name) == "judge" and name not in given]
+    if dropped:
+        it, is_person = ("them", "they are people") if len(dropped) > 1 else ("it", "it is a person")
+        raise DataError(
+            f"{source} says that {listing(dropped)} {'are judges' if len(dropped) > 1 else 'is a judge'}, and "
+            f"judges=... does not name {it}; add {it} with judges={[*judges, *dropped]}, or say that {is_person} "
+            f"with humans={dropped}"
+        )
+
+
+def _unknown_kind_words(models: Sequence[str], judges: Sequence[str] | None, names: Sequence[str], source: str) -> str:
+    """Words for annotators who look like models, and the remedy."""
+    looks = f"{listing([repr(m) for m in models])} {'look like models' if len(models) > 1 else 'looks like a model'}"
+    people = list(models) if judges is not None else list(names)
+    person = f"humans={people}" if len(people) <= MOST_LISTED else "a column 'kind' (human or judge)"
+    return (
+        f"{source}: {looks}, and nothing says who is a judge. Name all judges with "
+        f"judges={[*(judges or ()), *models]}, or say with {person} who is a person"
+    )
+
+
+def _kinds_beside(frame: pl.DataFrame, *, only_words: bool) -> dict[str, str]:
+    """The kinds that the table of annotators states; with ``only_words`` none where the column has another meaning."""
+    words = frame.select("annotator", pl.col("kind").cast(pl.String).str.strip_chars().str.to_lowercase()).drop_nulls()
+    odd = words.filter(~words["kind"].is_in(KINDS))
+    if odd.height and not only_words:
+        raise DataError(
+            f"the table of annotators: column 'kind' must say human or judge; '{odd['annotator'][0]}' has "
+            f"{odd['kind'][0]!r}"
+        )
+    return {} if odd.height else dict(words.iter_rows())
+
+
+def _kinds_of_labels(who: Coded, kinds: pl.Series, source: str, *, only_words: bool) -> dict[str, str]:
+    """The one kind of each annotator, as a column of the labels says; empty cells say nothing.
+
+    With ``only_words`` the user has named judges or people: a column of other words has another meaning then.
+    """
+    words, codes = factorize(kinds.cast(pl.String).str.strip_chars().str.to_lowercase())
+    cells = np.unique(who.codes.astype(np.int64) * len(words) + codes)
+    said = pl.DataFrame(
+        {"annotator": who.names.gather(cells // len(words)), "kind": words.gather(cells % len(words))},
+        schema={"annotator": pl.String, "kind": pl.String},
+    ).filter(pl.col("kind").is_not_null() & (pl.col("kind") != ""))
+    odd = said.filter(~pl.col("kind").is_in(KINDS))
+    if odd.height and not only_words:
+        raise DataError(
+            f"{source}: column 'kind' must say human or judge; annotator '{odd['annotator'][0]}' has {odd['kind'][0]!r}"
+        )
+    if odd.height:
+        return {}
+    both = said.filter(said["annotator"].is_duplicated())
+    if both.height:
+        raise DataError(f"{source}: annotator '{both['annotator'][0]}' is both human and judge")
+    return dict(said.iter_rows())
+
 
 _FAMILIES = (
     r"(chat)?gpt|llama|gemini|gemma-?\d|mistral|mixtral|ministral|magistral|codestral|qwen|qwq|deepseek|vicuna|alpaca|"
@@ -428,7 +606,7 @@ _MODEL = re.compile(
 )
 
 
-def like_models(names: Iterable[str], among: Collection[str] = ()) -> list[str]:
+def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:
     """The names that look like a language model's: ``gpt-4o``, ``llama``, ``mistralai/mixtral-8x7b``.
 
     ``o1`` and ``o3`` do, but not where an ``o2`` stands beside them: there they number observers.

@@ -122,7 +122,7 @@ class Nominal(Scale):
     @property
     def spec(self) -> str:
         """``nominal`` or ``nominal:yes,no``."""
-        return "nominal" if self.names is None else "nominal:" + _written(self.names, ",")
+        return "nominal" if self.names is None else "nominal:" + _join_names(self.names, ",")
 
     def describe(self) -> str:
         """The categories in words."""
@@ -195,7 +195,7 @@ class Ordinal(Scale):
     def spec(self) -> str:
         """``ordinal:1-5`` or ``ordinal:low<mid<high``."""
         if self.names is not None:
-            return "ordinal:" + _written(self.names, "<")
+            return "ordinal:" + _join_names(self.names, "<")
         return f"ordinal:{self.low}-{self.high}"
 
     def describe(self) -> str:
@@ -226,15 +226,11 @@ class Interval(Scale):
     high: float = math.inf
     kind: ClassVar[str] = "interval"
     ordered: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise DataError(f"Interval needs low < high; got {self.low!r} and {self.high!r}")
-
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -269,11 +265,7 @@ class Text(Scale):
     """Free text: compared by a similarity, never counted."""
 
     kind: ClassVar[str] = "text"
-
-    @property
-    def spec(self) -> str:
-        """``text``."""
-        return "text"
+    spec: ClassVar[str] = "text"
 
     def describe(self) -> str:
         """The scale in words."""
@@ -294,22 +286,10 @@ class Preference(Scale):
 
     kind: ClassVar[str] = "preference"
     ordered: ClassVar[bool] = True
+    categories: ClassVar[tuple[Label, ...]] = (-1, 0, 1)
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    spec: ClassVar[str] = "preference"
     WORDS: ClassVar[Mapping[int, str]] = {-1: "first", 0: "tie", 1: "second"}
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """−1, 0, 1."""
-        return (-1, 0, 1)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """−1 and 1."""
-        return -1.0, 1.0
-
-    @property
-    def spec(self) -> str:
-        """``preference``."""
-        return "preference"
 
     def describe(self) -> str:
         """The scale in words."""
@@ -340,16 +320,8 @@ class OddOneOut(Scale):
     """Which of three does not belong: A, B or C, in the order in which the item lists its three."""
 
     kind: ClassVar[str] = "odd-one-out"
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """A, B, C."""
-        return ("A", "B", "C")
-
-    @property
-    def spec(self) -> str:
-        """``odd-one-out``."""
-        return "odd-one-out"
+    categories: ClassVar[tuple[Label, ...]] = ("A", "B", "C")
+    spec: ClassVar[str] = "odd-one-out"
 
     def describe(self) -> str:
         """The scale in words."""
@@ -381,7 +353,7 @@ def parse_scale(spec: str) -> Scale:
                 f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
             ) from None
     if head in ("nominal", "ordinal") and rest.startswith("["):
-        return _of_list(spec, head, rest)
+        return _parse_list(spec, head, rest)
     if head == "ordinal" and "<" in rest:
         return Ordinal([part.strip() for part in rest.split("<")])
     if head == "nominal":
@@ -402,7 +374,7 @@ def parse_scale(spec: str) -> Scale:
     )
 
 
-def _of_list(spec: str, head: str, rest: str) -> Scale:
+def _parse_list(spec: str, head: str, rest: str) -> Scale:
     try:
         names = json.loads(rest)
     except json.JSONDecodeError as error:
@@ -412,7 +384,7 @@ def _of_list(spec: str, head: str, rest: str) -> Scale:
     return Ordinal(names) if head == "ordinal" else Nominal(names)
 
 
-def _written(names: Sequence[Label], separator: str) -> str:
+def _join_names(names: Sequence[Label], separator: str) -> str:
     """Categories in a line that `parse_scale` reads back: plain where it can be, else as a JSON list."""
     plain = separator.join(map(str, names))
     read = [part.strip() for part in plain.split(separator)]

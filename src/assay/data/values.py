@@ -1,29 +1,29 @@
-"""Labels as sheets write them -> labels: marks of no answer, numbers in any notation, each category in one spelling.
+"""Cells as sheets write them -> labels: marks of no answer, numbers in any notation, each category in one spelling.
 
-What is certain is read and said; what is not is refused with the option that decides.
+Unambiguous values are converted and reported; ambiguous ones are refused with the option that decides.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from assay.data.names import Coded, Spelling, alike, coded, one_spelling, without_spaces
+from assay.data.names import Coded, Spelling, factorize, spelling_key, strip_spaces, unify_spelling
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing
-from assay.estimation.options import one_of
+from assay.estimation.options import Settings, option
 
-# -- Numbers as people write them ------------------------------------------------------------------
+# -- numbers as people write them ------------------------------------------------------------------
 
 Decimal = Literal["point", "comma"]
 """What stands before the decimals of a number."""
 
 MOST_CATEGORIES = 50
-"""Up to so many different texts are taken as categories."""
+"""Up to this number different texts are taken as categories: code books rarely hold more."""
 
 _SIGN = r"[+-]?"
 _GROUPED = rf"^{_SIGN}\d{{1,3}}(,\d{{3}})+(\.\d+)?$"
@@ -81,12 +81,14 @@ class Numbers:
         return self.doubt is None and bool(self.unread.any())
 
 
-def numbers_of_series(texts: pl.Series) -> pl.Series:
+def plain_numbers(texts: pl.Series) -> pl.Series:
     """Plain numbers in text; null where a text is none."""
     return texts.str.replace("^\u2212", "-").cast(pl.Float64, strict=False).fill_nan(None)
 
 
-def numbers_in(bare: pl.Series, scale: Scale | None, decimal: Decimal | None, marks: Collection[str]) -> Numbers | None:
+def parse_numbers(
+    bare: pl.Series, scale: Scale | None, decimal: Decimal | None, marks: Collection[str]
+) -> Numbers | None:
     """Different labels, without spaces around them, as numbers; None where they are no numbers at all.
 
     Parameters
@@ -103,7 +105,7 @@ def numbers_in(bare: pl.Series, scale: Scale | None, decimal: Decimal | None, ma
     texts = pl.select(pl.when(~no_answer).then(bare)).to_series()
     if texts.null_count() == len(texts) and scale is None:
         return None
-    read = numbers_of_series(texts) if decimal is None else _in_notation(texts, decimal)
+    read = plain_numbers(texts) if decimal is None else _parse_notation(texts, decimal)
     unread = texts.filter(read.is_null() & texts.is_not_null())
     if not len(unread):
         note = f"labels are read as numbers with a decimal {decimal}" if decimal else ""
@@ -112,14 +114,14 @@ def numbers_in(bare: pl.Series, scale: Scale | None, decimal: Decimal | None, ma
         found = notation(texts, unread, scale, decimal)
         if found is not None:
             return replace(found, no_answer=no_answer)
-    found = _doubtful(texts, read) if scale is None else Numbers(read, no_answer)
+    found = _find_doubt(texts, read) if scale is None else Numbers(read, no_answer)
     return None if found is None else replace(found, no_answer=no_answer)
 
 
 # -- notations ------------------------------------------------------------------------------------------
 
 
-def _in_notation(texts: pl.Series, decimal: Decimal) -> pl.Series:
+def _parse_notation(texts: pl.Series, decimal: Decimal) -> pl.Series:
     """Numbers in one notation, groups of thousands allowed; null where a text is not in it."""
     plain = texts.str.replace("^\u2212", "-")
     fits = plain.str.contains(_NOTATIONS[decimal])
@@ -138,10 +140,10 @@ def _decimals(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
     points = bool(texts.filter(~texts.is_in(unread.implode())).str.contains(r"\.").any())
     decimals, thousands = bool((comma & ~grouped).any()), bool((grouped & ~comma).any()) or points
     if decimals != thousands:
-        found = _in_notation(texts, "comma" if decimals else "point")
+        found = _parse_notation(texts, "comma" if decimals else "point")
         words = "with a decimal comma" if decimals else "with commas between thousands"
-        return _certain(found, f"labels such as '{unread[0]}' are read as numbers {words}")
-    return _doubted(
+        return _plain_reading(found, f"labels such as '{unread[0]}' are read as numbers {words}")
+    return _doubtful_reading(
         texts,
         f"such as '{unread[0]}' may have decimals or thousands after the comma: say decimal='comma' or decimal='point'"
         + (", and write all of them alike" if decimals else ""),
@@ -154,21 +156,21 @@ def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
     if percent.null_count() == len(percent):
         return None
     example = texts.filter(percent.is_not_null())[0]
-    inner = numbers_in(percent, Interval(), decimal, ())
+    inner = parse_numbers(percent, Interval(), decimal, ())
     if inner is None or inner.doubt is not None or inner.values.null_count() > percent.null_count():
         return inner if inner is not None and inner.doubt is not None else None
     if percent.null_count() > texts.null_count():
         others = texts.filter(percent.is_null() & texts.is_not_null())
         if not others.str.contains(_BEGINS).all():
             return None
-        return _doubted(
+        return _doubtful_reading(
             texts, f"such as '{example}' are percentages and '{others[0]}' is none: write all of them alike"
         )
     share = scale is not None and scale.bounds is not None and scale.bounds[1] <= 1
     values = inner.values / 100 if share else inner.values
     said = Interval(0, 100) if bool(values.drop_nulls().is_between(0, 100).all()) else None
     note = f"labels such as '{example}' are read as {'shares of 1' if share else 'percentages, numbers up to 100'}"
-    return replace(_certain(values, note), scale=said)
+    return replace(_plain_reading(values, note), scale=said)
 
 
 def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
@@ -179,38 +181,38 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
         return None
     example, wholes = texts.drop_nulls()[0], whole.drop_nulls().unique().sort().to_list()
     if len(wholes) > 1 or (part > whole).any() or wholes[0] < 2:
-        return _doubted(
+        return _doubtful_reading(
             texts,
             f"such as '{example}' may be dates, or parts of {listing(wholes, 4)}: write them as numbers on one scale, "
             "or say {nominal} if they are categories",
         )
     top = float(wholes[0])
     if scale is not None and scale.bounds is not None and scale.bounds[1] == 1:
-        return _certain(part / top, f"labels such as '{example}' are read as shares of 1")
+        return _plain_reading(part / top, f"labels such as '{example}' are read as shares of 1")
     if scale is not None and scale.bounds is not None and scale.bounds[1] != top:
         return None
     low = 0 if (part < 1).any() else 1
     steps = bool((part.drop_nulls() % 1 == 0).all())
     said = Ordinal(low, int(top)) if steps else Interval(low, top)
-    return replace(_certain(part, f"labels such as '{example}' are read as numbers up to {top:g}"), scale=said)
+    return replace(_plain_reading(part, f"labels such as '{example}' are read as numbers up to {top:g}"), scale=said)
 
 
 # -- doubt ------------------------------------------------------------------------------------------------
 
 
-def _doubtful(texts: pl.Series, read: pl.Series) -> Numbers | None:
+def _find_doubt(texts: pl.Series, read: pl.Series) -> Numbers | None:
     """What looks like numbers or dates and is neither for certain; None for words."""
     there = texts.drop_nulls()
     # So many different ones are free text, which nothing counts.
     few = len(there) <= MOST_CATEGORIES
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
-    words = _of_dates(there) if few or begin else None
+    words = _date_words(there) if few or begin else None
     if words or (few and begin):
-        return _doubted(texts, words or _of_beginnings(there))
+        return _doubtful_reading(texts, words or _beginning_words(there))
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
-def _of_dates(there: pl.Series) -> str | None:
+def _date_words(there: pl.Series) -> str | None:
     """Words for labels of which some look like dates."""
     example = next((text for text in there.head(1_000) if any(re.match(form, text) for form in _DATES)), None)
     if example is None:
@@ -221,60 +223,57 @@ def _of_dates(there: pl.Series) -> str | None:
     )
 
 
-def _of_beginnings(there: pl.Series) -> str:
+def _beginning_words(there: pl.Series) -> str:
     return (
         f"such as '{there[0]}' begin with a number: write the numbers alone, say their order with "
         "scale='ordinal:lowest<...<highest', or say {nominal} if they are categories"
     )
 
 
-def _certain(values: pl.Series, note: str) -> Numbers:
+def _plain_reading(values: pl.Series, note: str) -> Numbers:
     return Numbers(values, values.is_null(), note=note)
 
 
-def _doubted(texts: pl.Series, words: str) -> Numbers:
+def _doubtful_reading(texts: pl.Series, words: str) -> Numbers:
     none = pl.Series([None] * len(texts), dtype=pl.Float64)
     return Numbers(none, texts.is_null(), doubt=lambda part: words.replace("{nominal}", part.like("nominal")))
 
 
-# -- Labels as sheets write them -> labels ---------------------------------------------------------
+# -- labels of one criterion -----------------------------------------------------------------------
 
 MARKS = ("na", "n/a", "#n/a", "nan", "null", "none", "-")
 """What usually stands for no answer, in lower case."""
 
 
-@dataclass(frozen=True)
-class Ways:
-    """How labels are to be read.
+@dataclass(frozen=True, kw_only=True)
+class LabelSettings(Settings):
+    """How labels as sheets write them are to be read."""
 
-    Attributes
-    ----------
-    missing : tuple or None
-        Labels that are no answer, exactly these; None where nobody has said.
-    spelling : {"refuse", "merge", "apart"}
-        What becomes of categories that differ only in case or inner spaces.
-    decimal : {"point", "comma"} or None
-        What stands before the decimals, where labels do not tell.
-    as_text : bool
-        The source writes numbers as text.
-    orders : mapping of criterion to tuple of str
-        Categories in the order that a column declares.
-    """
+    missing: Label | Iterable[Label] | None = option(
+        None,
+        "Labels that are no answer: exactly these.",
+        details='As in `["N/A", -99]`. Without it the usual marks (`N/A`, `none`, `-` ...) are no answer among '
+        "numbers, and are refused among categories, where they may be one; `[]` says that no label is such a mark.",
+    )
+    label_spelling: Spelling = option(
+        "refuse", "What becomes of categories that differ only in case or inner spaces: `Agree`, `agree`."
+    )
+    decimal: Decimal | None = option(
+        None,
+        "What stands before the decimals of numbers in text, where labels do not tell.",
+        details="Is `1,234` a little more than 1, or more than a thousand?",
+    )
 
-    missing: tuple[Label, ...] | None = None
-    spelling: Spelling = "refuse"
-    decimal: Decimal | None = None
-    as_text: bool = False
-    orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.missing is not None:
+            one = isinstance(self.missing, str | int | float)
+            object.__setattr__(self, "missing", (self.missing,) if one else tuple(self.missing))  # type: ignore[arg-type]
 
-    @classmethod
-    def of(cls, missing: Any, spelling: Any, decimal: Any) -> Ways:
-        """The ways that somebody asked for, checked."""
-        one_of("label_spelling", spelling, get_args(Spelling))
-        if decimal is not None:
-            one_of("decimal", decimal, get_args(Decimal))
-        marks = (missing,) if isinstance(missing, str | int | float) else missing
-        return cls(None if marks is None else tuple(marks), spelling, decimal)
+    @property
+    def marks(self) -> tuple[Label, ...] | None:
+        """The marks of no answer; None where nobody has said."""
+        return self.missing  # type: ignore[return-value]
 
 
 class LabelColumn(NamedTuple):
@@ -285,6 +284,10 @@ class LabelColumn(NamedTuple):
     """Where each stands."""
     criterion: str | None
     source: str
+    as_text: bool = False
+    """Whether the source writes numbers as text."""
+    order: tuple[str, ...] | None = None
+    """Categories in the order that the column declares."""
 
     def about(self) -> str:
         """The words with which an error begins."""
@@ -312,7 +315,7 @@ class Settled(NamedTuple):
     """The marks of no answer that were named and found, and how many rows they are."""
 
 
-def settled(part: LabelColumn, scale: Scale | None, ways: Ways) -> Settled:
+def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSettings) -> Settled:
     """The labels of one criterion as they count.
 
     Raises
@@ -321,68 +324,69 @@ def settled(part: LabelColumn, scale: Scale | None, ways: Ways) -> Settled:
         Where labels can be read in several ways.
     """
     labels = part.labels
-    order = ways.orders.get(part.criterion)
     if isinstance(labels.dtype, pl.Enum):
-        order = tuple(labels.dtype.categories.to_list())
+        part = part._replace(order=tuple(labels.dtype.categories.to_list()))
     if labels.dtype in (pl.Boolean, pl.Categorical, pl.Enum):
         labels = labels.cast(pl.String)
-    if labels.dtype != pl.String and not ways.missing:
+    if labels.dtype != pl.String and not settings.marks:
         return Settled(labels)
     if labels.dtype != pl.String:
         number = labels.cast(pl.Float64)
-        gone = number.is_in([float(m) for m in ways.missing or () if _is_number(m)])
+        gone = number.is_in([float(m) for m in settings.marks or () if _is_number(m)])
         kept = pl.select(pl.when(~gone).then(labels)).to_series() if gone.any() else labels
         return Settled(kept, marks=_counts(labels.filter(gone).cast(pl.String)))
     part = part._replace(labels=labels)
-    labels, marks = _without_marks(labels, ways.missing)
-    found = _of_text(part._replace(labels=labels), scale, ways, order)
+    labels, marks = _remove_marks(labels, settings.marks)
+    found = _settle_text(part._replace(labels=labels), scale, settings)
     return found._replace(marks=marks)
 
 
-def _of_text(part: LabelColumn, scale: Scale | None, ways: Ways, order: tuple[str, ...] | None) -> Settled:
+def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings) -> Settled:
     labels = part.labels
     if isinstance(scale, Text):
         return Settled(labels)
-    if scale is None and order is not None:
-        return _in_order(part, order, ways)
+    if scale is None and part.order is not None:
+        return _settle_ordered(part, part.order, settings)
     distinct = labels.drop_nulls().unique(maintain_order=True)
     free = scale is None and is_free_text(len(distinct), len(labels) - labels.null_count())
     if scale is None or scale.numeric:
-        numbers = numbers_in(without_spaces(distinct), scale, ways.decimal, MARKS if ways.missing is None else ())
-        if numbers is not None and scale is None and not ways.as_text and numbers.plain:
-            return _numbers_as_text(part, numbers.values, ways)
-        if numbers is not None and not (free and not ways.as_text and numbers.mixed):
-            return _as_numbers(part, distinct, numbers, scale, ways)
+        numbers = parse_numbers(
+            strip_spaces(distinct), scale, settings.decimal, MARKS if settings.marks is None else ()
+        )
+        if numbers is not None and scale is None and not part.as_text and numbers.plain:
+            return _numbers_as_text(part, numbers.values, settings)
+        if numbers is not None and not (free and not part.as_text and numbers.mixed):
+            return _settle_numbers(part, distinct, numbers, scale, settings)
     if free:
         return Settled(labels, Text())
     listed = None if scale is None else scale.categories
     if scale is None or (scale.kind == "nominal" and listed is None):
-        return _as_categories(part, ways)
+        return _settle_categories(part, settings)
     if listed is not None and all(isinstance(c, str) for c in listed):
-        return _as_listed(part, [str(c) for c in listed], ways)
+        return _settle_listed(part, [str(c) for c in listed], settings)
     return Settled(labels)
 
 
 def is_free_text(distinct: int, labels: int) -> bool:
-    """Whether so many different texts among so many labels are free text."""
+    """Whether texts are free text: more than a code book holds, and a fifth of the labels or more are new."""
     return distinct > MOST_CATEGORIES and distinct > 0.2 * labels
 
 
 # -- no answer ----------------------------------------------------------------------------------------
 
 
-def _without_marks(labels: pl.Series, missing: Sequence[Label] | None) -> tuple[pl.Series, dict[str, int]]:
+def _remove_marks(labels: pl.Series, missing: Sequence[Label] | None) -> tuple[pl.Series, dict[str, int]]:
     """Labels with null for those that are blank or, by name, no answer."""
     distinct = labels.drop_nulls().unique(maintain_order=True)
-    bare = without_spaces(distinct)
+    bare = strip_spaces(distinct)
     marked = bare.is_in([str(m).strip() for m in missing or ()])
     numbers = [float(m) for m in missing or () if _is_number(m)]
     if numbers:
-        marked = marked | numbers_of_series(bare).is_in(numbers).fill_null(False)
+        marked = marked | plain_numbers(bare).is_in(numbers).fill_null(False)
     gone = labels.is_in(distinct.filter(marked | (bare == "")).implode()).fill_null(False)
     if not gone.any():
         return labels, {}
-    found = _counts(without_spaces(labels.filter(labels.is_in(distinct.filter(marked).implode()).fill_null(False))))
+    found = _counts(strip_spaces(labels.filter(labels.is_in(distinct.filter(marked).implode()).fill_null(False))))
     return pl.select(pl.when(~gone).then(labels)).to_series().alias(labels.name), found
 
 
@@ -391,16 +395,16 @@ def _counts(labels: pl.Series) -> dict[str, int]:
 
 
 def _is_number(mark: Label) -> bool:
-    return numbers_of_series(pl.Series([str(mark)])).null_count() == 0
+    return plain_numbers(pl.Series([str(mark)])).null_count() == 0
 
 
 def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     """Refuse what may be no answer or a category, while nobody has said which."""
     distinct = part.labels.drop_nulls().unique(maintain_order=True)
-    doubtful = distinct.filter(without_spaces(distinct).str.to_lowercase().is_in(MARKS))
+    doubtful = distinct.filter(strip_spaces(distinct).str.to_lowercase().is_in(MARKS))
     if missing is not None or not len(doubtful):
         return
-    marks = without_spaces(doubtful).unique(maintain_order=True).to_list()
+    marks = strip_spaces(doubtful).unique(maintain_order=True).to_list()
     rows = part.rows(part.labels.is_in(doubtful.implode()).fill_null(False))
     raise DataError(
         f"{part.about()} such as '{marks[0]}' ({rows}) may be no answer or a category: say missing={marks} if there is "
@@ -411,7 +415,9 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
 # -- numbers ------------------------------------------------------------------------------------------
 
 
-def _as_numbers(part: LabelColumn, distinct: pl.Series, numbers: Numbers, scale: Scale | None, ways: Ways) -> Settled:
+def _settle_numbers(
+    part: LabelColumn, distinct: pl.Series, numbers: Numbers, scale: Scale | None, settings: LabelSettings
+) -> Settled:
     """Labels as the numbers that they are written as."""
     read = numbers.values
     if numbers.doubt:
@@ -419,7 +425,7 @@ def _as_numbers(part: LabelColumn, distinct: pl.Series, numbers: Numbers, scale:
     unread = part.labels.is_in(distinct.filter(numbers.unread).implode()).fill_null(False)
     if unread.any() and scale is not None:
         off = distinct.filter(numbers.unread | ~scale.valid(read).fill_null(True))
-        refuse_off_scale(part, part.labels.is_in(off.implode()).fill_null(False), scale, ways)
+        refuse_off_scale(part, part.labels.is_in(off.implode()).fill_null(False), scale, settings)
     if unread.any():
         text = counted(int(unread.sum()), "row")
         raise DataError(
@@ -437,11 +443,11 @@ def _as_numbers(part: LabelColumn, distinct: pl.Series, numbers: Numbers, scale:
     return Settled(values.alias(part.labels.name), numbers.scale if scale is None else None, tuple(notes))
 
 
-def _numbers_as_text(part: LabelColumn, read: pl.Series, ways: Ways) -> Settled:
+def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
     """Text that holds plain numbers, of a source that tells text from numbers: it stays text, and that is said."""
-    scale, _ = inferred(read.drop_nulls(), None)
+    scale, _ = infer_scale(read.drop_nulls(), None)
     meant = scale.spec.removeprefix("ordinal:") if isinstance(scale, Ordinal) else "interval"
-    found = _as_categories(part, ways)
+    found = _settle_categories(part, settings)
     return found._replace(
         notes=(*found.notes, f"labels are text that holds numbers; say {part.like(meant)} to count them")
     )
@@ -450,39 +456,41 @@ def _numbers_as_text(part: LabelColumn, read: pl.Series, ways: Ways) -> Settled:
 # -- categories -----------------------------------------------------------------------------------------
 
 
-def _as_categories(part: LabelColumn, ways: Ways) -> Settled:
+def _settle_categories(part: LabelColumn, settings: LabelSettings) -> Settled:
     """Labels as categories that nobody has listed."""
-    _refuse_marks(part, ways.missing)
-    labels, notes = _trimmed(part.labels)
+    _refuse_marks(part, settings.marks)
+    labels, notes = _trim_labels(part.labels)
     there = labels.is_not_null()
-    found = Coded(*coded(labels.filter(there)))
-    spelled, said = one_spelling(found, "label", ways.spelling, part.source)
+    found = factorize(labels.filter(there))
+    spelled, said = unify_spelling(found, "label", settings.label_spelling, part.source)
     if spelled is not found:
-        labels = labels.replace_strict(found.names, _renamed(found, spelled), default=None)
+        labels = labels.replace_strict(found.names, _new_names(found, spelled), default=None)
     return Settled(labels, None, (*notes, *said))
 
 
-def _renamed(found: Coded, spelled: Coded) -> pl.Series:
+def _new_names(found: Coded, spelled: Coded) -> pl.Series:
     """The new name of each of the old ones."""
     first = pl.DataFrame({"old": found.codes, "new": spelled.codes}).unique("old").sort("old")
     return spelled.names.gather(first["new"])
 
 
-def _as_listed(part: LabelColumn, listed: Sequence[str], ways: Ways) -> Settled:
+def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSettings) -> Settled:
     """Labels in the spelling of the scale that lists them; what is not on it stays as it is."""
     known = pl.Series(listed, dtype=pl.String)
     strange = ~part.labels.is_in(known.implode())
     if not strange.any():
         return Settled(part.labels)
-    bare, notes = _trimmed(part.labels)
+    bare, notes = _trim_labels(part.labels)
     labels = pl.select(pl.when(strange).then(bare).otherwise(part.labels)).to_series().alias(part.labels.name)
     odd = labels.filter(~labels.is_in(known.implode())).unique(maintain_order=True)
-    there = pl.DataFrame({"key": alike(known), "known": known}).filter(~pl.col("key").is_duplicated())
-    pairs = pl.DataFrame({"odd": odd, "key": alike(odd)}).join(there, on="key", how="inner", maintain_order="left")
-    if not pairs.height or ways.spelling == "apart":
+    there = pl.DataFrame({"key": spelling_key(known), "known": known}).filter(~pl.col("key").is_duplicated())
+    pairs = pl.DataFrame({"odd": odd, "key": spelling_key(odd)}).join(
+        there, on="key", how="inner", maintain_order="left"
+    )
+    if not pairs.height or settings.label_spelling == "apart":
         return Settled(labels, None, tuple(notes))
     shown = listing([f"'{o}' and '{k}'" for o, k in pairs.select("odd", "known").iter_rows()], 3)
-    if ways.spelling == "refuse":
+    if settings.label_spelling == "refuse":
         raise DataError(
             f"{part.about()} differ from the scale only in case or spaces: {shown}. Say with label_spelling='merge' "
             "that they are the same, or mend them"
@@ -491,10 +499,10 @@ def _as_listed(part: LabelColumn, listed: Sequence[str], ways: Ways) -> Settled:
     return Settled(labels, None, (*notes, f"labels that differ only in spelling are taken as one: {shown}"))
 
 
-def _trimmed(labels: pl.Series) -> tuple[pl.Series, list[str]]:
+def _trim_labels(labels: pl.Series) -> tuple[pl.Series, list[str]]:
     """Labels without the spaces around them; and a note, where there were some."""
     distinct = labels.drop_nulls().unique(maintain_order=True)
-    bare = without_spaces(distinct)
+    bare = strip_spaces(distinct)
     changed = distinct != bare
     if not changed.any():
         return labels, []
@@ -503,15 +511,15 @@ def _trimmed(labels: pl.Series) -> tuple[pl.Series, list[str]]:
     return labels.replace(distinct, bare), [f"spaces around labels taken off in {counted(rows, 'row')}: {some}"]
 
 
-def _in_order(part: LabelColumn, order: Sequence[str], ways: Ways) -> Settled:
+def _settle_ordered(part: LabelColumn, order: Sequence[str], settings: LabelSettings) -> Settled:
     """Labels whose column declares an order."""
-    _refuse_marks(part, ways.missing)
-    no_answer = MARKS if ways.missing is None else [str(m).strip().lower() for m in ways.missing]
+    _refuse_marks(part, settings.marks)
+    no_answer = MARKS if settings.marks is None else [str(m).strip().lower() for m in settings.marks]
     categories = [c for c in order if c.strip().lower() not in no_answer]
-    numbers = numbers_of_series(pl.Series(categories, dtype=pl.String))
+    numbers = plain_numbers(pl.Series(categories, dtype=pl.String))
     steps = numbers.diff().drop_nulls()
     if len(categories) > 1 and not numbers.null_count() and (numbers % 1 == 0).all() and (steps == 1).all():
-        whole = numbers_of_series(part.labels).cast(pl.Int64).alias(part.labels.name)
+        whole = plain_numbers(part.labels).cast(pl.Int64).alias(part.labels.name)
         return Settled(whole, Ordinal(int(numbers[0]), int(numbers[-1])))
     return Settled(part.labels, Ordinal(categories) if len(categories) > 1 else None)
 
@@ -519,12 +527,12 @@ def _in_order(part: LabelColumn, order: Sequence[str], ways: Ways) -> Settled:
 # -- what is refused ------------------------------------------------------------------------------------
 
 
-def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, ways: Ways) -> None:
+def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, settings: LabelSettings) -> None:
     """Refuse labels that are not on their scale, by row."""
     about = f" of criterion '{part.criterion}'" if part.criterion else ""
     labels = part.labels.filter(off)
     hint = ""
-    if ways.missing is None and labels.dtype == pl.String and labels.str.to_lowercase().is_in(MARKS).any():
+    if settings.marks is None and labels.dtype == pl.String and labels.str.to_lowercase().is_in(MARKS).any():
         mark = labels.filter(labels.str.to_lowercase().is_in(MARKS))[0]
         hint = f", say missing=['{mark}'] where '{mark}' is no answer"
     raise DataError(
@@ -539,14 +547,14 @@ def valid_as_written(labels: pl.Series, scale: Scale) -> pl.Series:
     if labels.dtype != pl.String or not scale.numeric:
         return valid
     distinct = labels.filter(~valid).drop_nulls().unique(maintain_order=True)
-    numbers = numbers_in(without_spaces(distinct), scale, None, ())
+    numbers = parse_numbers(strip_spaces(distinct), scale, None, ())
     if numbers is None:
         return valid
     on_scale = scale.valid(numbers.values).fill_null(False) | (numbers.doubt is not None)
     return valid | labels.is_in(distinct.filter(on_scale).implode()).fill_null(False)
 
 
-def inferred(labels: pl.Series, said: Scale | None) -> tuple[Scale, str]:
+def infer_scale(labels: pl.Series, said: Scale | None) -> tuple[Scale, str]:
     """The scale that labels seem to be on, or say they are, and a note that says so."""
     if isinstance(said, Ordinal) and said.names is not None:
         return said, f"labels taken as ordered, as their column declares: {' < '.join(said.names)}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -21,8 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.embeddings import EMBED, digest_of, folder_of, pick_device, quietly, setting, short_name
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, key_of
+from assay.similarity.embeddings import (
+    EMBED,
+    digest_of,
+    folder_of,
+    hide_progress_bars,
+    pick_device,
+    setting,
+    short_name,
+)
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, kept_scores, key_of
 
 DEFAULT_MODEL = "roberta-large"
 LAYERS = {
@@ -34,7 +42,7 @@ LAYERS = {
 """The layer that the package bert-score takes of a model; of others the last."""
 
 AT_ONCE = 400_000
-"""Characters of the texts whose token vectors are held at once."""
+"""Characters of the texts whose token vectors are held at once: some 100,000 tokens, 400 MB of a large model."""
 TOKENS, ON_GPU = 2048, 32768
 """Tokens that a model reads in one batch on a processor, whose caches are small, and on a GPU."""
 
@@ -221,38 +229,28 @@ class BERTScore(Similarity):
         if not len(use):
             return np.asarray(found)
         i, j = first[use], second[use]
-        found[use] = self._scores(texts, i, j)
+        score = partial(match, texts, encoder=self.encoder)
+        key = self.encoder.key
+        found[use] = kept_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
         if self.by_length:
             needed, where = np.unique(np.concatenate([i, j]), return_inverse=True)
             a, b = np.split(self.encoder.lengths([texts[k] for k in needed])[where.ravel()], 2)
             found[use] *= np.exp(1 - np.maximum(a, b) / np.maximum(np.minimum(a, b), 1e-9))
         return np.asarray(found)
 
-    def _scores(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
-        if not self.encoder.key:
-            return match(texts, first, second, self.encoder)
-        keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        found = kept(
-            f"bertscore {self.encoder.key}",
-            keys,
-            lambda some: match(texts, first[some], second[some], self.encoder)[:, None],
-            at_once=len(keys),
-        )
-        return np.asarray(found[:, 0], dtype=float)
-
 
 def match(texts: Sequence[str], first: Ints, second: Ints, encoder: TokenEncoder) -> Floats:
     """F of each pair; texts that are compared with one another are encoded together, and each once."""
     found = np.zeros(len(first))
-    for members, pairs in _together(texts, first, second):
+    for members, pairs in _connected_groups(texts, first, second):
         tokens = encoder.tokens([texts[k] for k in members])
         at = {k: n for n, k in enumerate(members)}
         i, j = (np.array([at[k] for k in side[pairs].tolist()], dtype=np.int64) for side in (first, second))
-        found[pairs] = matched(tokens, i, j)
+        found[pairs] = score_pairs(tokens, i, j)
     return found
 
 
-def matched(tokens: Tokens, first: Ints, second: Ints) -> Floats:
+def score_pairs(tokens: Tokens, first: Ints, second: Ints) -> Floats:
     """F of each pair of texts by their tokens: batched products of like lengths, and the best match of each token."""
     size = np.diff(tokens.start)
     order = np.lexsort((np.minimum(size[first], size[second]), np.maximum(size[first], size[second])))
@@ -269,7 +267,7 @@ def matched(tokens: Tokens, first: Ints, second: Ints) -> Floats:
 
 
 def _f(tokens: Tokens, first: Ints, second: Ints) -> Floats:
-    (a, weight_a, beyond_a), (b, weight_b, beyond_b) = (_padded(tokens, side) for side in (first, second))
+    (a, weight_a, beyond_a), (b, weight_b, beyond_b) = (_pad(tokens, side) for side in (first, second))
     of_a, of_b = _best(tokens.rows, a, b, beyond_a, beyond_b)
     precision, recall = ((w * best).sum(axis=1) / np.maximum(w.sum(axis=1), 1e-12)
                          for w, best in ((weight_a, of_a), (weight_b, of_b)))  # fmt: skip
@@ -277,7 +275,7 @@ def _f(tokens: Tokens, first: Ints, second: Ints) -> Floats:
     return np.asarray(np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0))
 
 
-def _padded(tokens: Tokens, texts: Ints) -> tuple[Ints, Floats, NDArray[np.float32]]:
+def _pad(tokens: Tokens, texts: Ints) -> tuple[Ints, Floats, NDArray[np.float32]]:
     """Rows of each text's tokens, the last row beyond its end; their weights; −4 beyond its end."""
     size = np.diff(tokens.start)[texts]
     along = np.arange(size.max())
@@ -300,7 +298,7 @@ def _best(rows: Any, a: Ints, b: Ints, beyond_a: Any, beyond_b: Any) -> tuple[Fl
     return there, back
 
 
-def _together(texts: Sequence[str], first: Ints, second: Ints) -> Iterator[tuple[list[int], Ints]]:
+def _connected_groups(texts: Sequence[str], first: Ints, second: Ints) -> Iterator[tuple[list[int], Ints]]:
     """Texts that are encoded together and the pairs among them: whole connected groups, some at a time."""
     sparse = require("scipy.sparse", EMBED, "BERTScore")
     graph = require("scipy.sparse.csgraph", EMBED, "BERTScore")
@@ -317,7 +315,7 @@ def _together(texts: Sequence[str], first: Ints, second: Ints) -> Iterator[tuple
 
 
 def _batches(order: list[int], size: list[int], most: int) -> Iterator[list[int]]:
-    """Texts in order of length, so many that a padded batch stays small."""
+    """Texts in order of length, as many as keep a padded batch small."""
     some: list[int] = []
     for i in order:
         if some and (len(some) + 1) * size[i] > most:
@@ -342,7 +340,7 @@ def _tokenizer(folder: Path) -> Any:
 def _model(folder: Path, layer: int, device: str) -> Any:
     """The model up to a layer."""
     library = require("transformers", EMBED, "BERTScore")
-    with quietly():
+    with hide_progress_bars():
         model = library.AutoModel.from_pretrained(str(folder))
     model = (model.get_encoder() if model.config.is_encoder_decoder else model).eval()
     if hasattr(getattr(model, "encoder", None), "albert_layer_groups"):

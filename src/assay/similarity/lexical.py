@@ -7,15 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.protocol import Floats, Ints, Similarity, kept, key_of, shared_counts
-
-# -- Similarities of two texts that need nothing but the texts -------------------------------------
+from assay.similarity.protocol import Floats, Ints, Similarity, kept_scores, shared_counts
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ word_similarity = LexicalSimilarity("words", _words)
 """Cosine of word counts: shared words, whatever their order."""
 
 
-# -- Overlap of two texts as summaries and translations are scored ---------------------------------
+# -- overlap, as summaries and translations are scored ---------------------------------------------
 # Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
 # (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do; ``bleu-
 # mean``
@@ -184,7 +182,7 @@ OVERLAPS: dict[str, Overlap] = {
 """By name. ROUGE-L and BLEU need the extra ``similarity``."""
 
 
-# -- Shared entities -------------------------------------------------------------------------------
+# -- shared entities -------------------------------------------------------------------------------
 # Jaccard's coefficient of the two sets of entities (Ghosh, Srinivasan & Swayamdipta 2024, appendix E),
 #
 #     J(A, B) = |A ∩ B| / |A ∪ B|,
@@ -224,11 +222,8 @@ class Entities(Similarity):
 
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         """Each text is read once."""
-        if not self.key:
-            return self._jaccard(texts, first, second)
-        keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        make: Callable[[list[int]], Any] = lambda some: self._jaccard(texts, first[some], second[some])[:, None]  # noqa: E731
-        return np.asarray(kept(f"entities {self.key}", keys, make, at_once=len(keys))[:, 0], dtype=float)
+        score = partial(self._jaccard, texts)
+        return kept_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
 
     def _jaccard(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
@@ -244,7 +239,7 @@ class Entities(Similarity):
             return [
                 {" ".join(e.text.split()).casefold() for e in document.ents} for document in self.extract.pipe(texts)
             ]
-        return [_as_set(self.extract(text), text) for text in texts]
+        return [_entity_set(self.extract(text), text) for text in texts]
 
 
 def spacy_entities(model: str = DEFAULT_MODEL) -> Entities:
@@ -254,7 +249,7 @@ def spacy_entities(model: str = DEFAULT_MODEL) -> Entities:
     return Entities(pipeline, f"{meta.get('lang')}_{meta.get('name')} {meta.get('version')} (spaCy {_version()})")
 
 
-def _as_set(found: Iterable[Hashable] | str, text: str) -> set[Hashable]:
+def _entity_set(found: Iterable[Hashable] | str, text: str) -> set[Hashable]:
     if isinstance(found, str):
         raise DataError(
             f"what finds entities must return a list of them; for {text[:40]!r} it returned the text {found!r}"

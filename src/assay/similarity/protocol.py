@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, require
 
-# -- What every similarity can do ------------------------------------------------------------------
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEW = 100
-"""Pairs below which n-grams are counted one pair after another."""
+"""Pairs below which n-grams are counted pair by pair, because a sparse table costs more than they do."""
 BLOCK = 1 << 24
-"""Numbers that are held at once while pairs are compared."""
+"""Numbers that are held at once while pairs are compared: 128 MiB."""
 
 
 class Similarity(ABC):
@@ -71,7 +69,7 @@ class Similarity(ABC):
         """The similarity of each pair of two equally long lists: (pairs,)."""
         if len(first) != len(second):
             raise DataError(f"pairs of texts need two equally long lists; they have {len(first)} and {len(second)}")
-        texts, codes = _distinct([*first, *second])
+        texts, codes = _unique_texts([*first, *second])
         a, b = np.split(codes, 2)
         return self._of_pairs(texts, a, b)
 
@@ -81,7 +79,7 @@ class Similarity(ABC):
 
     def matrices(self, groups: Sequence[Sequence[str]]) -> list[Floats]:
         """The similarity of every two texts of each group, (texts, texts) each; a text is encoded once over all."""
-        texts, codes = _distinct([text for group in groups for text in group])
+        texts, codes = _unique_texts([text for group in groups for text in group])
         parts = np.split(codes, np.cumsum([len(group) for group in groups])[:-1]) if groups else []
         halves = [np.triu_indices(len(part)) for part in parts]
         a = np.concatenate([part[i] for part, (i, _) in zip(parts, halves, strict=True)]) if parts else codes
@@ -151,7 +149,7 @@ class Vectors(Similarity):
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """One product of all rows, rather than pair by pair."""
-        distinct, codes = _distinct(texts)
+        distinct, codes = _unique_texts(texts)
         rows = self.rows(distinct)
         empty = np.asarray(~rows.any(axis=1))
         found = np.asarray(self.of_products(rows @ rows.T))
@@ -274,7 +272,7 @@ def _refuse_asymmetric(name: str, texts: Sequence[str], first: Ints, second: Int
         )
 
 
-def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
+def _unique_texts(texts: Sequence[str]) -> tuple[list[str], Ints]:
     """The distinct texts in the order in which they come, and each text's position among them."""
     place: dict[str, int] = {}
     for text in texts:
@@ -296,7 +294,7 @@ def _clipped(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-# -- What an encoder gave for a text is kept on disk, by text and model, so that no text is enc ----
+# -- what an encoder gave for a text, kept on disk -------------------------------------------------
 # The folder is ``$ASSAY_CACHE``, or else ``assay`` in the user's folder of caches; ``ASSAY_CACHE=off`` keeps nothing on
 # disk. Texts are known by their hashes alone. A file is written once and never changed, so that several processes may
 # use a folder; it may be deleted at any time.
@@ -304,11 +302,11 @@ def _clipped(text: str) -> str:
 Make = Callable[[list[int]], NDArray[Any]]
 
 KEY = 16
-"""Bytes of a hash."""
+"""Bytes of a hash: among 10⁹ texts two are equal by chance once in 10²⁰."""
 MANY = 32
-"""Files of one model that are joined into one."""
+"""Files of one model after which they are joined into one: opening them costs more than their rows."""
 AT_ONCE = 4096
-"""Rows that are made before they are written."""
+"""Rows that are made before they are written: what an interrupted run loses at most."""
 
 _READ: dict[tuple[str, str], _Kept] = {}
 
@@ -362,6 +360,15 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
         own = hashlib.blake2b(what.encode(), digest_size=12).hexdigest()
         _READ[place] = _Kept(None if folder is None else folder / own)
     return _READ[place].rows_of(what, keys, make, at_once)
+
+
+def kept_scores(
+    what: str, texts: Sequence[str], first: Ints, second: Ints, score: Callable[[Ints, Ints], Floats]
+) -> Floats:
+    """The score of each pair of texts, kept by the texts; those that are not there are scored in one call."""
+    keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    found = kept(what, keys, lambda some: score(first[some], second[some])[:, None], at_once=len(keys))
+    return np.asarray(found[:, 0], dtype=float)
 
 
 class _Kept:

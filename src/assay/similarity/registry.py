@@ -95,7 +95,7 @@ def similarity_named(name: str) -> Similarity:
     DesignError
         For a name, a model or an option that it does not know or take, with the nearest.
     """
-    word, model, options = _taken_apart(name)
+    word, model, options = _parse_name(name)
     if word not in NAMED:
         raise DesignError(_unknown(word))
     make = NAMED[word].make
@@ -163,7 +163,7 @@ def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floa
 # -- private ----------------------------------------------------------------------------------------
 
 
-def _taken_apart(name: str) -> tuple[str, str | None, dict[str, str]]:
+def _parse_name(name: str) -> tuple[str, str | None, dict[str, str]]:
     """``word:model,option=value,…``."""
     head, *rest = re.split(r",(?=[a-z_]+=)", name.strip())
     word, colon, model = head.partition(":")

@@ -29,12 +29,12 @@ from assay.similarity.protocol import Floats, Ints, Similarity, VectorRows, Vect
 
 EXTRA = "topics"
 LEAST = 10
-"""Different texts with words from which topics are learned at least."""
+"""Different texts with words from which topics are learned at least: below, clusters are single texts."""
 WINDOW, FAINT = 4, 0.1
 """Words in a row whose topics are looked for together, and likeness to a topic that counts as none (BERTopic's)."""
 
 MOST_WITHOUT = 0.5
-"""The largest share of texts without a topic with which similarities are given."""
+"""The largest share of texts without a topic with which similarities are given: beyond, most pairs would be 0."""
 
 Reducer = Literal["umap", "pca"]
 StopWords = Literal["english", "none"]
@@ -78,9 +78,9 @@ class Topical(Vectors):
 
     def rows(self, texts: Sequence[str]) -> Floats:
         """Roots of shares; 0 for a text without a topic, so that no two are alike for having none."""
-        return self._learned(texts)[0]
+        return self._learn(texts)[0]
 
-    def _learned(self, texts: Sequence[str]) -> tuple[Floats, TopicModel]:
+    def _learn(self, texts: Sequence[str]) -> tuple[Floats, TopicModel]:
         order = sorted(range(len(texts)), key=lambda i: texts[i])
         usable = [i for i in order if words_of(texts[i])]
         if len(usable) < LEAST:
@@ -96,7 +96,7 @@ class Topical(Vectors):
     def fitted(self, texts: Sequence[str]) -> Similarity:
         """The shares of these texts; ``about`` says how many have no topic, or another's."""
         known = list(dict.fromkeys(texts))
-        rows, model = self._learned(known)
+        rows, model = self._learn(known)
         without = int((~rows.any(axis=1)).sum())
         said = (
             f"{self.about}; {counted(len(model.words), 'topic')}; {without:,} of "
@@ -188,17 +188,17 @@ class ClusterTopics(Topical):
                 "smaller min_size"
             )
         rows = unit_rows(self.embeddings.embeddings(texts))
-        label = self._clusters(self._reduced(rows))
+        label = self._clusters(self._reduce(rows))
         n = int(label.max()) + 1
         if n < 2:
             raise DesignError(
                 f"{'one topic was' if n else 'no topics were'} found among {counted(len(texts), 'text')}, so that all "
                 f"texts would be alike: take a smaller min_size than {self.min_size}, or another reducer"
             )
-        words = _counted_words(texts, self.stop_words)
+        words = _content_words(texts, self.stop_words)
         if self.outliers == "nearest":
-            return _placed(_by_words(words, _nearest(rows, label, n), n), int((label < 0).sum()))
-        found = _by_words(words, label, n)
+            return _place(_topics_by_words(words, _nearest(rows, label, n), n), int((label < 0).sum()))
+        found = _topics_by_words(words, label, n)
         without = float(np.mean(found.shares[:, -1] == 1))
         if without > MOST_WITHOUT:
             raise DesignError(
@@ -207,7 +207,7 @@ class ClusterTopics(Topical):
             )
         return found
 
-    def _reduced(self, rows: Floats) -> Floats:
+    def _reduce(self, rows: Floats) -> Floats:
         most = min(self.dimensions, len(rows) - 2, rows.shape[1])
         if self.reducer == "pca":
             centred, components = principal(rows)
@@ -260,7 +260,7 @@ class LDATopics(Topical):
     def model(self, texts: Sequence[str]) -> TopicModel:
         """Priors as MALLET's: 5 shared out among the topics, .01 for words, the former learned every 10 rounds."""
         tomotopy = require("tomotopy", EXTRA, "LDA")
-        words = _counted_words(texts, self.stop_words)
+        words = _content_words(texts, self.stop_words)
         made = tomotopy.LDAModel(k=self.topics, alpha=5 / self.topics, eta=0.01, seed=self.seed)
         for one in words:
             if one:
@@ -285,7 +285,7 @@ def _nearest(rows: Floats, label: Ints, n: int) -> Ints:
     return np.where(label < 0, (rows @ centres.T).argmax(axis=1), label)
 
 
-def _placed(model: TopicModel, moved: int) -> TopicModel:
+def _place(model: TopicModel, moved: int) -> TopicModel:
     """Texts whose words are of no topic have that of their cluster."""
     left = np.flatnonzero(model.shares[:, -1] == 1)
     shares = model.shares.copy()
@@ -298,7 +298,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]{2,}", text.lower())
 
 
-def _counted_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str]]:
+def _content_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str]]:
     """The words of each text without stop words."""
     if stop_words == "none":
         return [words_of(text) for text in texts]
@@ -306,7 +306,7 @@ def _counted_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str
     return [[word for word in words_of(text) if word not in gone] for text in texts]
 
 
-def _by_words(words: list[list[str]], label: Ints, n: int) -> TopicModel:
+def _topics_by_words(words: list[list[str]], label: Ints, n: int) -> TopicModel:
     """Shares of topics by the words of each text: class TF-IDF, in windows of a few words.
 
     With f(w, c) the share of word w among the words of topic c, F(w) how often it is used in all topics and A the mean

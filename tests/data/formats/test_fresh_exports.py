@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import assay
-from assay.data.formats import intake, mlflow
+from assay.data.formats import intake, paths
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.errors import DataError
 
@@ -179,7 +179,7 @@ def test_mlflow_with_words_in_several_spellings(put, answers, excluded):
         ("tr-1", "openai:/gpt-5", "judge", "Yes"), ("tr-1", "ann", "human", "Yes"),
         ("tr-2", "openai:/gpt-5", "judge", "No"), ("tr-3", "ann", "human", "No"),
     }  # fmt: skip
-    assert excluded(labels) == {mlflow.BY_CODE: 1, "its label is a mark of no answer (none)": 1}
+    assert excluded(labels) == {paths.BY_CODE: 1, "its label is a mark of no answer (none)": 1}
 
 
 def test_mlflow_tables_of_percentages(put, answers):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import inspect_ai, intake, mlflow, promptfoo
+from assay.data.formats import intake, paths
 from assay.errors import DataError
 
 # -- Inspect AI ---------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_scores_of_a_log(put, tmp_path, answers, excluded, kind):
     labels = assay.read(path, scale=SCALES)
     assert answers(labels, *COLUMNS) == EXPECTED
     assert labels.humans == ()
-    assert excluded(labels) == {intake.UNSCORED: 1, inspect_ai.FAILED: 1}
+    assert excluded(labels) == {intake.UNSCORED: 1, paths.FAILED: 1}
     assert "1 score edited by a person: the judge's own, earlier one counts" in labels.reading.notes
 
 
@@ -116,7 +116,7 @@ def test_members_packed_with_zstandard_are_unpacked(tmp_path):
         packed[start : start + 2] = (93).to_bytes(2, "little")
     path.write_bytes(bytes(packed))
     info = zipfile.ZipFile(path).getinfo("header.json")
-    assert json.loads(inspect_ai._unpack(path, info)) == json.loads(text)
+    assert json.loads(paths._unpack(path, info)) == json.loads(text)
 
 
 def _zstandard(text: bytes) -> bytes:
@@ -198,7 +198,7 @@ def test_what_model_graders_said(put, answers, excluded, shape):
         ("k0 @ m1", "gpt", "judge", "tone 2", 0.4),
         ("k0 @ m1", "promptfoo user", "human", "human", 1.0),
     }
-    assert excluded(labels) == {promptfoo.BY_RULE: 1, intake.UNSCORED: 1, promptfoo.NO_OUTPUT: 1}
+    assert excluded(labels) == {paths.BY_RULE: 1, intake.UNSCORED: 1, paths.NO_OUTPUT: 1}
     assert labels.items.select("document", "system", "output").row(0) == ("k0", "m1", "because")
     verdicts = assay.read(path, value="pass", criteria=["tone", "tone 2"])
     assert answers(verdicts, "criterion", "label") == {("tone", "true"), ("tone 2", "false")}
@@ -263,9 +263,9 @@ def test_assessments_of_traces(put, answers, excluded):
             ("t1", "ann@example.org", "human", "good", "false"),
         }
         assert excluded(labels) == {
-            mlflow.BY_CODE: 1,
+            paths.BY_CODE: 1,
             intake.SUPERSEDED: 1,
-            mlflow.EXPECTATION: 1,
+            paths.EXPECTATION: 1,
             intake.UNSCORED: 1,
         }
 

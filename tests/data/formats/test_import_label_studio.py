@@ -6,7 +6,7 @@ import pytest
 
 import assay
 from assay.data.formats import intake
-from assay.errors import DataError
+from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
 
 CONFIG = """<View><Text name="t" value="$text"/>
@@ -200,14 +200,14 @@ def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put,
         ({"criteria": ["star"]}, "question 'star' is not in .*did you mean 'stars'"),
         ({"scale": "7-9"}, "every label is off its scale .*whole number from 7 to 9"),
         ({"shown": ["a"]}, "two or three fields"),
-        ({"usres": {}}, "option 'usres' is not in format 'label-studio'; did you mean 'users'"),
+        ({"usres": {}}, "option 'usres' is not in the options of read; did you mean 'users'"),
         ({"config": "nowhere.xml"}, "nowhere.xml cannot be read"),
         ({"format": "label_studio"}, "did you mean 'label-studio'"),
     ],
 )
 def test_words_for_what_is_not_there(put, options, message):
     path = put("export.json", [task(1, annotation(1, 7, stars(3)))])
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(AssayError, match=message):
         assay.read(path, **options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import assay
-from assay.data.formats import intake, prodigy
+from assay.data.formats import intake, paths
 from assay.errors import DataError
 
 
@@ -41,9 +41,9 @@ def test_choices(put, answers, excluded):
     assert answers(labels) == {("q1", "ann", "kind", "c"), ("q1", "bob", "kind", "b")}
     assert excluded(labels) == {
         intake.SKIPPED: 1,
-        prodigy.BAD_TASK: 1,
+        paths.BAD_TASK: 1,
         intake.EMPTY: 1,
-        prodigy.REVIEW: 1,
+        paths.REVIEW: 1,
         intake.SUPERSEDED: 1,
     }
     assert labels.scale.spec == "nominal:a,b,c"

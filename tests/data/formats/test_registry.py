@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 
 import polars as pl
 import pytest
 
 import assay
+from assay.data.columns import FrameSettings
+from assay.data.formats import FormatSettings
 from assay.data.formats.registry import FORMATS, format_of
-from assay.errors import DataError
+from assay.errors import DataError, DesignError
 
 PLAIN = "item,annotator,label\nq1,ann,4\nq2,bob,2\n"
 
@@ -28,10 +31,18 @@ def test_a_plain_table_is_no_export(put, name, content):
     assert format_of(put(name, content)).name == "table"
 
 
-def test_options_never_hide_a_parameter_of_read():
-    own = set(inspect.signature(assay.read).parameters)
-    for form in FORMATS.values():
-        assert not (set(form.options) - {"item"}) & own, form.name
+def test_options_of_formats_are_parameters_of_read_that_hide_no_other():
+    own = {field.name for field in dataclasses.fields(FormatSettings)}
+    assert not own & {field.name for field in dataclasses.fields(FrameSettings)}
+    assert {name for form in FORMATS.values() for name in form.options} == own
+    assert own < set(inspect.signature(assay.read).parameters)
+    for name in own:
+        assert f"\n{name} : " in assay.read.__doc__
+
+
+def test_an_option_of_exports_is_refused_where_there_is_none():
+    with pytest.raises(DesignError, match="option 'users' is of exports of a platform, and a frame is none"):
+        assay.read(pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]}), users={1: "ann"})
 
 
 def test_a_format_that_takes_no_options_says_so(put):

@@ -104,10 +104,10 @@ def write_frame(table: pl.DataFrame, path: Path) -> None:
     elif suffix in (".jsonl", ".ndjson"):
         table.write_ndjson(path)
     else:
-        _as_text(table, path).write_csv(path, separator="\t" if suffix == ".tsv" else ",")
+        _csv_cells(table, path).write_csv(path, separator="\t" if suffix == ".tsv" else ",")
 
 
-def _as_text(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _csv_cells(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The table as CSV can hold it; refused where a text would come back changed."""
     for name in table.columns:
         column = table[name]

@@ -23,40 +23,6 @@ from assay.data.formats.tables import load_json, records
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, counted, unknown
 
-# -- Places on a screen turned back into what stood there ------------------------------------------
-
-
-def chosen_of_two(shown: Sequence[str], position: int | None) -> int | None:
-    """Which of two was preferred, whatever their order on the screen.
-
-    ``shown`` names the two in screen order and ``position`` the chosen one (0, 1, or None for a tie).
-    −1 is the first in alphabetical order, 1 the second, 0 a tie; None where both have the same name.
-    """
-    if position is None:
-        return 0
-    if len(set(shown)) < 2:
-        return None
-    return -1 if shown[position] == natural(shown)[0] else 1
-
-
-def odd_of_three(shown: Sequence[str], position: int, order: Sequence[str] | None = None) -> str | None:
-    """Which of three was the odd one: A, B or C in the item's own order, whatever the order on the screen.
-
-    Without the item's own ``order`` the alphabetical one stands for it. None where two have the same name.
-    """
-    own = tuple(order) if order is not None and set(order) == set(shown) else natural(shown)
-    if len(set(shown)) < 3 or len(own) != 3:
-        return None
-    return "ABC"[own.index(shown[position])]
-
-
-def members(shown: Sequence[str]) -> dict[str, str]:
-    """Attributes of an item that compares two or three things: ``first``, ``second``, ``third``."""
-    return dict(zip(("first", "second", "third"), natural(shown), strict=False))
-
-
-# -- What every importer of a platform's export has in common --------------------------------------
-
 SKIPPED = "skipped by the annotator"
 EMPTY = "submitted empty"
 DRAFT = "draft, never submitted"
@@ -65,6 +31,7 @@ REJECTED = "rejected by the requester"
 SUPERSEDED = "superseded: the same annotator answered the item again later"
 UNKNOWN_ANNOTATOR = "annotator unknown"
 OFF_SCALE = "out of range: off the scale"
+NESTED = "neither a number nor a text: a list or an object"
 UNSCORED = "the judge's reply held no score"
 AMBIGUOUS = "ambiguous: what was chosen cannot be told"
 NOT_ASKED_FOR = "a question that criteria=... does not name"
@@ -84,7 +51,8 @@ class PlatformAnswer:
     annotator: str
     where: str
     """Where in the file it stands, in words for messages."""
-    label: Label = ""
+    label: Any = ""
+    """What was said; `Intake.add` refuses what is no number or text."""
     criterion: str | None = None
     kind: str = "human"
     repeat: int | None = None
@@ -111,6 +79,21 @@ class Intake:
         """Count what was read and is not a label."""
         self.excluded[reason] += rows
 
+    def add(self, answer: PlatformAnswer) -> None:
+        """Take an answer, or count why it is none."""
+        if isinstance(answer.label, bool):
+            answer.label = str(answer.label).lower()
+        if answer.label is None or answer.label == "":
+            self.exclude(EMPTY)
+        elif isinstance(answer.label, list | dict):
+            self.exclude(NESTED)
+        elif answer.label != answer.label:  # NaN
+            self.exclude(UNSCORED)
+        elif not answer.annotator:
+            self.exclude(UNKNOWN_ANNOTATOR)
+        else:
+            self.answers.append(answer)
+
     def note(self, *notes: str) -> None:
         """Say a thing that the user should know, once."""
         self.notes += [note for note in notes if note not in self.notes]
@@ -133,7 +116,7 @@ class Intake:
         """
         read = len(self.answers) + self.excluded.total()
         questions = {a.criterion for a in self.answers if a.criterion is not None}
-        self._take_out_superseded()
+        self._exclude_superseded()
         if criteria is not None:
             self._keep(criteria, questions)
         if not self.answers:
@@ -160,16 +143,16 @@ class Intake:
             self.exclude(NOT_ASKED_FOR, len(self.answers) - len(kept))
         self.answers = kept
 
-    def _take_out_superseded(self) -> None:
+    def _exclude_superseded(self) -> None:
         ages = [(a.time is not None, 0 if a.time is None else a.time, i) for i, a in enumerate(self.answers)]
         latest: dict[tuple[Any, ...], int] = {}
         for i, a in enumerate(self.answers):
-            last = latest.setdefault(_who_answers_what(a), i)
+            last = latest.setdefault(_answer_key(a), i)
             if ages[i] > ages[last]:
-                latest[_who_answers_what(a)] = i
+                latest[_answer_key(a)] = i
         kept = []
         for i, a in enumerate(self.answers):
-            last = latest[_who_answers_what(a)]
+            last = latest[_answer_key(a)]
             if i == last or (a.submission is not None and a.submission == self.answers[last].submission):
                 kept.append(a)
             else:
@@ -219,10 +202,42 @@ class Intake:
         return table.select("item", *(c for c in table.columns if c != "item" and table[c].null_count() < len(about)))
 
 
-def _who_answers_what(answer: PlatformAnswer) -> tuple[Any, ...]:
+def _answer_key(answer: PlatformAnswer) -> tuple[Any, ...]:
     # A submission replaces an earlier one as a whole, whatever questions each of them answers.
     criterion = answer.criterion if answer.submission is None else None
     return answer.item, answer.annotator, answer.kind, answer.repeat, criterion
+
+
+# -- places on a screen, turned back into what stood there -----------------------------------------
+
+
+def chosen_of_two(shown: Sequence[str], position: int | None) -> int | None:
+    """Which of two was preferred, whatever their order on the screen.
+
+    ``shown`` names the two in screen order and ``position`` the chosen one (0, 1, or None for a tie).
+    −1 is the first in alphabetical order, 1 the second, 0 a tie; None where both have the same name.
+    """
+    if position is None:
+        return 0
+    if len(set(shown)) < 2:
+        return None
+    return -1 if shown[position] == natural(shown)[0] else 1
+
+
+def odd_of_three(shown: Sequence[str], position: int, order: Sequence[str] | None = None) -> str | None:
+    """Which of three was the odd one: A, B or C in the item's own order, whatever the order on the screen.
+
+    Without the item's own ``order`` the alphabetical one stands for it. None where two have the same name.
+    """
+    own = tuple(order) if order is not None and set(order) == set(shown) else natural(shown)
+    if len(set(shown)) < 3 or len(own) != 3:
+        return None
+    return "ABC"[own.index(shown[position])]
+
+
+def members(shown: Sequence[str]) -> dict[str, str]:
+    """Attributes of an item that compares two or three things: ``first``, ``second``, ``third``."""
+    return dict(zip(("first", "second", "third"), natural(shown), strict=False))
 
 
 # -- small things that several platforms share ------------------------------------------------------
@@ -274,7 +289,7 @@ def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
     raise DataError(f"{source} must hold {{id: name}} or a list of users with id and email")
 
 
-def parsed(text: Any) -> Any:
+def parse_cell(text: Any) -> Any:
     """A cell that holds JSON, read; any other as it is."""
     if isinstance(text, str) and text.startswith(("[", "{")):
         try:

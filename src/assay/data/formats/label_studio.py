@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.columns import KEY
-from assay.data.formats import Rows, one_answer_each
+from assay.data.formats import FormatSettings, Rows, one_answer_each
 from assay.data.formats.intake import (
     AMBIGUOUS,
     DRAFT,
@@ -30,10 +30,10 @@ from assay.data.formats.intake import (
     name_table,
     odd_of_three,
     own_id,
-    parsed,
+    parse_cell,
     set_of,
 )
-from assay.data.formats.tables import delimited, load_json
+from assay.data.formats.tables import load_json, read_delimited
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Preference, Scale, Text
 from assay.errors import DataError, counted, listing
 
@@ -46,73 +46,38 @@ VALUES = {"rating": "rating", "number": "number", "choices": "choices", "textare
 NOBODY = "task that nobody has answered"
 
 
-def read_label_studio(
-    path: Path,
-    *,
-    item: str | None = None,
-    criteria: Sequence[str] | None = None,
-    users: str | Path | Mapping[Any, Any] | None = None,
-    config: str | Path | None = None,
-    shown: Sequence[str] | None = None,
-    predictions: bool = True,
-    keep_unknown: bool = False,
-    unchosen_is_tie: bool = False,
-) -> Rows:
-    """Annotations and predictions of a Label Studio export.
-
-    Parameters
-    ----------
-    item : str
-        The field of the task's data that holds your item id; the task's number when not given.
-    criteria : list of str
-        The controls wanted. In the flat forms (JSON_MIN, CSV, TSV) a bare text may be an answer as well as
-        data, so there they also say which columns are answers (or ``config`` does).
-    users : path or mapping
-        Names by user number, see `assay.data.formats.intake.name_table`.
-    config : path
-        The labelling configuration (XML): it states the scales.
-    shown : list of two or three str
-        Fields of the data that name what stood on the screen, from left to right; Pairwise answers (two) and
-        A/B/C answers (three) are turned back to them, whatever the order in which a task shows them.
-    predictions : bool
-        Take predictions as the labels of judges named by their model version.
-    keep_unknown : bool
-        Keep the answers of deleted accounts, all under the name ``unknown``.
-    unchosen_is_tie : bool
-        A submitted annotation without an answer to the Pairwise control means no preference.
-    """
-    if shown is not None and len(shown) not in (2, 3):
-        raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(shown)}")
-    reader = _Export(path, item, name_table(users), shown, keep_unknown)
-    scales = {} if config is None else read_config(Path(config))
+def read_label_studio(path: Path, item: str | None, settings: FormatSettings) -> Rows:
+    """Annotations and predictions of an export; ``item`` is the field of the task's data that holds your item id."""
+    reader = _Export(path, item, settings)
+    scales = {} if settings.config is None else read_config(Path(settings.config))
     if path.suffix.lower() == ".json":
         tasks = load_json(path)
         if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
             raise DataError(f"{path} must hold a list of tasks, as Label Studio exports them")
         nested = any("annotations" in t or "predictions" in t for t in tasks)
     else:
-        tasks, nested = delimited(path).to_dicts(), False
+        tasks, nested = read_delimited(path).to_dicts(), False
     if nested:
-        if unchosen_is_tie:
-            reader.ties = [
-                *dict.fromkeys([c for c, s in scales.items() if isinstance(s, Preference)] + _pairwise(tasks))
-            ]
+        if settings.unchosen_is_tie:
+            stated = [c for c, s in scales.items() if isinstance(s, Preference)]
+            reader.ties = [*dict.fromkeys(stated + _pairwise(tasks))]
         for task in tasks:
-            reader.task(task, predictions)
+            reader.task(task)
     else:
-        reader.flat(tasks, {*(criteria or ()), *(c for c in scales if c is not None)})
+        reader.flat(tasks, {*(settings.criteria or ()), *(c for c in scales if c is not None)})
     reader.offer(scales)
-    return reader.intake.rows(criteria)
+    return reader.intake.rows(settings.criteria)
 
 
 class _Export:
     """One export while it is read."""
 
-    def __init__(
-        self, path: Path, item: str | None, users: dict[str, str], shown: Sequence[str] | None, keep_unknown: bool
-    ) -> None:
-        self.intake = Intake(path)
-        self.item, self.users, self.shown, self.keep_unknown = item, users, shown, keep_unknown
+    def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
+        self.intake, self.item, self.settings = Intake(path), item, settings
+        self.users = name_table(settings.users)
+        self.shown = [settings.shown] if isinstance(settings.shown, str) else settings.shown
+        if self.shown is not None and len(self.shown) not in (2, 3):
+            raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(self.shown)}")
         self.ties: list[str | None] = []
         """Pairwise controls without whose answer an annotation means no preference."""
         self.types: dict[str, str] = {}
@@ -158,12 +123,12 @@ class _Export:
         if isinstance(who, dict):
             who = who.get("email") or who.get("id")
         if who is None or str(who) in ("", "None"):
-            return "unknown" if self.keep_unknown else None
+            return "unknown" if self.settings.keep_unknown else None
         return self.users.get(str(who), str(who))
 
     # -- full JSON ------------------------------------------------------------------------------
 
-    def task(self, task: dict[str, Any], predictions: bool) -> None:
+    def task(self, task: dict[str, Any]) -> None:
         """Everything in one task of the full JSON."""
         data = task.get("data") or {}
         name = self.name_of(task, data, f"{self.intake.source}, task {task.get('id')}")
@@ -175,7 +140,7 @@ class _Export:
         for prediction in task.get("predictions") or ():
             if not isinstance(prediction, dict):
                 self.prediction_ids += 1
-            elif predictions:
+            elif self.settings.predictions:
                 self.prediction(prediction, task, name, data)
 
     def annotation(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
@@ -257,7 +222,7 @@ class _Export:
 
     def flat(self, rows: list[dict[str, Any]], named: set[str]) -> None:
         """JSON_MIN, CSV and TSV: one row an annotation, answers and data side by side."""
-        kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed(cell)) is not None}
+        kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed_cell(cell)) is not None}
         answers = [c for c in dict.fromkeys([*kinds, *sorted(named)]) if any(c in row for row in rows)]
         data_columns = [c for c in dict.fromkeys(k for r in rows for k in r) if c not in {*SYSTEM_COLUMNS, *answers}]
         if not answers:
@@ -287,7 +252,7 @@ class _Export:
                 base = PlatformAnswer(name, who, where, time=row.get("created_at"), submission=row["annotation_id"])
                 about = {"seconds": _seconds(row.get("lead_time"))}
                 for control, cell in given.items():
-                    kind, raw = _typed(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
+                    kind, raw = _typed_cell(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
                     self.answer(control, kind, raw, base, about, {**row, **data})
 
 
@@ -310,9 +275,9 @@ def _pairwise(tasks: Sequence[dict[str, Any]]) -> list[str | None]:
     return [str(r.get("from_name")) for r in results if r.get("type") == "pairwise"]
 
 
-def _typed(cell: Any) -> tuple[str, Label] | None:
+def _typed_cell(cell: Any) -> tuple[str, Label] | None:
     """Type and answer of a flat cell that is written as JSON; None for a bare one."""
-    value = parsed(cell)
+    value = parse_cell(cell)
     if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
         return "choices", set_of(value["choices"])
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
@@ -326,7 +291,7 @@ def _is_answer(cell: Any, kind: str | None) -> bool:
     """Whether a flat cell is answered; where a control is not, JSON_MIN shows data of the same name."""
     if cell in (None, "", []):
         return False
-    return kind in (None, "choices") or _typed(cell) is not None
+    return kind in (None, "choices") or _typed_cell(cell) is not None
 
 
 def _seconds(cell: Any) -> float | None:

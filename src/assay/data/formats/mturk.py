@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from assay.data.formats import Rows
-from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parsed, set_of
-from assay.data.formats.tables import delimited
+from assay.data.formats import FormatSettings, Rows
+from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parse_cell, set_of
+from assay.data.formats.tables import read_delimited
 from assay.data.scales import Preference
 from assay.errors import DataError, counted, listing
 
@@ -21,43 +21,16 @@ SWAPS = {"1": 1, "2": -1}
 """What a column that tells the order says: 1 as listed, 2 the other way round."""
 
 
-def read_mturk(
-    path: Path,
-    *,
-    item: str | None = None,
-    criteria: Sequence[str] | None = None,
-    numbered: Sequence[str] = (),
-    swap: str | None = None,
-    rejected: bool = False,
-    workers: Literal["codes", "ids"] = "codes",
-    salt: str = "",
-) -> Rows:
+def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     """Answers of a batch.
 
-    Parameters
-    ----------
-    item : str
-        The column that holds your item id (``Input.id`` or ``id``); not the HIT, which changes when a batch is
-        published again. Without it equal inputs are one item.
-    numbered : list of str
-        Questions asked several times in one HIT: ``["pref"]`` makes ``Answer.pref1`` … ``Answer.pref5`` the
-        answers to ``pref`` of five items, named ``id#1`` … ``id#5``.
-    swap : str
-        The input that says whether the two sides were swapped (``id`` for ``Input.id1`` …): 1 as listed, 2
-        swapped. Answers −1, 0, 1 (first shown, neither, second shown) are turned back, so that −1 is the same
-        system everywhere.
-    rejected : bool
-        Keep rejected assignments.
-    workers : {"codes", "ids"}
-        Worker ids are personal data: by default a code stands for each, the same in every file.
-    salt : str
-        Makes the codes impossible to guess for someone who has a list of worker ids.
+    ``item`` is the column that holds your item id (``Input.id`` or ``id``); not the HIT, which changes when a batch is
+    published again. Without it equal inputs are one item.
     """
-    table = delimited(path)
+    numbered, swap, by_id = settings.numbered, settings.swap, settings.workers == "ids"
+    table = read_delimited(path)
     if "WorkerId" not in table.columns:
         raise DataError(f"{path} has no column 'WorkerId'; it is not a batch file of Mechanical Turk")
-    if workers not in ("codes", "ids"):
-        raise DataError(f"workers must be 'codes' or 'ids', not {workers!r}")
     intake = Intake(path)
     rows = [(row, dict(_answers(row))) for row in table.to_dicts()]
     sides = set() if swap is None else _sides(path, [answers for _, answers in rows], numbered)
@@ -65,7 +38,7 @@ def read_mturk(
         where = f"row {line}"
         inputs = {c[6:]: html.unescape(v) for c, v in row.items() if c.startswith("Input.") and v is not None}
         status = row.get("AssignmentStatus")
-        if status == "Rejected" and not rejected:
+        if status == "Rejected" and not settings.rejected:
             intake.exclude(REJECTED, max(1, sum(v is not None for v in answers.values())))
             continue
         name = own_id(item, {**inputs, **row}, f"{path}, {where}")
@@ -74,7 +47,7 @@ def read_mturk(
             intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(list(inputs), 4)})")
         base = PlatformAnswer(
             name,
-            row["WorkerId"] if workers == "ids" else _code(row["WorkerId"], salt),
+            row["WorkerId"] if by_id else _code(row["WorkerId"], settings.salt),
             where,
             time=_time(row.get("SubmitTime")),
             submission=row.get("AssignmentId"),
@@ -84,22 +57,15 @@ def read_mturk(
             if value is None:
                 intake.exclude(EMPTY)
             else:
-                _add(
-                    intake,
-                    base,
-                    question,
-                    value,
-                    inputs,
-                    numbered,
-                    swap if _stem(question, numbered) in sides else None,
-                )
+                place = swap if _stem(question, numbered) in sides else None
+                _add(intake, base, question, value, inputs, numbered, place)
     intake.scales = {question: Preference() for question in sides}
     _notes(
         intake, submitted=sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows), swapped=swap is not None
     )
-    if workers == "codes":
+    if not by_id:
         intake.note("workers are named by codes; workers='ids' keeps their ids")
-    return intake.rows(criteria, texts=True)
+    return intake.rows(settings.criteria, texts=True)
 
 
 def _add(
@@ -166,7 +132,7 @@ def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
             continue
         name = column.removeprefix("Answer.").removeprefix("Answer.")
         question, dot, option = name.partition(".")
-        value = parsed(cell)
+        value = parse_cell(cell)
         if name == "taskAnswers" and isinstance(value, list):
             for form in value:
                 for asked, given in form.items():

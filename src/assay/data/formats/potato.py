@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.data.columns import natural
-from assay.data.formats import Rows
+from assay.data.formats import FormatSettings, Rows
 from assay.data.formats.intake import (
     AMBIGUOUS,
     EMPTY,
@@ -18,10 +17,11 @@ from assay.data.formats.intake import (
     members,
     number,
     odd_of_three,
-    parsed,
+    parse_cell,
     set_of,
 )
-from assay.data.formats.tables import delimited, json_objects, load_json
+from assay.data.formats.tables import json_objects, load_json, read_delimited
+from assay.data.names import natural
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
 from assay.errors import DataError
 
@@ -31,40 +31,25 @@ Labels = dict[str, dict[str, Any]]
 """{schema: {label: value}}: the shape that all of potato's outputs share."""
 
 
-def read_potato(
-    path: Path,
-    *,
-    criteria: Sequence[str] | None = None,
-    config: str | Path | None = None,
-    shown: str | None = None,
-) -> Rows:
-    """Annotations of a potato project.
+def read_potato(path: Path, item: str | None, settings: FormatSettings) -> Rows:
+    """Annotations of a project: its folder, its ``annotation_output``, one ``user_state.json``, or an export.
 
-    Parameters
-    ----------
-    path : Path
-        The project's folder, its ``annotation_output``, one ``user_state.json``, or an export
-        (``annotations.jsonl``, ``annotations.csv``).
-    config : path
-        The project's ``config.yaml``, which states the scales and where the items are; found by itself in the
-        project's folder.
-    shown : str
-        The items' field that lists the names of the two things a pair compares, in the order of the item.
-        Without it A counts as the first. (A triad's three texts stand for themselves.)
+    Exports are ``annotations.jsonl`` and ``annotations.csv``. Items have potato's ids; ``item`` is not asked.
     """
-    root, config_path = _project(path, None if config is None else Path(config))
-    settings = {} if config_path is None else _yaml(config_path)
-    items = {} if config_path is None else _items(config_path.parent, settings)
-    project = _Project(Intake(path), {s["name"]: s for s in settings.get("annotation_schemes") or ()}, items, shown)
-    for user, item, labels, about in _entries(root):
-        project.entry(user, item, labels, about)
+    root, config_path = _project(path, None if settings.config is None else Path(settings.config))
+    config = {} if config_path is None else _yaml(config_path)
+    items = {} if config_path is None else _items(config_path.parent, config)
+    shown = None if settings.shown is None else str(settings.shown)
+    project = _Project(Intake(path), {s["name"]: s for s in config.get("annotation_schemes") or ()}, items, shown)
+    for user, name, labels, about in _entries(root):
+        project.entry(user, name, labels, about)
     for name, fields in items.items():
         project.intake.item(name, fields)
     for name, schema in project.schemes.items():
         scale = _scale(schema)
         if scale is not None:
             project.intake.scales[name] = scale
-    return project.intake.rows(criteria, texts=True)
+    return project.intake.rows(settings.criteria, texts=True)
 
 
 class _Project:
@@ -81,7 +66,7 @@ class _Project:
         if not labels:
             self.intake.exclude(EMPTY)
         for schema, given in labels.items():
-            triads = parsed(next(iter(given.values()), None))
+            triads = parse_cell(next(iter(given.values()), None))
             if not given or ("selection" in given and schema in order):
                 self.intake.exclude(SHUFFLED if given else EMPTY)
             elif "selection" in given:
@@ -175,7 +160,7 @@ def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
     elif root.name == STATE:
         yield from _state(root)
     elif root.suffix.lower() == ".csv":
-        for row in delimited(root).to_dicts():
+        for row in read_delimited(root).to_dicts():
             labels: Labels = {}
             for column, value in row.items():
                 schema, dot, name = column.partition(".")
@@ -223,7 +208,7 @@ def _items(folder: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any
         if not file.is_file():
             continue
         if file.suffix in (".csv", ".tsv"):
-            found = delimited(file).to_dicts()
+            found = read_delimited(file).to_dicts()
         elif file.suffix == ".json" and not file.read_text("utf-8-sig").lstrip().startswith("{"):
             found = load_json(file)
         else:

@@ -7,29 +7,24 @@ not sure, the file is read as a plain table and the user says ``format=...``.
 from __future__ import annotations
 
 import difflib
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from assay.data.annotations import Annotations, Reading
-from assay.data.columns import BLANK, natural, without_blank_rows
-from assay.data.formats import Rows, tables
-from assay.data.formats.argilla import SETTINGS, read_argilla
-from assay.data.formats.inspect_ai import read_inspect
+from assay.data.annotations import Annotations, from_frame
+from assay.data.columns import BLANK, FrameSettings, Reading, drop_blank_rows
+from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
-from assay.data.formats.mlflow import read_mlflow
 from assay.data.formats.mturk import read_mturk
+from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, Inspect, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
-from assay.data.formats.prodigy import read_prodigy
-from assay.data.formats.promptfoo import read_promptfoo
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
@@ -39,127 +34,14 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
+from assay.data.names import natural
 from assay.data.scales import Preference, Scale
 from assay.data.values import valid_as_written
 from assay.errors import DataError, counted, listing, unknown
-
-# -- Several files as one table --------------------------------------------------------------------
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
-    if len(parts) == 1:
-        return parts[0]
-    parts = _of_one_type(parts)
-    first = parts[0]
-    labels = pl.concat(
-        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
-        how="diagonal_relaxed",
-    )
-    tables = [p.items for p in parts if p.items is not None]
-    items = (
-        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
-    )
-    reading = Reading(
-        f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
-        sum(p.reading.rows for p in parts),
-        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
-    )
-    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
-    return Rows(
-        labels,
-        items=items,
-        reading=reading,
-        scales=scales,
-        untyped=any(p.untyped for p in parts),
-    )
-
-
-def _notes(reading: Reading) -> list[str]:
-    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
-
-
-def _of_one_type(parts: Sequence[Rows]) -> Sequence[Rows]:
-    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
-    first = parts[0]
-    types = [part.labels.schema.get("label") for part in parts]
-    for part, dtype in zip(parts, types, strict=True):
-        both = f"{first.reading.source} and {part.reading.source}"
-        if (dtype is None) != (types[0] is None):
-            raise DataError(f"{both} have different columns; read them one by one")
-        if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
-            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
-    if pl.String in types and not all(dtype == pl.String for dtype in types):
-        return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
-    return parts
-
-
-# -- Scales that a platform offers, and those that the user says -----------------------------------
-
-
-def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
-    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
-
-    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
-    out and counted.
-    """
-    if isinstance(said, Scale):
-        return _on_scale(rows, {"": said}), said
-    given = said or {}
-    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
-    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
-    _needs_scale(rows, known)
-    if not given and not known.keys() >= set(asked):
-        return rows, None
-    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
-    if stated:
-        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
-    return _on_scale(rows, known), known.get("") or known
-
-
-def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
-    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
-    frame = rows.labels
-    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
-        return
-    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
-    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
-    if numeric:
-        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
-        raise DataError(
-            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
-            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
-        )
-
-
-def _on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
-    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
-    frame = rows.labels
-    valid = pl.Series([True] * frame.height)
-    for criterion, scale in scales.items():
-        concerned = pl.Series([True] * frame.height)
-        if criterion:
-            concerned = (frame["criterion"] == criterion).fill_null(False)
-        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
-    off = frame.filter(~valid)
-    if not off.height:
-        return rows
-    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
-    more = f" and {off.height - 5} more" if off.height > 5 else ""
-    if off.height == frame.height:
-        allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
-        raise DataError(
-            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
-            "Give the scale they are on with scale=..."
-        )
-    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
-    return replace(rows, labels=frame.filter(valid), reading=reading)
-
-
-# -- The formats that `assay.read` knows, by name, and how a file of each is recognised ------------
+from assay.estimation.options import hints_of, option
 
 HEAD = 64 * 2**10
+"""Bytes at the beginning of a file in which a platform's marks are looked for: some records of any of them."""
 
 
 class Beginning:
@@ -205,42 +87,40 @@ class Format:
 
     name: str
     about: str
-    read: Callable[..., Rows]
+    read: Callable[[Path, str | None, FormatSettings], Rows]
+    """The file, the field with the user's own item id, the options."""
     recognises: Callable[[Beginning], bool]
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options that its reader takes, besides the path."""
-        return tuple(inspect.signature(self.read).parameters)[1:]
+    options: tuple[str, ...] = ()
+    """The `FormatSettings` that its reader takes."""
 
     def options_from(self, texts: Iterable[str]) -> dict[str, Any]:
         """Options as a command line gives them: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
-        kinds = {name: str(p.annotation) for name, p in inspect.signature(self.read).parameters.items()}
         found: dict[str, Any] = {}
         for text in texts:
             name, equals, value = text.partition("=")
             if not equals:
                 raise DataError(f"an option is written NAME=VALUE; got '{text}'")
             self._check(name)
-            if kinds[name] == "bool":
+            hint = str(hints_of(FormatSettings)[name][0])
+            if "bool" in hint:
                 if value.lower() not in ("yes", "no", "true", "false"):
                     raise DataError(f"option '{name}' is yes or no; got '{value}'")
                 found[name] = value.lower() in ("yes", "true")
             else:
-                found[name] = value.split(",") if "Sequence[str]" in kinds[name] else value
+                several = "Sequence[str]" in hint and ("," in value or "str | " not in hint)
+                found[name] = value.split(",") if several else value
         return found
 
     def _check(self, option: str) -> None:
         if option not in self.options:
-            raise DataError(unknown("option", option, self.options, f"format '{self.name}'"))
+            raise DataError(unknown("option", option, self.options, f"format '{self.name}'"), option=option)
 
-    def rows(self, path: Path, item: str | None, options: Mapping[str, Any]) -> Rows:
+    def rows(self, path: Path, item: str | None, settings: FormatSettings) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
-        for name in options:
+        for name in settings.format_options():
             self._check(name)
-        said = {} if item is None or "item" not in self.options else {"item": item}
         try:
-            return self.read(path, **said, **options)
+            return self.read(path, item, settings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             # Files come from elsewhere: one that is not of the form is the file's fault, not a traceback.
             raise DataError(
@@ -258,13 +138,9 @@ def _label_studio(file: Beginning) -> bool:
 
 def _argilla(file: Beginning) -> bool:
     if file.folder:
-        return (file.path / SETTINGS).is_file()
+        return (file.path / ARGILLA_SETTINGS).is_file()
     flat = any(c.endswith(".responses.users") for c in file.columns) or '.responses.users"' in file.text
     return flat or file.keys("fields", "responses", "suggestions", "_server_id")
-
-
-def _prodigy(file: Beginning) -> bool:
-    return file.suffix == ".jsonl" and file.keys("_input_hash", "_task_hash", "answer")
 
 
 def _potato(file: Beginning) -> bool:
@@ -274,26 +150,10 @@ def _potato(file: Beginning) -> bool:
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 
 
-def _mturk(file: Beginning) -> bool:
-    return "WorkerId" in file.columns and any(c.startswith("Answer.") for c in file.columns)
-
-
-def _inspect(file: Beginning) -> bool:
-    return file.suffix == ".eval" or file.keys("version", "status", "eval", "task_id")
-
-
-def _promptfoo(file: Beginning) -> bool:
-    return file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results")
-
-
 def _mlflow(file: Beginning) -> bool:
     if file.keys("columns", "data"):
         return re.search(r'/v\d+/score"', file.text) is not None
     return file.keys("assessments", "trace_id") or any(re.search(r"/v\d+/score$", c) for c in file.columns)
-
-
-def _arena(file: Beginning) -> bool:
-    return is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label"))
 
 
 def _hugging_face(file: Beginning) -> bool:
@@ -305,21 +165,53 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         Format(
-            "alt-test", "folder with human_annotations.json", read_alt_test, lambda f: f.folder and is_alt_test(f.path)
+            "alt-test", "folder with human_annotations.json", lambda path, *_: read_alt_test(path),
+            lambda file: file.folder and is_alt_test(file.path),
         ),
-        Format("label-studio", "Label Studio: JSON, JSON_MIN, CSV, TSV, snapshots", read_label_studio, _label_studio),
-        Format("argilla", "Argilla: records.json, flat records, Hub parquet", read_argilla, _argilla),
-        Format("prodigy", "Prodigy: JSON Lines of db-out", read_prodigy, _prodigy),
-        Format("potato", "potato: project folder, user_state.json, exports", read_potato, _potato),
-        Format("mturk", "Amazon Mechanical Turk: batch CSV", read_mturk, _mturk),
-        Format("inspect-ai", "Inspect AI: .eval and .json logs", read_inspect, _inspect),
-        Format("promptfoo", "promptfoo: results.json, results.jsonl", read_promptfoo, _promptfoo),
-        Format("mlflow", "MLflow: evaluation tables, traces", read_mlflow, _mlflow),
-        Format("arena", "battles of models: model_a, model_b, winner", read_arena, _arena),
-        Format("hugging-face", "JSON Lines, one item a line with lists of labels", read_hugging_face, _hugging_face),
-        Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", read_table, lambda _: True),
+        Format(
+            "label-studio", "Label Studio: JSON, JSON_MIN, CSV, TSV, snapshots", read_label_studio, _label_studio,
+            ("criteria", "users", "config", "shown", "predictions", "keep_unknown", "unchosen_is_tie"),
+        ),
+        Format(
+            "argilla", "Argilla: records.json, flat records, Hub parquet", Argilla.read, _argilla,
+            ("criteria", "users", "settings", "rankings", "suggestions"),
+        ),
+        Format(
+            "prodigy", "Prodigy: JSON Lines of db-out", Prodigy.read,
+            lambda file: file.suffix == ".jsonl" and file.keys("_input_hash", "_task_hash", "answer"),
+            ("criteria", "dataset", "question", "pair"),
+        ),
+        Format(
+            "potato", "potato: project folder, user_state.json, exports", read_potato, _potato,
+            ("criteria", "config", "shown"),
+        ),
+        Format(
+            "mturk", "Amazon Mechanical Turk: batch CSV", read_mturk,
+            lambda file: "WorkerId" in file.columns and any(c.startswith("Answer.") for c in file.columns),
+            ("criteria", "numbered", "swap", "rejected", "workers", "salt"),
+        ),
+        Format(
+            "inspect-ai", "Inspect AI: .eval and .json logs", Inspect.read,
+            lambda file: file.suffix == ".eval" or file.keys("version", "status", "eval", "task_id"),
+            ("criteria", "judge", "with_model"),
+        ),
+        Format(
+            "promptfoo", "promptfoo: results.json, results.jsonl", Promptfoo.read,
+            lambda file: file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results"),
+            ("criteria", "judge", "value"),
+        ),
+        Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
+        Format(
+            "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
+            lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")),
+        ),
+        Format(
+            "hugging-face", "JSON Lines, one item a line with lists of labels",
+            lambda path, *_: read_hugging_face(path), _hugging_face,
+        ),
+        Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", lambda path, *_: read_table(path), lambda _: True),
     )
-}
+}  # fmt: skip
 """Every format by name; the first that recognises a file reads it, a plain table comes last."""
 
 
@@ -335,17 +227,47 @@ def format_of(path: Path, name: str = "auto") -> Format:
     return FORMATS[name]
 
 
-# -- Files of labels -> the one table --------------------------------------------------------------
+# -- from files to the one table -------------------------------------------------------------------
 
 Layout = Literal["long", "wide"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadSettings(FrameSettings, FormatSettings):
+    """What a file, a folder or a frame holds, and how it is read."""
+
+    item: str | int | Sequence[str | int] = option(  # type: ignore[assignment]  # a frame's item is one column
+        "item",
+        "Column that names the item; several name it together.",
+        details="In a platform's export the field that holds your item id; without it the platform's own id counts.",
+    )
+    label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
+        "label", "Column that holds the label; several are one criterion each."
+    )
+    layout: Layout = option("long", "One row a label, or one row an item with a column for each annotator (`wide`).")
+    columns: Sequence[str | int] | None = option(
+        None, "The annotators' columns of a wide table; all but the item's when not given."
+    )
+    format: str = option(
+        "auto",
+        "`auto`, or the name of a format.",
+        details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
+        "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
+        "`promptfoo`, `mlflow`, `arena`.",
+    )
+
+    def own_item(self) -> str | None:
+        """The field that the user names as the item's id."""
+        return None if self.item == "item" or not isinstance(self.item, str) else self.item
+
+
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
     """Read a file of labels whose columns have their usual names; see `assay.reading.read`."""
-    return annotations_of(rows_of(existing(path)), scale=scale)
+    settings = ReadSettings(scale=scale)
+    return annotations_of(rows_of(existing_path(path), settings), settings)
 
 
-def existing(source: str | os.PathLike[str]) -> Path:
+def existing_path(source: str | os.PathLike[str]) -> Path:
     """The path of a file or folder that is there.
 
     Raises
@@ -361,64 +283,49 @@ def existing(source: str | os.PathLike[str]) -> Path:
     return path
 
 
-def rows_of(
-    path: Path,
-    item: str | None = None,
-    format: str = "auto",  # noqa: A002 - what the user calls it
-    options: Mapping[str, Any] | None = None,
-) -> Rows:
+def rows_of(path: Path, settings: ReadSettings) -> Rows:
     """The rows of a file or folder, in whatever format it is."""
-    chosen = format_of(path, format)
+    chosen = format_of(path, settings.format)
     if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
         raise DataError(
             f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet files; name a file in it"
         )
-    return chosen.rows(path, item, options or {})
+    return chosen.rows(path, settings.own_item(), settings)
 
 
-def annotations_of(
-    rows: Rows,
-    *,
-    item: str | Sequence[str] = "item",
-    annotator: str = "annotator",
-    label: str | Sequence[str] = "label",
-    criterion: str | None = None,
-    scale: Scale | Mapping[str, Scale] | None = None,
-    layout: Layout = "long",
-    columns: Sequence[str] | None = None,
-    items: Any = None,
-    annotators: Any = None,
-    **further: Any,
-) -> Annotations:
-    """Rows as they were read, as the one table; the options are those of `assay.reading.read`."""
+def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
+    """Rows as they were read, as the one table."""
+    item, label, criterion = _text(settings.item), _text(settings.label), _text(settings.criterion)
+    annotator, scale = _text(settings.annotator), settings.parsed_scale()
     if rows.scales is not None:
         rows, scale = settle_scales(rows, scale)
         item = "item"
-    there, n_blank = without_blank_rows(rows.labels)
+    there, n_blank = drop_blank_rows(rows.labels)
     if n_blank:
         rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if not isinstance(item, str):
-        rows, item = tables.one_item_of(rows, item), "item"
+        rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
-        rows, label, criterion = tables.by_criterion(rows, label), "label", "criterion"
-    if layout == "wide":
-        rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
+        rows, label, criterion = tables.stack_criteria(rows, label), "label", "criterion"
+    if settings.layout == "wide":
+        rows = tables.unpivot(rows, item, _text(settings.columns), check=_numbers_wanted(scale) is not False)
         item, annotator, label = "item", "annotator", "label"
-    elif columns is not None:
+    elif settings.columns is not None:
         raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
     leave = (item, annotator, criterion or "criterion", label, "_row")
-    return Annotations.from_frame(
-        tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels,
-        item=item,
-        annotator=annotator,
-        label=label,
-        criterion=criterion,
-        scale=scale,
-        items=rows.items if items is None else items,
-        annotators=rows.annotators if annotators is None else annotators,
-        reading=replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders),
-        **further,
-    )
+    frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
+    reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
+    options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
+    about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
+    roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
+    return from_frame(frame, FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading}))
+
+
+def _text(name: Any) -> Any:
+    """The name of a column as text; pandas names columns by numbers too."""
+    if isinstance(name, list | tuple):
+        return [_text(one) for one in name]
+    return str(name) if isinstance(name, int) else name
 
 
 def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
@@ -427,3 +334,117 @@ def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
         return None
     each = [scales] if isinstance(scales, Scale) else list(scales.values())
     return all(s.numeric for s in each) and not any(isinstance(s, Preference) for s in each)
+
+
+# -- several files as one table --------------------------------------------------------------------
+
+
+def join_files(parts: Sequence[Rows]) -> Rows:
+    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = _unify_types(parts)
+    first = parts[0]
+    labels = pl.concat(
+        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
+        how="diagonal_relaxed",
+    )
+    tables = [p.items for p in parts if p.items is not None]
+    items = (
+        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
+    )
+    reading = Reading(
+        f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
+        sum(p.reading.rows for p in parts),
+        tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
+        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
+    )
+    scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
+    return Rows(
+        labels,
+        items=items,
+        reading=reading,
+        scales=scales,
+        untyped=any(p.untyped for p in parts),
+    )
+
+
+def _notes(reading: Reading) -> list[str]:
+    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
+
+
+def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
+    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
+    first = parts[0]
+    types = [part.labels.schema.get("label") for part in parts]
+    for part, dtype in zip(parts, types, strict=True):
+        both = f"{first.reading.source} and {part.reading.source}"
+        if (dtype is None) != (types[0] is None):
+            raise DataError(f"{both} have different columns; read them one by one")
+        if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
+            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
+    if pl.String in types and not all(dtype == pl.String for dtype in types):
+        return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
+    return parts
+
+
+# -- scales that a platform states, and those that the user gives ----------------------------------
+
+
+def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
+    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
+
+    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
+    out and counted.
+    """
+    if isinstance(said, Scale):
+        return _keep_on_scale(rows, {"": said}), said
+    given = said or {}
+    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
+    asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
+    _needs_scale(rows, known)
+    if not given and not known.keys() >= set(asked):
+        return rows, None
+    stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
+    if stated:
+        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
+    return _keep_on_scale(rows, known), known.get("") or known
+
+
+def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
+    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
+    frame = rows.labels
+    if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
+        return
+    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
+    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
+    if numeric:
+        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
+        raise DataError(
+            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
+            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
+        )
+
+
+def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
+    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
+    frame = rows.labels
+    valid = pl.Series([True] * frame.height)
+    for criterion, scale in scales.items():
+        concerned = pl.Series([True] * frame.height)
+        if criterion:
+            concerned = (frame["criterion"] == criterion).fill_null(False)
+        valid = valid & (~concerned | valid_as_written(frame["label"], scale))
+    off = frame.filter(~valid)
+    if not off.height:
+        return rows
+    shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
+    more = f" and {off.height - 5} more" if off.height > 5 else ""
+    if off.height == frame.height:
+        allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
+        raise DataError(
+            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
+            "Give the scale they are on with scale=..."
+        )
+    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
+    return replace(rows, labels=frame.filter(valid), reading=reading)

@@ -14,15 +14,13 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import KEY, class_names, column_of, natural, orders_of, with_class_names, with_orders
+from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
-from assay.data.names import without_spaces
+from assay.data.names import strip_spaces
 from assay.data.scales import Preference
-from assay.data.values import MARKS, numbers_in
+from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
 from assay.estimation.result import Exclusion
-
-# -- Plain tables ----------------------------------------------------------------------------------
 
 SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
@@ -30,49 +28,44 @@ COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|ratio
 """Names of columns that hold words about an item, not labels."""
 
 SMALL_JSON = 200 * 2**20
-"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart."""
+"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart; Python objects of larger files
+would fill the memory."""
 
 
 def read_table(path: Path) -> Rows:
     """A table from one file, or from every Parquet file of a folder."""
-    if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
-        frame = guarded(path, lambda: as_declared(pl.read_parquet(files), files[0]))
+    suffix, notes = path.suffix.lower(), []
+    if not path.is_dir():
+        _refuse_what_is_no_table(path)
+    if path.is_dir() or suffix in (".parquet", ".pq"):
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        frame = read_safely(path, lambda: apply_declared(pl.read_parquet(files), files[0]))
         notes = _order_lost(frame, files[0])
-        frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
-        return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)))
-    _refuse_what_is_no_table(path)
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        frame, first = guarded(path, lambda: as_declared(pl.read_parquet(path), path)), 1
     elif suffix in (".jsonl", ".ndjson"):
-        frame, first = _json_lines(path), 1
-    elif suffix == ".json":
-        frame, first = _json(path), 1
+        frame = _json_lines(path)
     else:
-        frame, first = delimited(path), 2
-    if frame.height == 0:
+        frame = _json(path) if suffix == ".json" else read_delimited(path)
+    if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
-    notes = _order_lost(frame, path) if suffix in (".parquet", ".pq") else []
+    untyped = not path.is_dir() and suffix in (".csv", ".tsv", ".txt")
+    first = 2 if untyped else 1
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
-    return Rows(
-        frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=suffix in (".csv", ".tsv", ".txt")
-    )
+    return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 
 
-def as_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+def apply_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The columns of a Parquet file with what it says of them: the names of class labels, the order of categories."""
     metadata = pl.read_parquet_metadata(path)
-    frame = with_class_names(frame, class_names(metadata))
-    ordered = [name for name in ordered_by_pandas(metadata) if frame.schema.get(name) == pl.Categorical]
+    frame = name_classes(frame, class_names(metadata))
+    ordered = [name for name in pandas_orders(metadata) if frame.schema.get(name) == pl.Categorical]
     if not ordered or not importlib.util.find_spec("pyarrow"):
         return frame
     # Polars drops the order of pandas' categories, and Arrow keeps it.
     table = importlib.import_module("pyarrow.parquet").read_table(path, columns=ordered)
-    return with_orders(frame, orders_of(table))
+    return declare_orders(frame, arrow_orders(table))
 
 
-def ordered_by_pandas(metadata: Mapping[str, str]) -> list[str]:
+def pandas_orders(metadata: Mapping[str, str]) -> list[str]:
     """The columns that pandas wrote as ordered categories."""
     said = json.loads(metadata.get("pandas") or "{}").get("columns", ())
     return [c["name"] for c in said if isinstance(c.get("metadata"), dict) and c["metadata"].get("ordered")]
@@ -80,7 +73,7 @@ def ordered_by_pandas(metadata: Mapping[str, str]) -> list[str]:
 
 def _order_lost(frame: pl.DataFrame, path: Path) -> list[str]:
     """A note on ordered columns whose order cannot be read here."""
-    lost = [n for n in ordered_by_pandas(pl.read_parquet_metadata(path)) if frame.schema.get(n) == pl.Categorical]
+    lost = [n for n in pandas_orders(pl.read_parquet_metadata(path)) if frame.schema.get(n) == pl.Categorical]
     return [f"the order of column '{n}' is not read without pyarrow; say it with scale='ordinal:...'" for n in lost]
 
 
@@ -91,19 +84,16 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
     """
     frame, source = rows.labels, rows.reading.source
-    if item not in frame.columns:
-        raise DataError(unknown("column", item, frame.columns, source) + " (it should hold the item)")
+    _refuse_absent(rows, [item], "it should hold the item")
     named = columns is not None
     columns = [c for c in frame.columns if c not in (item, "_row")] if columns is None else list(columns)
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, source))
+    _refuse_absent(rows, columns)
     if not columns:
         raise DataError(f"{source}: beside '{item}' there is no column that could be an annotator's")
     if check:
         _refuse_what_is_no_annotator(rows, columns, named=named)
     other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
-    frame, _ = _as_texts(frame, [item, *other])
+    frame, _ = _enum_texts(frame, [item, *other])
     twice = frame.filter(frame[item].is_duplicated())
     if twice.height:
         raise DataError(
@@ -111,14 +101,14 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
             "a long one has columns of annotator and label and is read without layout='wide'"
         )
     index = [c for c in (item, "_row") if c in frame.columns]
-    frame, orders = _as_texts(frame, columns)
+    frame, orders = _enum_texts(frame, columns)
     if len(set(orders.values())) > 1:
         raise DataError(
             f"{source}: columns {listing(list(orders), 4)} declare different orders of their categories; "
             "declare one order for all annotators"
         )
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
-    long = _unpivoted(frame, columns, index, "annotator")
+    long = _stack(frame, columns, index, "annotator")
     items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
@@ -127,12 +117,19 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
+def _refuse_absent(rows: Rows, columns: Iterable[str], purpose: str = "") -> None:
+    for name in columns:
+        if name not in rows.labels.columns:
+            words = unknown("column", name, rows.labels.columns, rows.reading.source)
+            raise DataError(f"{words} ({purpose})" if purpose else words)
+
+
 def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
     """What was read, counted in the rows of the long table."""
     return replace(rows.reading, rows=long.height + sum(e.count for e in rows.reading.exclusions))
 
 
-def _unpivoted(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
+def _stack(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
     """The columns one below the other, their names in one called ``named``, whatever other columns are called."""
     long = frame.unpivot(list(columns), index=list(index), variable_name="_name of column", value_name="_label of it")
     clash = {c: _beside(c) for c in index if c in (named, "label")}
@@ -177,41 +174,36 @@ def _holds(rows: Rows, name: str) -> str:
         return "nothing"
     if column.dtype != pl.String or not rows.untyped:
         return "text"
-    cells = without_spaces(column.drop_nulls().unique())
+    cells = strip_spaces(column.drop_nulls().unique())
     cells = cells.filter((cells != "") & ~cells.str.to_lowercase().is_in(MARKS))
-    found = numbers_in(cells, None, None, ()) if len(cells) else None
+    found = parse_numbers(cells, None, None, ()) if len(cells) else None
     if found is None:
         return "text" if len(cells) else "nothing"
     return "both" if found.doubt is not None or found.mixed else "numbers"
 
 
-def one_item_of(rows: Rows, columns: Sequence[str]) -> Rows:
+def join_items(rows: Rows, columns: Sequence[str]) -> Rows:
     """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``."""
-    frame = rows.labels
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should name the item)")
+    _refuse_absent(rows, columns, "it should name the item")
     joined = pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")
-    return replace(rows, labels=frame.with_columns(item=joined))
+    return replace(rows, labels=rows.labels.with_columns(item=joined))
 
 
-def by_criterion(rows: Rows, columns: Sequence[str]) -> Rows:
+def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
     """A table with one column a criterion (one row an item and annotator) as a long one."""
+    _refuse_absent(rows, columns, "it should hold labels")
     frame = rows.labels
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(unknown("column", name, frame.columns, rows.reading.source) + " (it should hold labels)")
     index = [c for c in frame.columns if c not in columns]
-    frame, orders = _as_texts(frame, columns)
+    frame, orders = _enum_texts(frame, columns)
     # Numbers of one column among the words of another become text, and are read as those of a text file.
     mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
-    long = _unpivoted(frame, columns, index, "criterion")
+    long = _stack(frame, columns, index, "criterion")
     if "_row" not in long.columns:
         long = long.with_columns(_row=1 + pl.int_range(pl.len()) % frame.height)
     return replace(rows, labels=long, reading=replace(_reading_of(rows, long), as_text=mixed), orders=orders)
 
 
-def _as_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
+def _enum_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
     """Columns of categories as text, which can stand in one column; and the orders that they declare."""
     kinds = {name: frame.schema[name] for name in columns}
     orders: dict[str | None, tuple[str, ...]] = {
@@ -285,14 +277,14 @@ def json_objects(path: Path) -> list[dict[str, Any]]:
 
 def _json_lines(path: Path) -> pl.DataFrame:
     if path.stat().st_size > SMALL_JSON:
-        return guarded(path, lambda: pl.read_ndjson(path, infer_schema_length=10_000))
+        return read_safely(path, lambda: pl.read_ndjson(path, infer_schema_length=10_000))
     return records(json_objects(path), str(path))
 
 
 def _json(path: Path) -> pl.DataFrame:
     values = load_json(path)
     if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
-        return by_annotator(values, str(path))
+        return nested_labels(values, str(path))
     if isinstance(values, dict) and values and all(isinstance(v, list) for v in values.values()):
         if len({len(v) for v in values.values()}) > 1:
             raise DataError(f"{path}: the columns have different lengths")
@@ -300,7 +292,7 @@ def _json(path: Path) -> pl.DataFrame:
     return records(values, str(path))
 
 
-def by_annotator(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame:
+def nested_labels(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame:
     """``{annotator: {item: label}}`` as a long frame."""
     found = [(i, a, label) for a, answers in values.items() for i, label in answers.items()]
     texts = [row for row in found if isinstance(row[2], str)]
@@ -317,17 +309,17 @@ def by_annotator(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame
         {
             "item": pl.Series([row[0] for row in found], dtype=pl.String),
             "annotator": pl.Series([row[1] for row in found], dtype=pl.String),
-            "label": pl.Series([row[2] for row in found], strict=False),
+            "label": column_of("label", [row[2] for row in found], source),
         }
     )
 
 
-def delimited(path: Path) -> pl.DataFrame:
+def read_delimited(path: Path) -> pl.DataFrame:
     """A CSV or TSV file with every cell as text."""
     with path.open("rb") as file:
         header = file.readline().decode("utf-8-sig", errors="replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
-    frame = guarded(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False, has_header=False))
+    frame = read_safely(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False, has_header=False))
     if not frame.height:
         return frame
     names = [(name or "").strip() for name in frame.row(0)]
@@ -341,7 +333,7 @@ def delimited(path: Path) -> pl.DataFrame:
     return frame.select(pl.nth(kept)).rename(dict(zip([frame.columns[i] for i in kept], names, strict=True)))
 
 
-def guarded(path: Path, read: Any) -> pl.DataFrame:
+def read_safely(path: Path, read: Any) -> pl.DataFrame:
     """Read, or say what is wrong with the file in one line."""
     try:
         frame: pl.DataFrame = read()
@@ -358,7 +350,7 @@ def guarded(path: Path, read: Any) -> pl.DataFrame:
 def _refuse_what_is_no_table(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(
-            f"{path} is of no format that is read here ({', '.join(sorted(SUFFIXES))}); save it as CSV or Parquet"
+            f"{path}: this file type is not supported ({', '.join(sorted(SUFFIXES))} are); save it as CSV or Parquet"
         )
     with path.open("rb") as file:
         start = file.read(4096)
@@ -374,7 +366,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
 
 
-# -- Tables of battles between models --------------------------------------------------------------
+# -- battles between models ------------------------------------------------------------------------
 
 COLUMNS = ("model_a", "model_b", "winner")
 
@@ -436,7 +428,7 @@ def arena_rows(frame: pl.DataFrame, source: str = "a table in memory", item: str
     )
 
 
-# -- JSON Lines as ``datasets.load_dataset("json")`` likes them ------------------------------------
+# -- JSON Lines as ``datasets.load_dataset('json')`` likes them ------------------------------------
 
 
 def read_hugging_face(path: Path) -> Rows:
@@ -482,7 +474,7 @@ def write_hugging_face(labels: Annotations, path: Path) -> list[str]:
     return [f"attributes of annotators not written: {', '.join(people)}"] if people else []
 
 
-# -- The folder of the alternative annotator test's own data ---------------------------------------
+# -- the folder of the alternative annotator test --------------------------------------------------
 # ``human_annotations.json`` and ``llm_annotations.json`` hold ``{annotator: {item: label}}``; an optional
 # ``items.jsonl`` holds one object an item. Labels keep their JSON type.
 
@@ -507,7 +499,7 @@ def read_alt_test(folder: Path) -> Rows:
             raise DataError(f"{path} must hold {{annotator: {{item: label}}}}")
         names.append(set(values))
         kind = "human" if file == HUMANS else "judge"
-        parts.append(by_annotator(values, str(path)).with_columns(kind=pl.lit(kind)))
+        parts.append(nested_labels(values, str(path)).with_columns(kind=pl.lit(kind)))
     both = names[0] & names[1]
     if both:
         raise DataError(f"{folder}: '{min(both)}' is both among the people and among the judges; rename one of them")

@@ -11,9 +11,8 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
-from assay.data.columns import KindUnknownError
 from assay.data.formats.registry import read_labels
-from assay.data.names import SpellingError
+from assay.data.names import KindUnknownError, SpellingError
 from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
