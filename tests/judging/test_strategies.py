@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from itertools import combinations
 
-import polars as pl
 import pytest
 from chat_server import ChatServer, Say, item_of
 
@@ -21,11 +20,11 @@ from assay.judging.run import estimate_study, judge_study
 from assay.reading import study_labels
 from assay.study.items import canonical
 from assay.study.schema import Judge
-from assay.study.store import intake, work
+from assay.study.store import work
 from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.items import current_questions, items
+from assay.study.store.items import items, questions
 from assay.study.store.people import add_people, put_annotators, triplets_drawn
 from assay.study.store.table import combined
 from assay.study.store.work import TripletDrawer
@@ -173,24 +172,6 @@ def test_labels_of_a_file_with_several_scales_are_shown_as_their_own_scale_has_t
     assert stored == {int, float, str}
 
 
-def test_labels_and_demonstrations_that_an_earlier_version_kept_as_text_are_cast(make_study, monkeypatch):
-    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
-    study = make_study(8, judge=judge, questions=MIXED[1:2] + MIXED[3:], labels="labels.csv")
-    mixed_labels(study, 8, but=("better", "share"))
-    with monkeypatch.context() as earlier:
-        earlier.setattr(intake, "_on_own_scale", lambda labels, study: labels.labels["label"].to_list())
-        earlier.setattr(intake, "_READING", 1)
-        earlier.setattr("assay.judging.plan._on_scale", lambda kept, scale: dict(kept))
-        store, plan = planned(study)
-        with store:
-            assert ("stars", None, "", '{"label":"3"}') in shown_labels(plan, store)
-    store, plan = planned(study)
-    with store:
-        assert ("stars", None, "", '{"label":3}') in shown_labels(plan, store)
-        counting = history(store).filter(pl.col("counts") & (pl.col("criterion") == "stars"))
-        assert set(counting["label"]) == {"3"}, "a number in JSON, no longer text"
-
-
 def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study):
     judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
     study = make_study(8, judge=judge)
@@ -199,7 +180,7 @@ def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study
         sync_study(store, study)
         with store.writing() as db:
             put_annotators(db, [("ana", "human", {})])
-            (question,) = current_questions(db)
+            (question,) = questions(db)
             condition = canonical({"scale": "interval:0-100"})
             given = {FileLabel(f"q{i:05}", question.id, "ana", condition, 1): (75, None) for i in range(8)}
             put_file_labels(db, given)

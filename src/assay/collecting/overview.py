@@ -21,7 +21,7 @@ from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
-from assay.study.store.people import Person, everybody_invited
+from assay.study.store.people import Person, everybody
 from assay.study.store.table import Work, human_answers
 
 # -- How well people agree so far, question by question, for a look while they are at work ---------
@@ -345,7 +345,7 @@ class Snapshot:
     def __init__(self, design: StudyDesign, db: Connection, now: float) -> None:
         self.design, self.db, self.now = design, db, now
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
-        self.invited = everybody_invited(db)
+        self.invited = everybody(db)
         self.active = [person.name for person in self.invited if person.state == "active"]
 
     def moment(self, at: float) -> Moment:

@@ -50,7 +50,7 @@ from assay.study.store.items import (
     written,
 )
 from assay.study.store.table import combined
-from assay.study.store.work import SENT, Assignment, Change, Changed, Claim, TripletDrawer, deciding, has_earlier
+from assay.study.store.work import Assignment, Change, Changed, Claim, TripletDrawer, deciding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,9 +143,6 @@ def _in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pairs: pl
 
 # -- Which questions are put to which judge, under which conditions, and with what words -----------
 
-_EARLIER = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
-"""What assay 0.1 named a judge's answers by, so that those of its time are found again."""
-
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
@@ -196,7 +193,6 @@ class Plan:
         }
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
-        self._has_earlier = has_earlier(store)
         self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
@@ -250,14 +246,13 @@ class Plan:
                 judge = self.judges[way.judge.name]
                 if way.judge.strategy == "few-shot" and self._is_held_out(judge, question, item):
                     continue
-                earlier = self._earlier_recipe(way.judge, question, condition, item) if self._has_earlier else None
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
                     for order, varied in self._orders(judge, question, item, repeat):
                         own = condition | ({"order": ">".join(order)} if varied else {})
                         shown = {"order": list(order)} if order else None
                         place = (item.name, question.id, judge.name, recipe_of(order), canonical(own), repeat)
-                        yield Assignment(*place, shown, digest, earlier)
+                        yield Assignment(*place, shown, digest)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
@@ -287,17 +282,7 @@ class Plan:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = self._request(way, self._messages(way, item, order), {})
         provider = way.judge.provider.removesuffix("-compatible")
-        return SENT + digest_of([provider, way.question.definition.name, identity(request)])
-
-    def _earlier_recipe(self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item) -> str:
-        made_of: list[Any] = [
-            {name: getattr(variant, name) for name in _EARLIER},
-            self._template_of(variant.prompt),
-            digest_of([item.document, item.fields]),
-        ]
-        if variant.strategy == "few-shot":
-            made_of.append(self._demonstrations_kept(variant, question, item))
-        return digest_of([*made_of, condition.get("scale")])
+        return digest_of([provider, way.question.definition.name, identity(request)])
 
     def _template(self, prompt: str | None) -> str | None:
         return None if prompt in (None, "default") else self.study.prompts[prompt]
@@ -312,7 +297,7 @@ class Plan:
         scale = scale_of(question.definition.scale)
         kept = self.store.setting(key)
         if kept is not None:
-            return _on_scale(kept, scale)
+            return dict(kept)
         labelled: dict[str, tuple[str, list[Label]]] = {}
         for one in human_labels(self.store, question.id):
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
@@ -336,7 +321,7 @@ class Plan:
             chosen["folds"][str(fold)] = pairs
             if wanted.use == "held-out":
                 chosen["documents"] = sorted({labelled[item][0] for item in drawn})
-        return _on_scale(self.store.keep(key, chosen), scale)
+        return dict(self.store.keep(key, chosen))
 
     def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
@@ -441,15 +426,6 @@ def _fold(judge: Judge, document: str) -> int:
     return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
 
 
-def _on_scale(kept: Chosen, scale: Scale) -> Chosen:
-    """Demonstrations with their labels in the type of the scale; those kept by earlier versions may be text."""
-    folds = {
-        fold: [(item, label if (cast := scale.read(label)) is None else cast) for item, label in pairs]
-        for fold, pairs in kept["folds"].items()
-    }
-    return {**kept, "folds": folds}
-
-
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
     """What people said about an item, as one label on the scale."""
     rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
@@ -457,6 +433,6 @@ def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> 
         raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
     label: Any = combined(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":
-        return round(label) if scale.kind == "ordinal" else round(float(label), 2)
-    chosen: Label = label
-    return chosen
+        label = round(label) if scale.kind == "ordinal" else round(float(label), 2)
+    typed = scale.read(label)
+    return label if typed is None else typed

@@ -28,8 +28,8 @@ from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work
 from assay.study.store.answers import Answer, add_answer, typical_output
-from assay.study.store.connection import DatabaseError, Store, open_scratch, store_in_use, store_words
-from assay.study.store.work import Changed, Claim, in_words
+from assay.study.store.connection import DatabaseError, Store, open_scratch, store_in_use, store_error
+from assay.study.store.work import Changed, Claim
 
 log = logging.getLogger("assay.judging")
 
@@ -192,7 +192,7 @@ def estimate_study(
     with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = planned(study, opened, changed)
         estimates = [_estimate(plan, judge) for judge in asked]
-        lost = in_words(change.lost) if change.lost else ""
+        lost = change.words
         later = "" if not study.systems or plan.has_pairs else _later(study)
         return CostEstimate(tuple(estimates), work.spent(opened), study.config.limits.max_cost, lost, later)
 
@@ -452,14 +452,14 @@ class _Run:
                     for endpoint, names in self.lanes.values():
                         self._open(endpoint, names, tasks)
         except* DatabaseError as group:
-            self.fatal = store_words(self.store, _first(group))
+            self.fatal = store_error(self.store, _first(group))
         finally:
             heartbeat.cancel()
         try:
             await self.writer.do(work.end_run, self.store, self.run)
             left: dict[str, int] = await self.writer.do(work.counts, self.store, list(self.providers))
         except DatabaseError as error:
-            self.fatal = self.fatal or store_words(self.store, error)
+            self.fatal = self.fatal or store_error(self.store, error)
             return {}
         return left
 
