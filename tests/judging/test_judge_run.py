@@ -23,7 +23,8 @@ from chat_server import ChatServer, Say, faults, item_of
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging import run as run_module
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.dry_run import estimate_study
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store.answers import history

@@ -12,11 +12,12 @@ from itertools import combinations
 import pytest
 from chat_server import ChatServer, Say, item_of
 
-from assay.errors import ChangedStudyError, StudyError
-from assay.judging.http import Request, without_secrets
+from assay.errors import ChangedStudyError, JudgeError, StudyError
+from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.http import CallFailed, Request, retry_after, without_secrets
 from assay.judging.plan import Plan
-from assay.judging.providers import CallFailed, PydanticAI, retry_after
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.items import canonical
 from assay.study.schema import Judge
@@ -664,3 +665,30 @@ def test_retry_after_is_a_number_or_a_date():
     assert retry_after("2.5") == 2.5
     assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert retry_after("soon") is None
+
+
+# -- the table of providers -------------------------------------------------------------------------
+
+
+def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
+    with ChatServer() as server:
+        row = ProviderRow(PROVIDERS["openai"].make, server.url, "TINY_KEY")
+        monkeypatch.setitem(PROVIDERS, "tiny-cloud", row)
+        study = make_study(3, judge={"provider": "tiny-cloud", "base_url": None})
+        monkeypatch.delenv("TINY_KEY", raising=False)
+        with pytest.raises(JudgeError, match="judge 'm1' needs a key: set the environment variable TINY_KEY"):
+            judge_study(study)
+        monkeypatch.setenv("TINY_KEY", "tiny-key-0123456789")
+        assert judge_study(study).answered == 3
+        assert server.headers[0]["Authorization"] == "Bearer tiny-key-0123456789"
+        with pytest.raises(JudgeError, match=r"provider 'tiny-clod' is not in .*; did you mean 'tiny-cloud'\?"):
+            judge_study(make_study(3, judge={"provider": "tiny-clod", "base_url": None}))
+
+
+def test_an_unknown_provider_is_refused_with_the_nearest_before_anything_is_planned(make_study):
+    pytest.importorskip("pydantic_ai")
+    study = make_study(1, judge={"provider": "antropic", "base_url": None})
+    for way in (judge_study, estimate_study, requests_of):
+        with pytest.raises(JudgeError, match=r"judge 'm1' cannot be asked: provider 'antropic' .* mean 'anthropic'\?"):
+            way(study)
+        assert not (study.folder / "study.db").exists()

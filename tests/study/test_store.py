@@ -259,7 +259,7 @@ def test_words_for_a_store_that_can_not_be_used(tmp_path):
 
 def test_an_estimate_writes_nothing_to_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
-    from assay.judging.run import estimate_study
+    from assay.judging.dry_run import estimate_study
 
     def everything():
         with Store.open(url) as store, store.reading() as db:

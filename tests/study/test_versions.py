@@ -18,7 +18,8 @@ pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
 
 from assay.errors import ChangedStudyError
 from assay.judging import prompts
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.dry_run import estimate_study
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import Study, load_study
 from assay.study.store import tables

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
 
-# -- What each kind of answer makes of a question --------------------------------------------------
+# -- what each kind of answer makes of a question --------------------------------------------------------
 # A kind that is not listed is answered with a label of its scale, by number or from a list, and needs no row.
 
 Orders = Literal["all", "shuffled", "fixed"]
@@ -75,7 +75,7 @@ def kind_of(scale: Scale) -> Kind:
     return KINDS.get(scale.kind, _PLAIN)
 
 
-# -- What study.yaml may say -----------------------------------------------------------------------
+# -- what study.yaml may say -----------------------------------------------------------------------------
 
 TRIPLET = ("first", "second", "third")
 """The columns of a triplet that was drawn: the three items' texts."""
@@ -103,6 +103,14 @@ class StudyPart(BaseModel):
     """A part of study.yaml: unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _parsed(scale: str | tuple[str, ...]) -> Scale:
+    """The scale that is named, or an error that pydantic reports with its place."""
+    try:
+        return scale_of(scale)
+    except DataError as error:
+        raise ValueError(str(error)) from None
 
 
 def _with_text(by_label: Any) -> Any:
@@ -166,30 +174,20 @@ class Question(StudyPart):
         default_factory=dict, description="guidelines and meanings that belong to a scale of conditions.scale, by scale"
     )
 
-    @field_validator("text", "guidelines", mode="before")
-    @classmethod
-    def _ends_do_not_matter(cls, text: Any) -> Any:
-        return _without_ends(text)
-
+    _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_without_ends)
     _labels_are_text = field_validator("meanings", "keys", mode="before")(_with_text)
 
     @field_validator("by_scale")
     @classmethod
     def _by_scale_is_by_scale(cls, parts: dict[str, OnScale]) -> dict[str, OnScale]:
         for spec in parts:
-            try:
-                parse_scale(spec)
-            except DataError as error:
-                raise ValueError(str(error)) from None
+            _parsed(spec)
         return parts
 
     @field_validator("scale")
     @classmethod
     def _scale_is_one(cls, scale: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        try:
-            scale_of(scale)
-        except DataError as error:
-            raise ValueError(str(error)) from None
+        _parsed(scale)
         return scale
 
     @property
@@ -419,11 +417,7 @@ class Conditions(StudyPart):
     @classmethod
     def _scales_are_numbers(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
         for scale in scales:
-            try:
-                numeric = parse_scale(scale).numeric
-            except DataError as error:
-                raise ValueError(str(error)) from None
-            if not numeric:
+            if not _parsed(scale).numeric:
                 raise ValueError(f"'{scale}' is not a scale of numbers; only those can be crossed")
         return scales
 
