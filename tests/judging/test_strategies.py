@@ -14,7 +14,7 @@ from chat_server import ChatServer, Say, item_of
 
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import CallFailed, Request, retry_after, without_secrets
+from assay.judging.http import CallFailed, Request, mask_key, retry_after
 from assay.judging.plan import Plan
 from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
 from assay.judging.run import judge_study
@@ -27,7 +27,7 @@ from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items, questions
 from assay.study.store.people import add_people, put_annotators, triplets_drawn
-from assay.study.store.table import combined
+from assay.study.store.table import combine_votes
 from assay.study.store.work import TripletDrawer
 
 
@@ -547,10 +547,10 @@ def test_ensembles_over_judges_and_repeats(make_study):
 
 
 def test_ties_are_drawn_by_seed():
-    drawn = {combined(["a", "b"], "majority", f"{seed}") for seed in range(50)}
+    drawn = {combine_votes(["a", "b"], "majority", f"{seed}") for seed in range(50)}
     assert drawn == {("a", True), ("b", True)}
-    assert combined([1, 2, 2], "majority", "x") == (2, False)
-    assert combined([1, 2, 2, 5], "median", "x") == (2, False)
+    assert combine_votes([1, 2, 2], "majority", "x") == (2, False)
+    assert combine_votes([1, 2, 2, 5], "median", "x") == (2, False)
 
 
 # -- providers of other formats ---------------------------------------------------------------------
@@ -598,16 +598,16 @@ def test_pydantic_ai_errors_are_ours(status, kind, monkeypatch):
 
 def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
     key = "sk-proj-abcdefghwxyz"
-    assert without_secrets(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
-    assert without_secrets("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
-    assert without_secrets("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
-    assert without_secrets("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
+    assert mask_key(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
+    assert mask_key("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
+    assert mask_key("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
+    assert mask_key("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
     plain = (
         "a key-value store with an api-first design, sk-learn, sk-live-12345678, AIzaSyExampleOnly, "
         "Bearer of bad news, pk-test ** bold ** and sk-abc***xyz ... wxyz"
     )
     for used in (None, "", key, "none", "EMPTY", "ollama"):
-        assert without_secrets(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
+        assert mask_key(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
 
 
 def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_study, monkeypatch):

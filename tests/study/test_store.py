@@ -130,7 +130,7 @@ def test_an_answer_is_written_once_and_counts(store):
     assert add_answer(store, claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
     assert add_answer(store, claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
     assert not add_answer(store, claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
-    assert work.spent(store) == 0.75
+    assert work.dollars_spent(store) == 0.75
     assert work.counts(store, ["example"]) == {"answered": 1, "open": 7}
     assert history(store)["counts"].to_list()[-2:] == [False, True]
     table = stored_annotations(store).where(annotator="example")

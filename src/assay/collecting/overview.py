@@ -21,8 +21,8 @@ from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
-from assay.study.store.people import Person, everybody
-from assay.study.store.table import Work, human_answers
+from assay.study.store.people import Person, Slot, everybody
+from assay.study.store.table import human_answers
 
 # -- How well people agree so far, question by question, for a look while they are at work ---------
 
@@ -438,7 +438,7 @@ class Snapshot:
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
-                work = Work(self.design.asked_now, session.condition, party=party)
+                work = Slot(self.design.asked_now, session.condition, party=party)
                 yield self._short_of(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
@@ -448,12 +448,12 @@ class Snapshot:
         parties = sorted({self.design.party(person.attributes) for person in self.invited})
         return parties if self.design.people.group else [""]
 
-    def _short_of(self, work: Work, session: str, wanted: int) -> Short:
+    def _short_of(self, work: Slot, session: str, wanted: int) -> Short:
         role: Role = "triplet" if self.design.drawn_from else "item"
         lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
         answers, whole = wanted * lack.items - lack.have, wanted * lack.of
         return Short(
-            group=work.party or "",
+            group=work.party,
             session=session,
             everybody=work.people is not None,
             items=lack.items,
@@ -466,7 +466,7 @@ class Snapshot:
 
     def _everybody(self, condition: str, session: str) -> Short:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
-        work = Work(self.design.asked_now, condition, people=self.active)
+        work = Slot(self.design.asked_now, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._short_of(work, session, len(self.active))

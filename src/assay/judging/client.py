@@ -107,18 +107,15 @@ class Endpoint:
         limits: RateLimits,
         *,
         stopping: asyncio.Event,
-        first_wait: float = 0.5,
-        where: str = "the service",
-        tell: Tell = log.warning,
+        first_wait: float,
+        where: str,
+        tell: Tell,
     ) -> None:
-        self.gate = Gate(limits.concurrency)
-        self.stopping = stopping
+        self.gate, self.stopping = Gate(limits.concurrency), stopping
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
         self._counts_tokens = limits.tokens_per_minute is not None
-        self._tries = limits.tries
-        self._first_wait = first_wait
-        self._quiet_until = 0.0
+        self._tries, self._first_wait, self._quiet_until = limits.tries, first_wait, 0.0
         self._where, self._tell = where, tell
 
     async def call(self, provider: Provider, request: Request) -> tuple[Completion, float]:
@@ -156,7 +153,7 @@ class Endpoint:
         raise AssertionError("the last try either answers or raises")
 
     def _after(self, error: CallFailed, number: int, begun: float) -> float:
-        """Seconds to wait after a failed try: what the service asks, else ever longer, with chance."""
+        """Seconds to wait after a failed try: what the service asks, else ever longer, drawn so that not all come at once."""
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
@@ -261,19 +258,19 @@ class Health:
         self._going = asyncio.Event()
         self._going.set()
 
-    async def going(self) -> bool:
+    async def can_be_asked(self) -> bool:
         """Wait while it is being seen whether it can be asked; whether it can."""
         await self._going.wait()
         return self.stopped is None
 
     # -- failures -------------------------------------------------------------------------------
 
-    def replied(self) -> None:
+    def note_reply(self) -> None:
         """A call brought a reply."""
         self._replies += 1
         self._silent = 0
 
-    async def failed(self, error: CallFailed, probe: Probe) -> bool:
+    async def blames_item(self, error: CallFailed, probe: Probe) -> bool:
         """Whether a failure was the item's; where it looks like the judge's, a call about nothing tells."""
         # A reply that was never recorded says nothing about the next; a service that fails does.
         self._silent += error.kind == "retry" or error.status > 0
@@ -300,15 +297,15 @@ class Health:
             if told.kind == "fatal" or many:
                 self.dead, self.stopped = True, f"cannot be asked: {error if told.kind == 'retry' else told}"
             return
-        self.replied()
+        self.note_reply()
 
     # -- replies that cannot be read ------------------------------------------------------------
 
-    def read(self) -> None:
+    def note_readable(self) -> None:
         """A reply could be read."""
         self._unread = self._unread_twice = 0
 
-    def unreadable(self, reason: str, *, again: bool) -> None:
+    def note_unreadable(self, reason: str, *, again: bool) -> None:
         """A reply could not be read; ``again`` where it was the one after the complaint."""
         self._unread += 1
         self._unread_twice += again
@@ -326,7 +323,7 @@ class Health:
             yield
 
 
-def nothing(request: Request) -> Request:
+def probe_request(request: Request) -> Request:
     """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
     words = [{"role": "user", "content": "Reply with the word: ok"}]
     return Request(

@@ -11,8 +11,8 @@ import yaml
 
 from assay.errors import JudgeError, StudyError, listing, unknown
 from assay.judging.client import expected_tokens, pricer
-from assay.judging.http import Provider, Request, fingerprint, kept, not_sent
-from assay.judging.plan import Plan, planned
+from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent
+from assay.judging.plan import Plan, plan_study
 from assay.judging.providers import Access, provider_for
 from assay.study.definition import Study
 from assay.study.schema import Judge, StudyFile
@@ -140,10 +140,10 @@ def estimate_study(
     asked = chosen_judges(study, judges)
     asyncio.run(refuse_what_is_not_sent(asked, providers_of(asked, study, asking=False), study.config))
     with store_in_use(study, store, opening=open_scratch) as opened:
-        plan, change = planned(study, opened, changed)
+        plan, change = plan_study(study, opened, changed)
         estimates = tuple(_estimate(plan, judge) for judge in asked)
         later = _later(study) if study.systems and not plan.has_pairs else ""
-        return CostEstimate(estimates, work.spent(opened), study.config.limits.max_cost, change.words, later)
+        return CostEstimate(estimates, work.dollars_spent(opened), study.config.limits.max_cost, change.words, later)
 
 
 def _later(study: Study) -> str:
@@ -215,9 +215,9 @@ def requests_of(
     """
     asked = chosen_judges(study, judges)
     with store_in_use(study, store, opening=open_scratch) as opened:
-        plan, _ = planned(study, opened, "new-version")
+        plan, _ = plan_study(study, opened, "new-version")
         claims = _claims_about(plan, [judge.name for judge in asked], item)
-        return asyncio.run(_shown(plan, providers_of(asked, study, asking=False), claims))
+        return asyncio.run(_render_calls(plan, providers_of(asked, study, asking=False), claims))
 
 
 def _claims_about(plan: Plan, judges: Sequence[str], item: str | None) -> list[work.Claim]:
@@ -227,17 +227,17 @@ def _claims_about(plan: Plan, judges: Sequence[str], item: str | None) -> list[w
         raise StudyError(unknown("item", item, names, "the study"))
     claims: list[work.Claim] = []
     for wanted in roles if item is None else [[item]]:
-        claims += next((found for name in wanted if (found := work.about_item(plan.store, name, judges))), [])
+        claims += next((found for name in wanted if (found := work.item_claims(plan.store, name, judges))), [])
     if not claims:
         raise StudyError(f"no judge is asked about {'any item' if item is None else f'item {item!r}'}")
     return claims
 
 
-async def _shown(plan: Plan, providers: Mapping[str, Provider], claims: Iterable[work.Claim]) -> list[Shown]:
+async def _render_calls(plan: Plan, providers: Mapping[str, Provider], claims: Iterable[work.Claim]) -> list[Shown]:
     found: dict[tuple[str, ...], Shown] = {}
     for claim in claims:
         sent = await providers[claim.annotator].sent(plan.request(claim))
-        question, body = plan.questions[claim.question].definition.name, kept(sent.body, sent.key)
+        question, body = plan.questions[claim.question].definition.name, keepable(sent.body, sent.key)
         key = (claim.annotator, question, fingerprint(body))
         times = found[key].times + 1 if key in found else 1
         found[key] = Shown(claim.annotator, question, claim.item.name, claim.condition, sent.url, body, times)

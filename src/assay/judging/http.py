@@ -52,16 +52,15 @@ class Completion:
     """The call, as it went over the wire."""
 
 
+FailureKind = Literal["retry", "fatal", "rejected"]
+"""``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
+``rejected``: this request cannot be served; others may be."""
+
+
 class CallFailed(Exception):  # noqa: N818 - it reads as what it is
-    """A call without a usable reply.
+    """A call without a usable reply."""
 
-    ``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
-    ``rejected``: this request cannot be served; others may be.
-    """
-
-    def __init__(
-        self, kind: Literal["retry", "fatal", "rejected"], message: str, *, status: int = 0, wait: float | None = None
-    ) -> None:
+    def __init__(self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None) -> None:
         super().__init__(message)
         self.kind, self.status, self.wait = kind, status, wait
 
@@ -82,17 +81,22 @@ class Provider(Protocol):
 # -- what goes wrong -----------------------------------------------------------------------------------
 
 
+_SAID = 300
+"""Characters of what a service says that are repeated: two lines, in which what is wrong stands."""
+
+
 def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
     """What an HTTP status means for the call."""
-    said = without_secrets(_said(body), key)
-    message = f"HTTP {status}" + (f": {said[:300]}" if said else "")
+    said = mask_key(_said(body), key)
+    message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
     if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
         return CallFailed("fatal", message, status=status)
+    kind: FailureKind = "rejected"
     if status in (408, 409, 429) or status >= 500:
-        return CallFailed("retry", message, status=status, wait=wait)
-    if status in (401, 402, 403, 404):
-        return CallFailed("fatal", message, status=status)
-    return CallFailed("rejected", message, status=status)
+        kind = "retry"
+    elif status in (401, 402, 403, 404):
+        kind = "fatal"
+    return CallFailed(kind, message, status=status, wait=wait if kind == "retry" else None)
 
 
 def _said(body: str) -> str:
@@ -136,19 +140,19 @@ def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str =
     return body | dict(request.params)
 
 
-def kept(body: Any, key: str | None = None) -> Any:
+def keepable(body: Any, key: str | None = None) -> Any:
     """A body with digests in place of the bytes of images, in whichever format they stand, and without the key."""
     if isinstance(body, Mapping):
         of_an_image = isinstance(body.get("data"), str) and ("media_type" in body or "mimeType" in body)
-        return {k: _digest(v) if of_an_image and k == "data" else kept(v, key) for k, v in body.items()}
+        return {k: _digest(v) if of_an_image and k == "data" else keepable(v, key) for k, v in body.items()}
     if isinstance(body, list | tuple):
-        return [kept(one, key) for one in body]
+        return [keepable(one, key) for one in body]
     if not isinstance(body, str):
         return body
     if body.startswith("data:") and ";base64," in body[:200]:
         kind, _, data = body.partition(",")
         return f"{kind},{_digest(data)}"
-    return without_secrets(body, key)
+    return mask_key(body, key)
 
 
 def _digest(data: str) -> str:
@@ -162,7 +166,7 @@ def fingerprint(body: Any) -> str:
 
 def kept_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
-    body = kept(sent.body, sent.key)
+    body = keepable(sent.body, sent.key)
     return fingerprint(body), json.dumps(body)
 
 
@@ -183,7 +187,7 @@ _IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>
 """How a service repeats a key: its first characters, something in between, its last ones."""
 
 
-def without_secrets(text: str, key: str | None) -> str:
+def mask_key(text: str, key: str | None) -> str:
     """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
 
     A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.

@@ -47,10 +47,10 @@ from assay.study.store.items import (
     items_named,
     put_pairs,
     questions,
-    written,
+    system_outputs,
 )
-from assay.study.store.table import combined
-from assay.study.store.work import Assignment, Change, Changed, Claim, TripletDrawer, deciding
+from assay.study.store.table import combine_votes
+from assay.study.store.work import Assignment, Change, Changed, Claim, TripletDrawer, change_study
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +78,7 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
     """
     comparisons = study.config.comparisons
     with store.reading() as db:
-        found = written(db)
+        found = system_outputs(db)
         made_of = found.made_of(comparisons)
         if are_drawn(db, made_of):
             return (), True
@@ -387,7 +387,7 @@ class Plan:
         )
 
 
-def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
+def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
     """The study's judging, with the store brought to what the folder says, in one transaction; and what that changes.
 
     Raises
@@ -396,7 +396,7 @@ def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple
         Where answers would no longer count, and nobody said (``changed``) what the change means; nothing was changed.
     """
     check_comparisons(study)
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         sync_study(store, study, changed)
         plan = Plan(study, store)
         plan.save(changed)
@@ -415,7 +415,7 @@ def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> 
     rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
     if rule == "mean" and not scale.numeric:
         raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
-    label: Any = combined(labels, rule, f"{judge.seed}/{item}")[0]
+    label: Any = combine_votes(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":
         label = round(label) if scale.kind == "ordinal" else round(float(label), 2)
     typed = scale.read(label)

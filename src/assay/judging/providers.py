@@ -28,8 +28,8 @@ from assay.judging.http import (
     Sent,
     chat_body,
     failure,
+    mask_key,
     retry_after,
-    without_secrets,
 )
 from assay.judging.prompts import Message
 from assay.judging.records import Outputs, OutputsFirst, Recorded
@@ -169,7 +169,7 @@ class OpenAIChat:
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            words = without_secrets(f"{type(error).__name__}: {error}", self._key)
+            words = mask_key(f"{type(error).__name__}: {error}", self._key)
             raise CallFailed("retry", f"the connection broke ({words})") from None
         return replace(self._completion(text), sent=sent)
 
@@ -192,12 +192,12 @@ class OpenAIChat:
         elif choice.get("finish_reason") == "length":
             finish = "length"
         return Completion(
-            text=without_secrets(said or refusal or "", self._key),
+            text=mask_key(said or refusal or "", self._key),
             finish=finish,
             tokens_in=usage.get("prompt_tokens"),
             tokens_out=usage.get("completion_tokens"),
             model=content.get("model"),
-            reasoning=without_secrets(thought, self._key) if isinstance(thought, str) and thought else None,
+            reasoning=mask_key(thought, self._key) if isinstance(thought, str) and thought else None,
         )
 
     def _open(self, aiohttp: Any) -> Any:
@@ -282,7 +282,7 @@ class PydanticAI:
         try:
             return infer_model(f"{judge.provider}:{judge.model}", own)
         except (UserError, ValueError, TypeError, ImportError) as error:
-            words = without_secrets(" ".join(str(error).split()), self._key)
+            words = mask_key(" ".join(str(error).split()), self._key)
             if words.startswith("Unknown provider"):
                 words = unknown("provider", judge.provider, PROVIDERS, "assay or pydantic-ai")
             raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}") from None
@@ -314,17 +314,17 @@ class PydanticAI:
         except wrong.ContentFilterError:
             return Completion("", "refusal")
         except wrong.UserError as error:
-            raise CallFailed("fatal", without_secrets(str(error), self._key)) from None
+            raise CallFailed("fatal", mask_key(str(error), self._key)) from None
         except (wrong.ModelAPIError, wrong.UnexpectedModelBehavior, TimeoutError) as error:
-            raise CallFailed("retry", without_secrets(str(error), self._key)) from None
+            raise CallFailed("retry", mask_key(str(error), self._key)) from None
         finish = {"length": "length", "content_filter": "refusal"}.get(str(response.finish_reason), "stop")
         return Completion(
-            text=without_secrets(response.text or "", self._key),
+            text=mask_key(response.text or "", self._key),
             finish=finish,  # type: ignore[arg-type]
             tokens_in=response.usage.input_tokens,
             tokens_out=response.usage.output_tokens,
             model=response.model_name,
-            reasoning=without_secrets(response.thinking or "", self._key) or None,
+            reasoning=mask_key(response.thinking or "", self._key) or None,
             sent=None if seen.sent is None else replace(seen.sent, key=self._key),
         )
 
@@ -345,7 +345,7 @@ class PydanticAI:
             settings |= _settings_of(dict(request.params), self._provider)
         return await model_request(
             self._model,
-            _as_pydantic_ai(request.messages),
+            _pydantic_messages(request.messages),
             model_settings=settings,  # type: ignore[arg-type]
             model_request_parameters=wanted,
         )
@@ -373,7 +373,7 @@ class PydanticAI:
             await self._client.aclose()
 
 
-def _as_pydantic_ai(messages: Sequence[Message]) -> list[Any]:
+def _pydantic_messages(messages: Sequence[Message]) -> list[Any]:
     """Chat messages in pydantic-ai's words."""
     from pydantic_ai import messages as m
 

@@ -58,14 +58,14 @@ class Recorded:
                 if not line.strip():
                     continue
                 try:
-                    record = self._named(json.loads(line))
+                    record = self._record(json.loads(line))
                     key = (str(record["item"]), str(record["judge"]))
                     record["reply"] = str(record["reply"])
                 except (json.JSONDecodeError, KeyError, TypeError) as error:
                     raise StudyError(f"{path}, line {number}: needs item, judge and reply ({error!r})") from None
                 self._lines.setdefault(key, []).append(record)
 
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
         """A line under the names that are read here."""
         return record
 
@@ -116,7 +116,7 @@ class Outputs(Recorded):
                     f"the model is asked, or say 'repeats: {len(lines)}' for this system"
                 )
 
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
         other = {"system": "judge", "text": "reply"}
         return {other.get(name, name): value for name, value in record.items()}
 

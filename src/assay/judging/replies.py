@@ -92,17 +92,17 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
     may be any sentence, so less of it may follow the label.
     """
     if not isinstance(stated, str):
-        return on_scale(stated, scale)
+        return label_on_scale(stated, scale)
     if scale.numeric and is_bound(stated):
         return None
     words = re.sub(r"\*+|`|</?(?:b|strong|em|i|s)>", "", BULLET.sub("", stated)).strip()
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
     if takes_any_word(scale):
-        return on_scale(words[: splits[0].start()] if splits else words, scale)
+        return label_on_scale(words[: splits[0].start()] if splits else words, scale)
     words = words[:_NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
         for part in dict.fromkeys((candidate, _LEADING.sub("", candidate, count=1))):
-            label = on_scale(part, scale)
+            label = label_on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
@@ -129,7 +129,7 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     if scale.numeric:
         return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or _WORD.search(other))
     if scale.kind in _READERS:
-        named = (on_scale(one, scale) for one in _PLACES.findall(other))
+        named = (label_on_scale(one, scale) for one in _PLACES.findall(other))
         return hedged["how"] != "to" and any(one not in (None, label) for one in named)
     said = f" {key(other, ' ')} "
     return any(f" {key(str(one), ' ')} " in said for one in scale.categories or () if one != label)
@@ -138,10 +138,10 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
 def _number_in_brackets(words: str, scale: Scale) -> Label | None:
     """``Good (4)``: the number after its meaning."""
     found = re.fullmatch(r"[A-Za-z][A-Za-z ]{0,40}\(([^()]{1,12})\)[.\s*]*", words) if scale.numeric else None
-    return on_scale(found[1], scale) if found else None
+    return label_on_scale(found[1], scale) if found else None
 
 
-def on_scale(stated: Any, scale: Scale) -> Label | None:
+def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     """The label of the scale that exactly these words, or this value, name; None where they name none."""
     if isinstance(stated, bool) and scale.kind == "nominal":
         stated = str(stated)
@@ -193,7 +193,7 @@ _TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no 
 _TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
 
 
-def _preferred(stated: str) -> int | None:
+def _preference(stated: str) -> int | None:
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
     words = signs if re.search(r"\w [<>=]+ \w", signs) else key(stated, " ")
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
@@ -209,13 +209,13 @@ def _preferred(stated: str) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
-def _odd(stated: str) -> str | None:
+def _odd_letter(stated: str) -> str | None:
     differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn t belong|is different|differs)(?: from .*)?)?"
     letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", key(stated, " "))
     return letter[1].upper() if letter else None
 
 
-_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preferred, "odd-one-out": _odd}
+_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
 """For scales that are answered in more ways than with a label as it is listed."""
 
 
@@ -282,7 +282,7 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = _DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             flat = re.match(r"\{[^{}]*\}", text[position:])
-            value = None if flat is None else _mended(flat[0])
+            value = None if flat is None else _mend(flat[0])
             end = position + (flat.end() if flat is not None and value is not None else 1)
         if value is not None:
             yield position, end, value
@@ -299,7 +299,7 @@ _MENDING = (
 """What models write in place of JSON, and what is meant: comments, a last comma, single quotes, bare keys."""
 
 
-def _mended(text: str) -> Any:
+def _mend(text: str) -> Any:
     for wrong, right in _MENDING:
         text = re.sub(wrong, right, text)
     try:
@@ -312,11 +312,11 @@ def find_in_json(text: str, scale: Scale) -> Iterator[Statement]:
     """What the JSON objects of a text say."""
     for at, end, value in objects(text):
         if isinstance(value, dict):
-            label, named = _in_object(value, scale)
+            label, named = _object_label(value, scale)
             yield Statement(at, end, label, named and not _is_quoted(text, at))
 
 
-def _in_object(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
+def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
     """The label that an object gives, and whether it means to give one."""
     folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in found.items()}
     named = [k for k in folded if k in LABEL_KEYS or k.startswith("final")]
@@ -326,17 +326,17 @@ def _in_object(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         named = [k for k in folded if k not in _ASIDE_KEYS]
         if len(named) > 1:
             return None, False
-    labels = [_in_value(folded[k], scale) for k in named]
+    labels = [_value_label(folded[k], scale) for k in named]
     there = list(dict.fromkeys(label for label in labels if label is not None))
     return (there[0] if len(there) == 1 else DOUBTFUL if there else None), bool(named)
 
 
-def _in_value(value: Any, scale: Scale) -> Any:
+def _value_label(value: Any, scale: Scale) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
         inner = any(str(k).casefold() in LABEL_KEYS for k in value)
-        return _in_object(value, scale)[0] if inner else None
+        return _object_label(value, scale)[0] if inner else None
     return stated_label(value, scale)
 
 
@@ -464,7 +464,7 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
                 yield Statement(one.start(), one.end(), label, about=_part(rest))
                 break
             other = re.search(r"\d|^(?:not|no|never|neither)$", words[skipped])
-            if other or on_scale(words[skipped], scale) is not None:
+            if other or label_on_scale(words[skipped], scale) is not None:
                 break
 
 
@@ -497,7 +497,7 @@ def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
     if lines:
-        last, before = ([None, *(on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-n] for n in (1, 2))
+        before, last = [None, *(label_on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-2:]
         label = DOUBTFUL if None not in (last, before) and last != before else last
         aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
         if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
@@ -533,7 +533,7 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
     """A label in bold with which the reply ends."""
     found = re.search(r"(\*\*|__)([^*_\n]{1,60})\1[.!\s]*$", text)
     if found and not _AT_FIRST.search(_clause(text, found.start())) and not _is_quoted(text, found.start()):
-        label = on_scale(found[2], scale)
+        label = label_on_scale(found[2], scale)
         negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
         if label is not None and not negated:
             yield Statement(found.start(), found.end(), label)
@@ -626,7 +626,7 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _after_thinking(_plain(text))
+    answer, reasoning = _split_thinking(_plain(text))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     settled = _settling_statement(answer, scale, cut_off=finish == "length")
@@ -646,7 +646,7 @@ def _read_text(text: str, finish: str) -> Reply:
     """Free text is its own label, as it came but for the thinking before it."""
     if finish == "length":
         return Reply(None, TRUNCATED)
-    answer, reasoning = _after_thinking(text, leading=True)
+    answer, reasoning = _split_thinking(text, leading=True)
     if answer is None:
         return Reply(None, UNFINISHED, reasoning)
     label = answer.strip()
@@ -665,7 +665,7 @@ def _plain(text: str) -> str:
 # -- thinking ----------------------------------------------------------------------------------------
 
 
-def _after_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
+def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
     """The reply without what some models think aloud before it, and that; no reply where the thinking has no end.
 
     Only at the beginning where ``leading``: free text may speak of such marks.
@@ -711,7 +711,7 @@ def _settling_statement(answer: str, scale: Scale, *, cut_off: bool) -> Statemen
             if finder.is_sure:
                 sure += [one for one in found if one.decides]
             elif found:
-                return _agreed(found)
+                return _agreement(found)
     sure.sort(key=lambda one: one.at)
     if cut_off:
         return _whole_statement(sure, answer)
@@ -726,7 +726,7 @@ def _whole_statement(found: list[Statement], answer: str) -> Statement | None:
         return found[-1]
     before = answer[: found[0].at].strip(" \n`")
     begins = len(before) <= _LINE and "\n" not in before and not TURNING.match(answer[found[-1].end :])
-    return _agreed(found) if begins else None
+    return _agreement(found) if begins else None
 
 
 def _last_of(found: list[Statement], answer: str) -> Statement:
@@ -735,12 +735,12 @@ def _last_of(found: list[Statement], answer: str) -> Statement:
     for before in found[-2:-1]:
         between = answer[before.end : last.at].strip(" \n`").casefold()
         if between in (",", "or", "and") or between.startswith(("or ", "and ")):
-            return _agreed([before, last])
+            return _agreement([before, last])
     others = [one for one in found if one.about and last.about and one.about != last.about]
-    return _agreed([*others, last])
+    return _agreement([*others, last])
 
 
-def _agreed(found: list[Statement]) -> Statement:
+def _agreement(found: list[Statement]) -> Statement:
     """One statement for all of them; in doubt where they differ."""
     labels = {one.label for one in found}
     return found[-1] if len(labels) == 1 else replace(found[-1], label=DOUBTFUL)

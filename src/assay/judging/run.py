@@ -10,7 +10,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -18,10 +18,10 @@ from time import monotonic
 from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError
-from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, nothing, pricer
+from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
 from assay.judging.dry_run import chosen_judges, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
-from assay.judging.plan import Plan, check_comparisons, planned
+from assay.judging.plan import Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
 from assay.judging.replies import read_reply
 from assay.study.definition import Study
@@ -204,7 +204,7 @@ def judge_study(
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
             with store_in_use(study, store) as opened:
-                plan, _ = planned(study, opened, changed)
+                plan, _ = plan_study(study, opened, changed)
                 ask = partial(_ask, loop, ways)
                 return _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
         finally:
@@ -226,7 +226,7 @@ def _ask_in_two_parts(
     if done and done[0].stopped:
         return done[0]
     if done:
-        plan, _ = planned(study, plan.store)
+        plan, _ = plan_study(study, plan.store)
     if plan.has_pairs:
         done += [ask(plan, judging)] if judging else []
     elif not done:
@@ -236,12 +236,10 @@ def _ask_in_two_parts(
 
 def _together(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Several runs as one."""
-    summed = ("answered", "missing", "failed", "reasked", "late", "left", "elsewhere", "cost", "tokens_in",
-              "tokens_out", "seconds")  # fmt: skip
-    reasons: dict[str, int] = {}
-    for one in runs:
-        reasons |= one.reasons
-    return replace(runs[-1], **{name: sum(getattr(one, name) for one in runs) for name in summed}, reasons=reasons)
+    summed = [one.name for one in fields(JudgeRun) if one.type in ("int", "float")]
+    numbers: dict[str, Any] = {name: sum(getattr(run, name) for run in runs) for name in summed}
+    reasons = {reason: number for run in runs for reason, number in run.reasons.items()}
+    return replace(runs[-1], **numbers, reasons=reasons)
 
 
 async def _close(providers: Iterable[Provider]) -> None:
@@ -307,7 +305,7 @@ class _Run:
     async def _begin(self) -> None:
         judges = list(self.providers)
         self.run = await self.writer.do(work.start_run, self.store)
-        self.budget.spent = await self.writer.do(work.spent, self.store)
+        self.budget.spent = await self.writer.do(work.dollars_spent, self.store)
         if self.ways.retry is None:
             self.total = (await self.writer.do(work.counts, self.store, judges)).get("open", 0)
         else:
@@ -349,10 +347,10 @@ class _Run:
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
         while not self._over() and (claim := await claims.next()) is not None and not self._over():
             health = self.health[claim.annotator]
-            again = await self._once(endpoint, claim) if await health.going() else None
+            again = await self._once(endpoint, claim) if await health.can_be_asked() else None
             if again is not None:
                 async with health.asking_again():
-                    if not self._over() and await health.going():
+                    if not self._over() and await health.can_be_asked():
                         await self._once(endpoint, again)
 
     async def _heartbeat(self) -> None:
@@ -411,7 +409,7 @@ class _Run:
             self._stop(f"max_cost would be passed ({spent} is spent, and the next call may cost ${may_cost:.4f})")
             return None
         try:
-            going = await self.health[claim.annotator].going()  # it may have been stopped while this one waited
+            going = await self.health[claim.annotator].can_be_asked()  # it may have been stopped while this one waited
             answer = await self._answer(endpoint, claim, request) if going else None
             if answer is None:
                 return None
@@ -428,7 +426,7 @@ class _Run:
         """Store an answer, and see what all runs together have spent; in the writer's thread."""
         written = add_answer(self.store, claim, self.run, answer, revision)
         if self.limits.max_cost is not None:
-            self.budget.spent = work.spent(self.store)
+            self.budget.spent = work.dollars_spent(self.store)
         return written
 
     async def _answer(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
@@ -438,21 +436,21 @@ class _Run:
         try:
             completion, latency = await endpoint.call(provider, request)
         except CallFailed as error:
-            if self.stopped is not None or not await health.failed(error, partial(self._probe, claim, request)):
+            if self.stopped is not None or not await health.blames_item(error, partial(self._probe, claim, request)):
                 return None
             about |= _prompt(await provider.sent(request))
             return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
-        health.replied()
+        health.note_reply()
         self.budget.learn(claim.annotator, request, completion)
         about |= _prompt(completion.sent or await provider.sent(request))
-        answer = self._read(claim, completion, about | {"latency": round(latency, 4)})
+        answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
         if answer.label is not None:
-            health.read()
+            health.note_readable()
         else:
-            health.unreadable(answer.reason or "", again=claim.unread is not None)
+            health.note_unreadable(answer.reason or "", again=claim.unread is not None)
         try:
             if self.ways.recording is not None:
                 self.ways.recording.add(request, completion)
@@ -463,7 +461,7 @@ class _Run:
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
         try:
-            completion = await self.providers[claim.annotator].complete(nothing(request))
+            completion = await self.providers[claim.annotator].complete(probe_request(request))
         except CallFailed:
             raise
         except Exception as error:  # as in a call about an item
@@ -477,7 +475,7 @@ class _Run:
         price = self.prices[judge]
         return None if price is None else price(completion.tokens_in or 0, completion.tokens_out or 0)
 
-    def _read(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
+    def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
         """What a reply says, with all that is kept of it."""
         reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
         kept = about | {

@@ -96,7 +96,7 @@ def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
     return lines
 
 
-def _in_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
+def _problem_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
     """What is wrong, a line a problem: file, line, key and words."""
     shown = []
     for where, what in problems[:MOST_PROBLEMS]:
@@ -226,7 +226,7 @@ def _crossing_problems(config: StudyFile, folder: Path) -> Iterator[Problem]:
     for position, question in enumerate(config.questions):
         own = scale_of(question.scale)
         others = {spec: scale for spec, scale in crossed.items() if own.numeric and scale != own}
-        found = (*_by_scale_problems(question, [own, *others.values()]), *_own_scale_problems(question, own, others))
+        found = (*_scale_part_problems(question, [own, *others.values()]), *_own_scale_problems(question, own, others))
         for where, what in found:
             yield ("questions", position, *where), what
     asked = [judge.prompt for judge in config.judges if isinstance(judge, Judge)]
@@ -236,7 +236,7 @@ def _crossing_problems(config: StudyFile, folder: Path) -> Iterator[Problem]:
                 yield ("conditions", "scale"), f"prompts/{file.name} names a scale itself; write {{{{ scale }}}} there"
 
 
-def _by_scale_problems(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
+def _scale_part_problems(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
     for spec, part in question.by_scale.items():
         scale = parse_scale(spec)
         if scale not in asked:
@@ -249,7 +249,7 @@ def _by_scale_problems(question: Question, asked: Sequence[Scale]) -> Iterator[P
 def _own_scale_problems(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
     """What a question says of its own scale, where others are asked too."""
     for spec, scale in others.items():
-        there = question.of_scale(scale)
+        there = question.part_on(scale)
         if question.meanings and (there is None or there.meanings is None):
             yield (
                 ("meanings",),
@@ -428,5 +428,5 @@ def load_study(folder: str | Path) -> Study:
     except ValidationError as error:
         problems = problems_of(error)
     if problems:
-        raise StudyError(_in_words(path, lines, problems))
+        raise StudyError(_problem_words(path, lines, problems))
     return Study(path.parent, config)

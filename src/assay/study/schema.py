@@ -113,11 +113,11 @@ def _parsed(scale: str | tuple[str, ...]) -> Scale:
         raise ValueError(str(error)) from None
 
 
-def _with_text(by_label: Any) -> Any:
+def _text_values(by_label: Any) -> Any:
     return {str(k): str(v).strip() for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
 
 
-def _without_ends(text: Any) -> Any:
+def _strip_ends(text: Any) -> Any:
     """Spaces at the ends of lines say nothing, so they make no other question."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
 
@@ -141,8 +141,8 @@ class OnScale(StudyPart):
         None, description="what a label of this scale means, in place of the question's own; {} for none"
     )
 
-    _labels_are_text = field_validator("meanings", mode="before")(_with_text)
-    _ends_do_not_matter = field_validator("guidelines", mode="before")(_without_ends)
+    _labels_are_text = field_validator("meanings", mode="before")(_text_values)
+    _ends_do_not_matter = field_validator("guidelines", mode="before")(_strip_ends)
 
 
 class Question(StudyPart):
@@ -174,8 +174,8 @@ class Question(StudyPart):
         default_factory=dict, description="guidelines and meanings that belong to a scale of conditions.scale, by scale"
     )
 
-    _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_without_ends)
-    _labels_are_text = field_validator("meanings", "keys", mode="before")(_with_text)
+    _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_strip_ends)
+    _labels_are_text = field_validator("meanings", "keys", mode="before")(_text_values)
 
     @field_validator("by_scale")
     @classmethod
@@ -229,13 +229,13 @@ class Question(StudyPart):
         """What models are told the options are called, in the order shown."""
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
-    def of_scale(self, scale: Scale) -> OnScale | None:
+    def part_on(self, scale: Scale) -> OnScale | None:
         """What `by_scale` has for a scale, however it is written there."""
         return next((part for spec, part in self.by_scale.items() if parse_scale(spec) == scale), None)
 
     def on(self, scale: Scale) -> Question:
         """The question as it is asked on a scale: with the guidelines and meanings that belong to it."""
-        own, there = scale == scale_of(self.scale), self.of_scale(scale)
+        own, there = scale == scale_of(self.scale), self.part_on(scale)
         if own and there is None:
             return self
         guidelines, meanings = [self.guidelines], self.meanings if own else {}
@@ -250,7 +250,7 @@ class Question(StudyPart):
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
-    def as_put(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
+    def wording(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
         """What people see of it and which answers are possible: questions that agree in this are one version.
 
         Its keys, and whether it may be left open, are not part of it. What is empty is left out, so that a key that a

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
-from assay.study.store.connection import CLOSES, CLOSING, Store, chunked, insert
+from assay.study.store.connection import CLOSES, CLOSING, Store, batches, insert
 from assay.study.store.items import digests_of
 from assay.study.store.people import Task, is_excluded
 from assay.study.store.tables import FILE, PAGE
@@ -95,10 +95,10 @@ def put_file_labels(db: sa.Connection, wanted: Mapping[FileLabel, tuple[Any, Any
     mine = mine.where(a.c.question.in_(sa.select(q.id).where(q.current)))
     held = {FileLabel(*row[:5]) for row in db.execute(mine)}
     contents: dict[str, str] = {}
-    for chunk in chunked({one.item for one in wanted}):
+    for chunk in batches({one.item for one in wanted}):
         contents |= digests_of(db, chunk)
     rest = {"recipe": "", "session": FILE, "status": "open", "active": True}
-    for chunk in chunked(one for one in wanted if one not in held):
+    for chunk in batches(one for one in wanted if one not in held):
         db.execute(sa.insert(a), [one._asdict() | rest | {"content": contents[one.item]} for one in chunk])
     for there in db.execute(mine).all():
         label, shown = wanted.get(FileLabel(*there[:5]), (None, None))

@@ -184,7 +184,7 @@ class Store:
             Where the database cannot be reached, or was made by a newer assay.
         """
         store = cls(_engine(str(where)))
-        with store._in_use_from_now_on(), store.writing() as db:
+        with store._close_on_failure(), store.writing() as db:
             _migrate(db)
         return store
 
@@ -208,7 +208,7 @@ class Store:
                 copy = cls.open(folder / "copy.db")
                 copy.is_scratch, copy.where, copy._rest = True, store.where, rest.pop_all()
             return copy
-        with store._in_use_from_now_on():
+        with store._close_on_failure():
             db = store._rest.enter_context(store._writing.connect())
             store._rest.callback(db.begin().rollback)
             store.within.db = db
@@ -216,7 +216,7 @@ class Store:
         return store
 
     @contextmanager
-    def _in_use_from_now_on(self) -> Iterator[None]:
+    def _close_on_failure(self) -> Iterator[None]:
         """What may fail while it is opened: it is closed then, and the failure is said in words."""
         try:
             yield
@@ -349,7 +349,7 @@ def put_setting(db: sa.Connection, key: str, value: Any) -> None:
 # -- what both dialects need -------------------------------------------------------------------------
 
 
-def connected(source: Store | sa.Connection) -> AbstractContextManager[sa.Connection]:
+def connect(source: Store | sa.Connection) -> AbstractContextManager[sa.Connection]:
     """A connection to read from: a new one of a store, or the one at hand."""
     return source.reading() if isinstance(source, Store) else nullcontext(source)
 
@@ -368,7 +368,7 @@ def upsert(
     db.execute(statement.on_conflict_do_update(index_elements=key, set_=new), rows)
 
 
-def chunked(values: Iterable[Any]) -> Iterator[list[Any]]:
+def batches(values: Iterable[Any]) -> Iterator[list[Any]]:
     """The values, as many at a time as are written at a time."""
     rest = iter(values)
     while chunk := list(islice(rest, CHUNK)):

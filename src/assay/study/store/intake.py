@@ -21,7 +21,7 @@ from assay.study.definition import STUDY_FILE, Study
 from assay.study.items import canonical, picture_digests
 from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
 from assay.study.store.answers import FileLabel, put_file_labels
-from assay.study.store.connection import Store, chunked, put_setting
+from assay.study.store.connection import Store, batches, put_setting
 from assay.study.store.items import (
     NewItem,
     Role,
@@ -33,7 +33,7 @@ from assay.study.store.items import (
     retire_items,
 )
 from assay.study.store.people import WRITES, invited_names, put_annotators, retire_judges
-from assay.study.store.work import Changed, deciding
+from assay.study.store.work import Changed, change_study
 
 SYNCED = "taken in"
 """The setting that names what the folder said when it was last taken into the store."""
@@ -68,7 +68,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     if store.setting(SYNCED) == digest:
         return
     labels = _labels_of_people(study)
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         db = change.db
         now = store.now(db)
         columns, document = _sync_items(db, study, now), study.config.items.document
@@ -113,7 +113,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     columns: dict[str, None] = {}
     role: Role = "source" if study.systems else "item"
     retire_items(db)
-    for chunk in chunked(enumerate(study.items())):
+    for chunk in batches(enumerate(study.items())):
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
         if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
             raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")

@@ -12,7 +12,7 @@ from assay.errors import StudyError
 from assay.study.items import Item, canonical, digest_of
 from assay.study.schema import PAIR, OutputPairs, Question
 from assay.study.store import tables
-from assay.study.store.connection import CHUNK, Store, chunked, connected, insert, put_setting, setting, upsert
+from assay.study.store.connection import CHUNK, Store, batches, connect, insert, put_setting, setting, upsert
 
 Role = Literal["item", "triplet", "source", "check", "warm-up"]
 """What an item is for: to be judged (also a pair of outputs), three items drawn for odd-one-out, to be written about by
@@ -69,7 +69,7 @@ def items(store: Store, role: Role = "item") -> Iterator[tuple[Item, str]]:
 
 def items_named(source: Store | sa.Connection, names: Iterable[str]) -> dict[str, Item]:
     """Items by name."""
-    with connected(source) as db:
+    with connect(source) as db:
         rows = db.execute(sa.select(tables.items).where(tables.items.c.item.in_(list(names)))).all()
     return {row.item: _item(row) for row in rows}
 
@@ -117,7 +117,7 @@ def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dic
     contents: dict[str, dict[str, Any]] = {}
     for row in db.execute(sa.select(tables.contents).order_by(tables.contents.c.kept_at)):
         contents.setdefault(row.item, {})[row.digest] = row
-    for chunk in chunked(contents):
+    for chunk in batches(contents):
         for row in db.execute(sa.select(tables.items).where(tables.items.c.item.in_(chunk))):
             contents[row.item].setdefault(row.digest, row)
     numbers = {}
@@ -181,7 +181,7 @@ class AskedQuestion:
 def questions(source: Store | sa.Connection) -> list[AskedQuestion]:
     """The current version of every question."""
     q = tables.questions
-    with connected(source) as db:
+    with connect(source) as db:
         rows = db.execute(sa.select(q).where(q.c.current).order_by(q.c.id)).all()
     return [AskedQuestion(r.id, r.version, Question.model_validate(r.definition)) for r in rows]
 
@@ -217,12 +217,12 @@ def put_questions(
     Parameters
     ----------
     columns, hidden : list of str
-        Those of the items, and those that are never shown, see `assay.study.schema.Question.as_put`.
+        Those of the items, and those that are never shown, see `assay.study.schema.Question.wording`.
     """
     q = tables.questions
     db.execute(sa.update(q).where(q.c.name.not_in([question.name for question in asked])).values(current=False))
     for question in asked:
-        _put_question(db, question, digest_of(question.as_put(columns, hidden)), now, same)
+        _put_question(db, question, digest_of(question.wording(columns, hidden)), now, same)
 
 
 def _put_question(db: sa.Connection, question: Question, digest: str, now: float, same: bool) -> None:
@@ -282,7 +282,7 @@ class WrittenOutputs:
         return digest_of([[vars(one) for one in self.outputs], comparisons.model_dump(mode="json")])
 
 
-def written(db: sa.Connection) -> WrittenOutputs:
+def system_outputs(db: sa.Connection) -> WrittenOutputs:
     """The outputs that count, by item and system; within a transaction."""
     a, s, i, q = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.questions))
     joined = tables.assignments.outerjoin(tables.answers, s.id == a.answer)
@@ -317,7 +317,7 @@ def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: st
     db.execute(sa.update(i).where(i.c.role == "item").values(active=False))
     taken = set(active_items(db))
     names: list[str] = []
-    for chunk in chunked(enumerate(pairs)):
+    for chunk in batches(enumerate(pairs)):
         of = items_named(db, {str(pair["pair_of"]) for _, pair in chunk})
         new = [
             NewItem(n, _pair_item(pair, of[pair["pair_of"]]), known={"pair of": pair["pair_of"]}) for n, pair in chunk
@@ -334,7 +334,7 @@ def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: st
 def keep_pairs(db: sa.Connection) -> None:
     """Let the pairs that were drawn count again, where the items have been taken in anew."""
     i = tables.items
-    for chunk in chunked(setting(db, _NAMES) or ()):
+    for chunk in batches(setting(db, _NAMES) or ()):
         db.execute(sa.update(i).where(i.c.item.in_(chunk)).values(active=True))
 
 

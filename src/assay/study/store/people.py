@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from assay.errors import StudyError, unknown
 from assay.study.store import tables
-from assay.study.store.connection import Store, connected, put_setting, setting, upsert
+from assay.study.store.connection import Store, connect, put_setting, setting, upsert
 
 # -- annotators --------------------------------------------------------------------------------------
 
@@ -226,14 +226,14 @@ def close_pages(db: sa.Connection, name: str, up_to: int) -> None:
 
 def find(source: Store | sa.Connection, name: str) -> Person | None:
     """A person by name; None where nobody of that name is invited."""
-    with connected(source) as db:
+    with connect(source) as db:
         row = db.execute(_PEOPLE.where(tables.people.c.annotator == name)).first()
     return None if row is None else _person(row)
 
 
 def invited(source: Store | sa.Connection, name: str) -> Person:
     """A person by name; refused where nobody of that name is invited."""
-    with connected(source) as db:
+    with connect(source) as db:
         person = find(db, name)
         if person is None:
             raise StudyError(unknown("person", name, sorted(invited_names(db)), "the people who are invited"))
@@ -243,7 +243,7 @@ def invited(source: Store | sa.Connection, name: str) -> Person:
 def everybody(source: Store | sa.Connection) -> list[Person]:
     """All who were invited, in the order of their invitations."""
     p = tables.people.c
-    with connected(source) as db:
+    with connect(source) as db:
         return [_person(row) for row in db.execute(_PEOPLE.order_by(p.invited_at, p.annotator))]
 
 
@@ -275,7 +275,7 @@ Task = Any
 
 @dataclass(frozen=True)
 class Slot:
-    """What counts together toward the overlap of an item.
+    """Tasks that are counted together: of one session, and of one group, or of these people whatever their group.
 
     Attributes
     ----------
@@ -284,24 +284,22 @@ class Slot:
     condition : str
         What is varied, such as the scale of a session.
     party : str
-        The group of people.
+        The group of people; empty where there are no groups.
+    people : list of str, optional
     """
 
     questions: str
     condition: str
-    party: str
+    party: str = ""
+    people: Collection[str] | None = None
 
     @property
     def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks they are."""
-        return sa.and_(counting(self.questions, self.condition), tables.tasks.c.party == self.party)
-
-
-def counting(questions: str, condition: str) -> sa.ColumnElement[bool]:
-    """Which tasks of a session may count: not those that come a second time, came too late, or are of the excluded."""
-    t = tables.tasks.c
-    asked = sa.and_(t.questions == questions, t.condition == condition)
-    return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
+        """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
+        t = tables.tasks.c
+        who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
+        asked = sa.and_(t.questions == self.questions, t.condition == self.condition, who)
+        return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
 def held(now: float) -> sa.ColumnElement[bool]:
@@ -310,7 +308,7 @@ def held(now: float) -> sa.ColumnElement[bool]:
     return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
 
-def _taken(now: float) -> sa.ColumnElement[bool]:
+def _takes_place(now: float) -> sa.ColumnElement[bool]:
     """Whether a task takes a place of its item: answered, or held."""
     return sa.or_(tables.tasks.c.state == "answered", held(now))
 
@@ -321,7 +319,7 @@ def _taken(now: float) -> sa.ColumnElement[bool]:
 def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: float) -> dict[str, int]:
     """How many places of each item are taken, by item; those of which none is are left out."""
     t = tables.tasks.c
-    query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _taken(now)).group_by(t.item)
+    query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _takes_place(now)).group_by(t.item)
     return {item: int(number) for item, number in db.execute(query)}
 
 
@@ -329,7 +327,7 @@ def places_of_others(db: sa.Connection, task: Task, now: float) -> int:
     """How many places of a task's item other tasks take."""
     t = tables.tasks.c
     slot = Slot(task.questions, task.condition, task.party)
-    others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _taken(now))
+    others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _takes_place(now))
     return int(db.execute(others).scalar_one())
 
 
@@ -367,7 +365,7 @@ def taken_so_far(db: sa.Connection, slot: Slot, wanted: int, now: float) -> Take
 def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) -> list[tuple[str, str, bool]]:
     """(person, item, whether it takes a place) for every item that is not full and was given to somebody."""
     t = tables.tasks.c
-    counts = sa.case((sa.and_(slot.tasks, _taken(now)), 1), else_=0)
+    counts = sa.case((sa.and_(slot.tasks, _takes_place(now)), 1), else_=0)
     query = sa.select(t.annotator, t.item, counts).where(_items_of(slot), t.item.not_in(_full(slot, wanted, now)))
     return [(person, item, bool(taken)) for person, item, taken in db.execute(query)]
 
@@ -381,7 +379,7 @@ def _items_of(slot: Slot) -> sa.ColumnElement[bool]:
 
 def _full(slot: Slot, wanted: int, now: float) -> sa.Select[Any]:
     t = tables.tasks.c
-    query = sa.select(t.item).where(_items_of(slot), slot.tasks, _taken(now))
+    query = sa.select(t.item).where(_items_of(slot), slot.tasks, _takes_place(now))
     return query.group_by(t.item).having(sa.func.count() >= wanted)
 
 
@@ -414,7 +412,7 @@ def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, 
     taken = (
         sa.select(sa.func.count())
         .where(t.item == i.item, t.questions == questions, t.party == party)
-        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _taken(now))
+        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
         .scalar_subquery()
     )
     lacking = sa.select(i.item).where(i.role == "triplet", i.active, i.item.not_in(mine), taken < wanted)

@@ -27,7 +27,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ERASED, WRITES, active_annotators, counting, held, is_excluded
+from assay.study.store.people import ERASED, WRITES, Slot, active_annotators, held, is_excluded
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -60,7 +60,7 @@ def stored_annotations(
         asked = {q.id: q.definition for q in questions(db)}
         annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
         names = {one["annotator"] for one in annotators}
-        rows, excluded = _counting(db, asked, names, excluded_people=excluded_people)
+        rows, excluded = _counted_rows(db, asked, names, excluded_people=excluded_people)
         # Of texts that pairs or triplets are drawn from, those alone are asked about.
         drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
         items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
@@ -68,7 +68,7 @@ def stored_annotations(
     if not rows:
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    frame, further = with_ensembles(_frame(rows, conditions), conditions, annotators)
+    frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=(*notes, *further))
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)
@@ -78,7 +78,7 @@ def stored_annotations(
     seen = set(frame["criterion"].to_list())
     return Annotations.from_frame(
         frame,
-        scale={q.name: _fitting(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
+        scale={q.name: _common_scale(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
         spelling="apart",  # the study has told them apart
         conditions=[c for c in conditions if c in frame.columns],
         items=items,
@@ -92,7 +92,7 @@ def sources_frame(db: sa.Connection) -> pl.DataFrame:
     return _items_frame(db, tables.items.c.role == "source")
 
 
-def _counting(
+def _counted_rows(
     db: sa.Connection, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
@@ -108,7 +108,7 @@ def _counting(
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, asked)
     for row in db.execute(query.select_from(joined).order_by(i.position, a.id)):
-        why = _excluded(row, asked, annotators, excluded_people=excluded_people)
+        why = _exclusion_reason(row, asked, annotators, excluded_people=excluded_people)
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
             rows.append(_label_row(row, asked[row.question].name, number))
@@ -117,7 +117,7 @@ def _counting(
     return rows, excluded
 
 
-def _excluded(
+def _exclusion_reason(
     row: Any, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
 ) -> str | None:
     """Why an answer does not count; None where it does."""
@@ -167,7 +167,7 @@ def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _fitting(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
+def _common_scale(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
     """The question's scale, or one that also holds labels given on other scales and means of labels."""
     labels = frame.filter(pl.col("criterion") == criterion)
     if labels.height == 0 or not scale.numeric or "scale" not in frame.columns:
@@ -216,7 +216,7 @@ def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
 # -- what several judges, or one judge asked several times, say together ------------------------------
 
 
-def with_ensembles(
+def add_ensembles(
     frame: pl.DataFrame, conditions: Sequence[str], annotators: Sequence[dict[str, Any]]
 ) -> tuple[pl.DataFrame, list[str]]:
     """The table with a row for each answer of an ensemble, and a note on each.
@@ -235,28 +235,25 @@ def with_ensembles(
     parts = [frame]
     kept = [c for c in conditions if c != "order"]
     for annotator in annotators:
-        definition = annotator["definition"]
+        name, definition = annotator["annotator"], annotator["definition"]
         if "of" not in definition:
             continue
-        members = frame.filter(pl.col("annotator").is_in(definition["of"]))
+        members, rule = frame.filter(pl.col("annotator").is_in(definition["of"])), definition["rule"]
         if members.height == 0:
-            notes.append(f"{annotator['annotator']}: none of its judges has answered yet")
+            notes.append(f"{name}: none of its judges has answered yet")
             continue
-        rule, name = definition["rule"], annotator["annotator"]
-        numeric = frame["label"].dtype.is_numeric()
-        if rule != "majority" and not numeric:
+        if rule != "majority" and not frame["label"].dtype.is_numeric():
             notes.append(f"{name}: labels that are not numbers have no {rule}; their majority counts")
             rule = "majority"
         grouped = members.group_by(["item", "criterion", *kept], maintain_order=True).agg(pl.col("label"))
-        ties = 0
-        labels = []
-        for item, criterion, votes in grouped.select("item", "criterion", "label").iter_rows():
-            label, tied = combined(votes, rule, f"{definition['seed']}/{name}/{item}/{criterion}")
-            labels.append(label)
-            ties += tied
+        combined = [
+            combine_votes(votes, rule, f"{definition['seed']}/{name}/{item}/{criterion}")
+            for item, criterion, votes in grouped.select("item", "criterion", "label").iter_rows()
+        ]
         dtype = frame["label"].dtype if rule == "majority" else pl.Float64
-        parts.append(grouped.with_columns(label=pl.Series(labels, dtype=dtype), annotator=pl.lit(name)))
-        if ties:
+        labels = pl.Series([label for label, _ in combined], dtype=dtype)
+        parts.append(grouped.with_columns(label=labels, annotator=pl.lit(name)))
+        if ties := sum(tied for _, tied in combined):
             notes.append(f"{name}: {ties} of {grouped.height} majorities were ties, drawn by seed")
     if len(parts) == 1:
         return frame, notes
@@ -266,7 +263,7 @@ def with_ensembles(
     return whole, notes
 
 
-def combined(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
+def combine_votes(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
     """One label from several, and whether it had to be drawn (by ``draw``) from a tie."""
     if rule == "mean":
         return sum(votes) / len(votes), False
@@ -387,32 +384,6 @@ def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any
 
 
 @dataclass(frozen=True)
-class Work:
-    """Tasks that are counted together: of one session, and of one group or of these people.
-
-    Attributes
-    ----------
-    questions, condition : str
-        As in `assay.study.store.people.Slot`.
-    party : str, optional
-    people : list of str, optional
-    """
-
-    questions: str
-    condition: str
-    party: str | None = None
-    people: Collection[str] | None = None
-
-    @property
-    def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks they are."""
-        t = tables.tasks.c
-        who = [] if self.party is None else [t.party == self.party]
-        who += [] if self.people is None else [t.annotator.in_(self.people)]
-        return sa.and_(counting(self.questions, self.condition), *who)
-
-
-@dataclass(frozen=True)
 class Shortfall:
     """Items that lack answers.
 
@@ -433,11 +404,11 @@ class Shortfall:
     first: Sequence[Any]
 
 
-def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float, most: int) -> Shortfall:
+def shortfall(db: sa.Connection, slot: Slot, role: Role, wanted: int, now: float, most: int) -> Shortfall:
     """Which items of a role have fewer answers than wanted; the first of them by name, ``most`` at most."""
     t, i = tables.tasks.c, tables.items.c
     counts = (_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    taken = sa.select(t.item, *counts).where(work.tasks).group_by(t.item).subquery()
+    taken = sa.select(t.item, *counts).where(slot.tasks).group_by(t.item).subquery()
     have, before = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
     lacking = (
         sa.select(i.item, i.position, have, before)
@@ -452,11 +423,11 @@ def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float
     return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
 
 
-def items_by_person(db: sa.Connection, work: Work, now: float) -> list[tuple[int, int]]:
+def items_by_person(db: sa.Connection, slot: Slot, now: float) -> list[tuple[int, int]]:
     """(answered, held) for each person who was given items."""
     t = tables.tasks.c
     query = sa.select(_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    rows = db.execute(query.where(work.tasks, t.role == "item").group_by(t.annotator))
+    rows = db.execute(query.where(slot.tasks, t.role == "item").group_by(t.annotator))
     return [(int(row.have), int(row.held)) for row in rows]
 
 
@@ -523,28 +494,6 @@ def _task_rows(db: sa.Connection) -> Rows:
         yield row | {name: json.loads(row[name]) for name in ("questions", "condition")}
 
 
-def _question_rows(db: sa.Connection) -> Rows:
-    q = tables.questions.c
-    return _rows(db, sa.select(q.id, q.name, q.version, q.current, q.made_at, q.definition).order_by(q.id))
-
-
-def _form_rows(db: sa.Connection) -> Rows:
-    f = tables.forms.c
-    return _rows(db, sa.select(f.id, f.digest, f.made_at, f.definition).order_by(f.id))
-
-
-def _item_rows(db: sa.Connection) -> Rows:
-    i = tables.items.c
-    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.pictures, i.known)
-    return _rows(db, query.order_by(i.role, i.position, i.item))
-
-
-def _content_rows(db: sa.Connection) -> Rows:
-    c = tables.contents.c
-    query = sa.select(c.item, c.digest, c.document, c.fields, c.pictures, c.kept_at)
-    return _rows(db, query.order_by(c.kept_at, c.item, c.digest))
-
-
 def _people_rows(db: sa.Connection) -> Rows:
     p, n = tables.people.c, tables.annotators.c
     query = sa.select(
@@ -557,13 +506,24 @@ def _people_rows(db: sa.Connection) -> Rows:
         yield {"annotator": row.pop("annotator"), "attributes": attributes, **row}
 
 
+def _whole(table: sa.TableClause, columns: str, order: str) -> Callable[[sa.Connection], Rows]:
+    """The rows of one table, with these of its columns."""
+    query = sa.select(*(table.c[name] for name in columns.split()))
+    query = query.order_by(*(table.c[name] for name in order.split()))
+    return lambda db: _rows(db, query)
+
+
 _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     "answers": _answer_rows,
     "tasks": _task_rows,
-    "questions": _question_rows,
-    "forms": _form_rows,
-    "items": _item_rows,
-    "contents": _content_rows,
+    "questions": _whole(tables.questions, "id name version current made_at definition", "id"),
+    "forms": _whole(tables.forms, "id digest made_at definition", "id"),
+    "items": _whole(
+        tables.items,
+        "item role position document digest active fields pictures known",
+        "role position item",
+    ),
+    "contents": _whole(tables.contents, "item digest document fields pictures kept_at", "kept_at item digest"),
     "people": _people_rows,
     "erased": lambda db: setting(db, ERASED) or [],
 }

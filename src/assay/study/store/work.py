@@ -22,7 +22,7 @@ from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
 from assay.study.schema import TRIPLET, TRIPLET_ITEMS
 from assay.study.store import tables
-from assay.study.store.connection import Connection, Store, chunked, insert, put_setting
+from assay.study.store.connection import Connection, Store, batches, insert, put_setting
 from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_named, put_items, question_names
 from assay.study.store.people import invited_names, is_excluded, triplets_drawn
 from assay.study.store.tables import FILE
@@ -56,7 +56,7 @@ class Change:
 
 
 @contextmanager
-def deciding(store: Store, changed: Changed | None) -> Iterator[Change]:
+def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
     """One transaction in which every answer goes on counting unless somebody has said that it need not.
 
     Labels from a file follow the file. A block within another is decided by the outer one.
@@ -155,14 +155,14 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
     a, n = tables.assignments, tables.annotators.c
     of_judges = a.c.annotator.in_(sa.select(n.annotator).where(n.kind == "judge"))
     from_file = sa.func.coalesce(a.c.session, "") == FILE
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         db = change.db
         counting = set(counting_answers(db)) if change.changed == "same-question" else set()
         db.execute(sa.update(a).where(of_judges, sa.not_(from_file)).values(active=False))
         key = ["item", "question", "annotator", "recipe", "condition", "repeat"]
         statement = insert(db, a).on_conflict_do_update(index_elements=key, set_={"active": True})
         names = question_names(db)
-        for chunk in chunked(assignments):
+        for chunk in batches(assignments):
             rows = _rows_as_before(db, chunk, names, counting)
             db.execute(statement, [row | {"status": "open", "active": True} for row in rows])
         put_setting(db, PLANNED, digest)
@@ -253,7 +253,7 @@ def charge(store: Store, run: int, cost: float) -> None:
         db.execute(sa.update(r).where(r.c.id == run).values(cost=r.c.cost + cost))
 
 
-def spent(store: Store) -> float:
+def dollars_spent(store: Store) -> float:
     """Dollars paid so far, by all runs."""
     with store.reading() as db:
         return float(db.execute(sa.select(sa.func.coalesce(sa.func.sum(tables.runs.c.cost), 0.0))).scalar_one())
@@ -365,7 +365,7 @@ def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
         return int(db.execute(query).scalar_one())
 
 
-def about_item(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
+def item_claims(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
     """What these judges are asked about an item, answered or not, each as if for the first time."""
     a = tables.assignments
     wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
@@ -532,7 +532,7 @@ class TripletDrawer:
     ) -> None:
         """Make items of what was drawn, at the positions from ``start`` on."""
         of = of or {item.name: item for item, _ in items(self.store)}
-        for chunk in chunked(enumerate(new, start=start)):
+        for chunk in batches(enumerate(new, start=start)):
             made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
             put_items(db, made, self.store.now(db))
         if new:
