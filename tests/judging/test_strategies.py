@@ -446,6 +446,20 @@ def test_pairs_and_what_is_no_pair_do_not_share_a_study(make_study):
         judge_study(many)
 
 
+def test_three_items_of_a_document_are_one_triplet(make_study):
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(
+            7, server.url, questions=[DRAWN], people={"pairs": 1}
+        )  # documents of four items and of three
+        assert judge_study(study).answered > 3
+        names = {frozenset(name.split(" | ")) for name in study_labels(study).items["item"]}
+        assert frozenset(("q00004", "q00005", "q00006")) in names
+    (study.folder / "study.db").unlink()
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(3, server.url, questions=[DRAWN], people={"pairs": 3})
+        assert judge_study(study).answered == server.count == 1
+
+
 def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
     study = make_study(5, questions=[DRAWN], items={"file": "items.csv"})
     store, _ = planned(study)

@@ -32,7 +32,7 @@ WORTH_SAYING = 10.0
 
 
 class Gate:
-    """Calls in flight: as many as allowed, fewer once the service says it is busy, then slowly more."""
+    """Calls in flight: the number allowed, fewer once the service says it is busy, then slowly more."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -153,7 +153,7 @@ class Endpoint:
         raise AssertionError("the last try either answers or raises")
 
     def _after(self, error: CallFailed, number: int, begun: float) -> float:
-        """Seconds to wait after a failed try: what the service asks, else ever longer, drawn so that not all come at once."""
+        """Seconds to wait after a failed try: what the service asks, else ever longer, and drawn by chance."""
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
@@ -293,9 +293,9 @@ class Health:
     async def _try(self, error: CallFailed, probe: Probe, *, many: bool) -> None:
         try:
             await probe()
-        except CallFailed as told:
-            if told.kind == "fatal" or many:
-                self.dead, self.stopped = True, f"cannot be asked: {error if told.kind == 'retry' else told}"
+        except CallFailed as proof:
+            if proof.kind == "fatal" or many:
+                self.dead, self.stopped = True, f"cannot be asked: {error if proof.kind == 'retry' else proof}"
             return
         self.note_reply()
 

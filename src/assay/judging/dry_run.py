@@ -134,7 +134,7 @@ def estimate_study(
     """How many calls, tokens and how much money will the open questions take?
 
     Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
-    study would be said to mean; where it takes answers out of count, the estimate says how many. Tokens come from up
+    study would be said to mean; where answers will no longer count, the estimate says how many. Tokens come from up
     to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
     """
     asked = chosen_judges(study, judges)

@@ -168,8 +168,8 @@ def judge_study(
     first_wait : float
         Seconds before a failed call is made for the second time.
     changed : {"new-version", "same-question"}, optional
-        What a change of the study means that takes answers out of count: they are asked again (and count once more
-        when the change is taken back), or go on counting.
+        What a change of the study means after which answers would no longer count: they are asked again (and count
+        once more when the change is taken back), or go on counting.
 
     Returns
     -------

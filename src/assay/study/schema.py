@@ -27,7 +27,7 @@ class Kind:
     places : tuple of labels
         For each option, in the item's own order, the label that chooses it; empty where there are no options.
     titles : tuple of str
-        What models are told the options are called, in the order shown.
+        The names of the options in a prompt, in the order shown.
     order : {"all", "shuffled"}
         How the options' order is varied where the question does not say.
     drawn : bool
@@ -35,7 +35,7 @@ class Kind:
     words : dict
         What models read and write, and the page sends, for a label; as it is where none are given.
     told : dict
-        What people are told for a label; as it is where none are given.
+        What people read for a label; as it is where none are given.
     free_text : bool
         Whether the reply itself is the label.
     """
@@ -226,7 +226,7 @@ class Question(StudyPart):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What models are told the options are called, in the order shown."""
+        """The names of the options in a prompt, in the order shown."""
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
     def part_on(self, scale: Scale) -> OnScale | None:
@@ -253,8 +253,8 @@ class Question(StudyPart):
     def wording(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
         """What people see of it and which answers are possible: questions that agree in this are one version.
 
-        Its keys, and whether it may be left open, are not part of it. What is empty is left out, so that a key that a
-        later assay knows changes nothing where it is not used.
+        Its keys, and whether it may be left open, are not part of it. What is empty is no part of it either, so that a
+        key of a later assay changes nothing where it is not used.
 
         Parameters
         ----------
@@ -376,11 +376,11 @@ class OutputPairs(StudyPart):
 
     pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and every two systems")
     items: int | None = Field(
-        None, ge=1, description="so many items for every two systems, chosen by separability; all where it is missing"
+        None, ge=1, description="items for every two systems, chosen by separability; all where it is missing"
     )
     choose: Choose = Field(
         "weighted",
-        description="weighted: the more separable, the likelier; stratified: as many from each range of separability; "
+        description="weighted: the more separable, the likelier; stratified: the same number from each range; "
         "top: the most separable",
     )
     similarity: str = Field("rouge-1", description="how alike two outputs are, see assay separability")
@@ -432,7 +432,7 @@ class RateLimits(StudyPart):
     timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
     unreadable: int | None = Field(
-        20, ge=5, description="so many replies in a row that cannot be read stop their judge; null: none do"
+        20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
     )
 
 
@@ -442,9 +442,9 @@ class Checks(StudyPart):
     file: str = Field(
         description="a table like that of the items, with the known answers in columns named as questions"
     )
-    every: int = Field(10, ge=2, description="one after so many items")
+    every: int = Field(10, ge=2, description="items from one check to the next")
     most_failed: int | None = Field(
-        None, ge=0, description="whoever fails more than so many is given nothing further; nobody is stopped without it"
+        None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
     )
 
 
@@ -467,7 +467,7 @@ class People(StudyPart):
     )
     checks: Checks | None = None
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
-    retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")
+    retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
     skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")

@@ -369,7 +369,7 @@ def upsert(
 
 
 def batches(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """The values, as many at a time as are written at a time."""
+    """The values, `CHUNK` at a time."""
     rest = iter(values)
     while chunk := list(islice(rest, CHUNK)):
         yield chunk

@@ -57,7 +57,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     Parameters
     ----------
     changed : {"new-version", "same-question"}, optional
-        What is said of a change that takes answers out of count.
+        What is said of a change after which answers will no longer count.
 
     Raises
     ------

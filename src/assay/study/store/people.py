@@ -317,7 +317,7 @@ def _takes_place(now: float) -> sa.ColumnElement[bool]:
 
 
 def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: float) -> dict[str, int]:
-    """How many places of each item are taken, by item; those of which none is are left out."""
+    """How many places of each item are taken, by item; items without one are not in it."""
     t = tables.tasks.c
     query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _takes_place(now)).group_by(t.item)
     return {item: int(number) for item, number in db.execute(query)}
@@ -332,7 +332,7 @@ def places_of_others(db: sa.Connection, task: Task, now: float) -> int:
 
 
 def answered_enough(db: sa.Connection, slot: Slot, items: Collection[str], wanted: int) -> list[str]:
-    """The items that have as many answers as are wanted."""
+    """The items that have all the answers that are wanted."""
     t = tables.tasks.c
     query = sa.select(t.item).where(t.item.in_(items), slot.tasks, t.state == "answered")
     return list(db.execute(query.group_by(t.item).having(sa.func.count() >= wanted)).scalars())

@@ -39,7 +39,7 @@ def stored_annotations(
     """Every answer that counts, as the one table.
 
     The latest answer of each current assignment counts. Missing answers, answers to earlier versions of a question
-    or to a judge since changed, and those of people who are excluded, are left out and counted in ``reading``.
+    or to a judge since changed, and those of people who are excluded, are not in it and counted in ``reading``.
 
     Parameters
     ----------
