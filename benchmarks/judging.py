@@ -139,7 +139,7 @@ async def _raw(url: str, folder: Path, questions: int) -> float:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=AT_ONCE)) as session:
 
         async def call(request: Request) -> None:
-            async with session.post(provider.url, json=provider.body(request, request.schema)) as response:
+            async with session.post(provider.url, json=(await provider.sent(request)).body) as response:
                 await response.read()
 
         return await gathered(call, requests)

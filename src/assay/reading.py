@@ -115,12 +115,12 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
             f"{study.folder}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
         )
     from assay.study.store.connection import open_to_read
-    from assay.study.store.items import written
+    from assay.study.store.items import system_outputs
     from assay.study.store.table import sources_frame
 
     with open_to_read(study, store) as opened:
         with opened.reading() as db:
-            found = written(db)
+            found = system_outputs(db)
         if not found.outputs:
             raise StudyError(f"{opened.where} holds no output yet; ask the systems with: assay judge {study.folder}")
         gone = {

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from annotating import Annotator, Served, write_study
+from annotating import Annotator, Served
 
-from assay.study.definition import load_study
 from assay.study.store import tables
-from assay.study.store.connection import open_store
 
 TWO_SCALES = {
     "questions": [{"name": "quality", "text": "How good is it?", "scale": "interval:0-10"}],
@@ -126,34 +121,6 @@ def test_a_first_answer_that_was_under_way_is_kept(serve: Callable[..., Served],
     ana.pages()
     reply = ana.answer(task, {task.questions[0].id: 1})
     assert (reply.status, reply.json()["extra"]) == (200, True)
-
-
-def test_studies_of_the_version_before_are_closed_when_they_are_opened(tmp_path: Path) -> None:
-    """The migrations, on a store from which all that they make is taken away again."""
-    study = load_study(write_study(tmp_path / "old", items=3, **TWO_SCALES))
-    with Served(study.folder) as page:
-        ana = page.annotator()
-        first = answer_session(ana, 3)
-        ana.pages(after=3)
-    with sqlite3.connect(study.folder / "study.db") as db:
-        for table in ("wordings", "same_requests", "prompts"):
-            db.execute(f"drop table {table}")
-        columns = {"people": ("closed", "excluded_at", "excluded_for"), "assignments": ("content",)}
-        for table, names in (columns | dict.fromkeys(("items", "contents"), ("pictures",))).items():
-            for name in names:
-                db.execute(f"alter table {table} drop column {name}")
-        db.execute("update alembic_version set version_num = '0002'")
-    db.close()
-    with open_store(study) as store, store.reading() as reading:
-        (row,) = reading.execute(tables.people.select()).all()
-        assert row.closed == 3
-    page = Served(study.folder, ())
-    try:
-        ana.wire = page.client()
-        assert ana.answer(first[0], {first[0].questions[0].id: 1}, revision=1).json()["error"] == "closed"
-        assert json.loads(ana.send("GET", "/pages?after=0").text)["closed"] == 3
-    finally:
-        page.close()
 
 
 @pytest.mark.parametrize("after", [0, 1])

@@ -13,7 +13,8 @@ import assay
 from assay.cli.app import main
 from assay.data.formats.exports import write
 from assay.errors import ChangedStudyError, JudgeError, StudyError
-from assay.judging.run import estimate_study, judge_study, requests_of
+from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.run import judge_study
 from assay.reading import study_outputs
 from assay.study.definition import load_study
 

@@ -23,7 +23,8 @@ from chat_server import ChatServer, Say, faults, item_of
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging import run as run_module
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.dry_run import estimate_study
+from assay.judging.run import Progress, judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store.answers import history
@@ -57,6 +58,15 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     assert seen[-1].done == seen[-1].total == 30
     assert "30/30 questions" in str(seen[-1])
     assert "30 answered" in done.summary()
+
+
+def test_progress_says_how_fast_it_goes_and_what_is_left():
+    half = Progress(done=10, total=30, missing=1, cost=0.5, seconds=5.0)
+    assert (half.rate, half.seconds_left) == (2.0, 10.0)
+    assert str(half) == "10/30 questions, 2.0/s, $0.5000, 10.0 s left"
+    first = Progress(done=0, total=30, missing=0, cost=0.0, seconds=0.0)
+    assert (first.rate, first.seconds_left) == (0.0, None)
+    assert str(first) == "0/30 questions, 0.0/s, $0.0000"
 
 
 def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):

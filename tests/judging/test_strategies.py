@@ -9,25 +9,25 @@ import re
 from collections import Counter
 from itertools import combinations
 
-import polars as pl
 import pytest
 from chat_server import ChatServer, Say, item_of
 
-from assay.errors import ChangedStudyError, StudyError
-from assay.judging.http import Request, without_secrets
+from assay.errors import ChangedStudyError, JudgeError, StudyError
+from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.http import CallFailed, Request, mask_key, retry_after
 from assay.judging.plan import Plan
-from assay.judging.providers import CallFailed, PydanticAI, retry_after
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.items import canonical
 from assay.study.schema import Judge
-from assay.study.store import intake, work
+from assay.study.store import work
 from assay.study.store.answers import FileLabel, history, put_file_labels
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.items import current_questions, items
+from assay.study.store.items import items, questions
 from assay.study.store.people import add_people, put_annotators, triplets_drawn
-from assay.study.store.table import combined
+from assay.study.store.table import combine_votes
 from assay.study.store.work import TripletDrawer
 
 
@@ -173,24 +173,6 @@ def test_labels_of_a_file_with_several_scales_are_shown_as_their_own_scale_has_t
     assert stored == {int, float, str}
 
 
-def test_labels_and_demonstrations_that_an_earlier_version_kept_as_text_are_cast(make_study, monkeypatch):
-    judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
-    study = make_study(8, judge=judge, questions=MIXED[1:2] + MIXED[3:], labels="labels.csv")
-    mixed_labels(study, 8, but=("better", "share"))
-    with monkeypatch.context() as earlier:
-        earlier.setattr(intake, "_on_own_scale", lambda labels, study: labels.labels["label"].to_list())
-        earlier.setattr(intake, "_READING", 1)
-        earlier.setattr("assay.judging.plan._on_scale", lambda kept, scale: dict(kept))
-        store, plan = planned(study)
-        with store:
-            assert ("stars", None, "", '{"label":"3"}') in shown_labels(plan, store)
-    store, plan = planned(study)
-    with store:
-        assert ("stars", None, "", '{"label":3}') in shown_labels(plan, store)
-        counting = history(store).filter(pl.col("counts") & (pl.col("criterion") == "stars"))
-        assert set(counting["label"]) == {"3"}, "a number in JSON, no longer text"
-
-
 def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study):
     judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
     study = make_study(8, judge=judge)
@@ -199,7 +181,7 @@ def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study
         sync_study(store, study)
         with store.writing() as db:
             put_annotators(db, [("ana", "human", {})])
-            (question,) = current_questions(db)
+            (question,) = questions(db)
             condition = canonical({"scale": "interval:0-100"})
             given = {FileLabel(f"q{i:05}", question.id, "ana", condition, 1): (75, None) for i in range(8)}
             put_file_labels(db, given)
@@ -464,6 +446,20 @@ def test_pairs_and_what_is_no_pair_do_not_share_a_study(make_study):
         judge_study(many)
 
 
+def test_three_items_of_a_document_are_one_triplet(make_study):
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(
+            7, server.url, questions=[DRAWN], people={"pairs": 1}
+        )  # documents of four items and of three
+        assert judge_study(study).answered > 3
+        names = {frozenset(name.split(" | ")) for name in study_labels(study).items["item"]}
+        assert frozenset(("q00004", "q00005", "q00006")) in names
+    (study.folder / "study.db").unlink()
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        study = make_study(3, server.url, questions=[DRAWN], people={"pairs": 3})
+        assert judge_study(study).answered == server.count == 1
+
+
 def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
     study = make_study(5, questions=[DRAWN], items={"file": "items.csv"})
     store, _ = planned(study)
@@ -565,10 +561,10 @@ def test_ensembles_over_judges_and_repeats(make_study):
 
 
 def test_ties_are_drawn_by_seed():
-    drawn = {combined(["a", "b"], "majority", f"{seed}") for seed in range(50)}
+    drawn = {combine_votes(["a", "b"], "majority", f"{seed}") for seed in range(50)}
     assert drawn == {("a", True), ("b", True)}
-    assert combined([1, 2, 2], "majority", "x") == (2, False)
-    assert combined([1, 2, 2, 5], "median", "x") == (2, False)
+    assert combine_votes([1, 2, 2], "majority", "x") == (2, False)
+    assert combine_votes([1, 2, 2, 5], "median", "x") == (2, False)
 
 
 # -- providers of other formats ---------------------------------------------------------------------
@@ -616,16 +612,16 @@ def test_pydantic_ai_errors_are_ours(status, kind, monkeypatch):
 
 def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
     key = "sk-proj-abcdefghwxyz"
-    assert without_secrets(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
-    assert without_secrets("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
-    assert without_secrets("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
-    assert without_secrets("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
+    assert mask_key(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
+    assert mask_key("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
+    assert mask_key("given sk-p...xyz or sk-proj-****", key) == "given *** or ***"
+    assert mask_key("key=k1, k12, ak1", "k1") == "key=***, k12, ak1"
     plain = (
         "a key-value store with an api-first design, sk-learn, sk-live-12345678, AIzaSyExampleOnly, "
         "Bearer of bad news, pk-test ** bold ** and sk-abc***xyz ... wxyz"
     )
     for used in (None, "", key, "none", "EMPTY", "ollama"):
-        assert without_secrets(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
+        assert mask_key(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
 
 
 def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_study, monkeypatch):
@@ -683,3 +679,30 @@ def test_retry_after_is_a_number_or_a_date():
     assert retry_after("2.5") == 2.5
     assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert retry_after("soon") is None
+
+
+# -- the table of providers -------------------------------------------------------------------------
+
+
+def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
+    with ChatServer() as server:
+        row = ProviderRow(PROVIDERS["openai"].make, server.url, "TINY_KEY")
+        monkeypatch.setitem(PROVIDERS, "tiny-cloud", row)
+        study = make_study(3, judge={"provider": "tiny-cloud", "base_url": None})
+        monkeypatch.delenv("TINY_KEY", raising=False)
+        with pytest.raises(JudgeError, match="judge 'm1' needs a key: set the environment variable TINY_KEY"):
+            judge_study(study)
+        monkeypatch.setenv("TINY_KEY", "tiny-key-0123456789")
+        assert judge_study(study).answered == 3
+        assert server.headers[0]["Authorization"] == "Bearer tiny-key-0123456789"
+        with pytest.raises(JudgeError, match=r"provider 'tiny-clod' is not in .*; did you mean 'tiny-cloud'\?"):
+            judge_study(make_study(3, judge={"provider": "tiny-clod", "base_url": None}))
+
+
+def test_an_unknown_provider_is_refused_with_the_nearest_before_anything_is_planned(make_study):
+    pytest.importorskip("pydantic_ai")
+    study = make_study(1, judge={"provider": "antropic", "base_url": None})
+    for way in (judge_study, estimate_study, requests_of):
+        with pytest.raises(JudgeError, match=r"judge 'm1' cannot be asked: provider 'antropic' .* mean 'anthropic'\?"):
+            way(study)
+        assert not (study.folder / "study.db").exists()

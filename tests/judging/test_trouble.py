@@ -15,10 +15,10 @@ from chat_server import ChatServer, Say, item_of
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging.client import Budget
-from assay.judging.http import Request, kept, not_sent
-from assay.judging.providers import Completion, PydanticAI
-from assay.judging.records import Claims
-from assay.judging.run import estimate_study, judge_study, requests_of
+from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.http import Completion, Request, keepable, not_sent
+from assay.judging.providers import PydanticAI
+from assay.judging.run import Claims, judge_study
 from assay.reading import study_labels
 from assay.study.schema import Judge
 from assay.study.store.answers import latest_replies
@@ -128,8 +128,8 @@ def test_prompts_are_kept_once_and_images_by_their_digest(make_study):
     assert len(bodies) == 2
     assert all("sha256" in body and len(body) < 3000 for body in bodies)
     inline = {"parts": [{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}], "data": "is kept"}
-    assert kept(inline)["data"] == "is kept"
-    assert kept(inline)["parts"][0]["inlineData"]["data"].startswith("(sha256 ")
+    assert keepable(inline)["data"] == "is kept"
+    assert keepable(inline)["parts"][0]["inlineData"]["data"].startswith("(sha256 ")
 
 
 @pytest.mark.parametrize("provider", PARAMS)
@@ -159,7 +159,7 @@ def test_what_is_shown_and_estimated_is_written_nowhere_and_a_copy_without_room_
         def full(*_, **__):
             raise sa.exc.OperationalError("insert", None, sqlite3.OperationalError("database or disk is full"))
 
-        monkeypatch.setattr("assay.judging.run.planned", full)
+        monkeypatch.setattr("assay.judging.dry_run.plan_study", full)
         for way in (requests_of, estimate_study):
             with pytest.raises(StudyError, match=r"a copy of the store .*study\.db failed: database or disk is full"):
                 way(study)

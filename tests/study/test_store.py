@@ -95,11 +95,15 @@ def test_many_may_open_a_new_store_at_once(url):
     assert failed == []
 
 
-def test_a_database_of_a_newer_assay_is_refused(url):
+def test_a_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
     with Store.open(url) as store, store.writing() as db:
         db.execute(sa.text("update alembic_version set version_num = '9999'"))
-    with pytest.raises(StudyError, match="made by a newer assay"):
+    with pytest.raises(StudyError, match=r"made by a newer assay \(.*9999.*\); upgrade assay"):
         Store.open(url)
+    engine = connection._engine(url)
+    with engine.connect() as db:
+        assert db.execute(sa.text("select version_num from alembic_version")).scalars().all() == ["9999"]
+    engine.dispose()
 
 
 def test_a_claim_is_taken_once_however_many_ask(store):
@@ -126,7 +130,7 @@ def test_an_answer_is_written_once_and_counts(store):
     assert add_answer(store, claim, run, Answer("unreadable", reason="?", reply="hm", cost=0.5), 1)
     assert add_answer(store, claim, run, Answer("valid", 4, reply="4", cost=0.25), 2)
     assert not add_answer(store, claim, run, Answer("valid", 5, reply="5", cost=0.25), 2), "the same request again"
-    assert work.spent(store) == 0.75
+    assert work.dollars_spent(store) == 0.75
     assert work.counts(store, ["example"]) == {"answered": 1, "open": 7}
     assert history(store)["counts"].to_list()[-2:] == [False, True]
     table = stored_annotations(store).where(annotator="example")
@@ -255,7 +259,7 @@ def test_words_for_a_store_that_can_not_be_used(tmp_path):
 
 def test_an_estimate_writes_nothing_to_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
-    from assay.judging.run import estimate_study
+    from assay.judging.dry_run import estimate_study
 
     def everything():
         with Store.open(url) as store, store.reading() as db:

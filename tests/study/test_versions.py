@@ -1,4 +1,4 @@
-"""What is the same question and what is not: versions, requests, contents, and a store of the assay before."""
+"""What is the same question and what is not: versions, requests, contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
 
 from assay.errors import ChangedStudyError
 from assay.judging import prompts
-from assay.judging.run import estimate_study, judge_study
+from assay.judging.dry_run import estimate_study
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
@@ -89,58 +90,6 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "study")
-
-
-# -- a store of assay 0.1 ---------------------------------------------------------------------------
-
-OLD = Path(__file__).with_name("store_0002.sql")
-"""What assay 0.1 wrote: judges asked the question A, then B, then A again; ana answered two items of A, one of B."""
-
-
-@pytest.fixture
-def old(folder: Folder) -> Folder:
-    with sqlite3.connect(folder.path / "study.db") as db:
-        db.executescript(OLD.read_text())
-    db.close()
-    return folder
-
-
-def test_a_store_of_the_assay_before_keeps_its_answers(old: Folder) -> None:
-    labels = study_labels(old.study)
-    assert labels.judges == ("plain", "shots")
-    assert len(labels.where(annotator="ben")) == 6
-    assert old.rows("select annotator, closed, excluded_at from people") == [("ana", 0, None)]
-    assert old.rows("select count(*) from prompts") == [(0,)]
-    assert judge_study(old.study).answered == 0, "what was asked is found again"
-    again = study_labels(old.study)
-    assert {name: len(again.where(annotator=name)) for name in ("plain", "shots", "ben")} == dict.fromkeys(
-        ("plain", "shots", "ben"), 6
-    )
-
-
-def test_versions_that_the_assay_before_made_twice_are_one_again(old: Folder) -> None:
-    # There, A came back as a third version, and what ana had answered to the first counted no longer.
-    labels = study_labels(old.study)
-    assert len(labels.where(annotator="ana")) == 2
-    assert old.versions() == [(1, 0), (2, 0), (3, 1)]
-    b = old.ask(text=B)
-    with pytest.raises(ChangedStudyError, match=r"1 answer to 'quality' \(1 of people"):
-        judge_study(b)
-    assert judge_study(b, changed="new-version").answered == 0
-    assert old.versions() == [(1, 0), (2, 1), (3, 0)]
-    assert len(study_labels(b).where(annotator="ana")) == 1
-
-
-def test_the_contents_of_answers_of_the_assay_before_are_known(old: Folder) -> None:
-    study_labels(old.study)
-    assert old.rows("select count(*) from assignments where answer is not null and content is null") == [(0,)]
-    old.items("note", ["n"] * 6, {3: "Another text."})
-    labels = study_labels(judged(old, "new-version"))
-    versions = labels.where(item="i3").column("content_version").to_list()
-    who = labels.where(item="i3").labels["annotator"].to_list()
-    assert dict(zip(who, versions, strict=True)) == {"ben": 1, "plain": 2, "shots": 2} | (
-        {"ana": 1} if "ana" in who else {}
-    )
 
 
 def judged(folder: Folder, changed: Changed | None = None) -> Study:

@@ -167,7 +167,8 @@ def judge(
 
     for library in ("sqlalchemy", "alembic", "aiohttp"):
         require(library, "judge", "asking models")
-    from assay.judging.run import estimate_study, judge_study, requests_of
+    from assay.judging.dry_run import estimate_study, requests_of
+    from assay.judging.run import judge_study
 
     target(record)
     if item is not None and not show:

@@ -11,10 +11,11 @@ from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.data.scales import Label
 from assay.study.schema import kind_of, scale_of
-from assay.study.store.answers import PAGE, add_page_answer, answers_to, latest_revision, withdraw
+from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
 from assay.study.store.items import known_items
 from assay.study.store.people import Person, closed_up_to, drop_draft, is_closed, put_draft, set_task_state, task_by_id
+from assay.study.store.tables import PAGE
 
 LONGEST_TEXT = 50_000
 """Characters of an answer in text: far more than people write, and a tenth of the longest body."""

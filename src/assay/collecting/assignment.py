@@ -31,7 +31,7 @@ from assay.study.store.people import (
     answered_enough,
     close_pages,
     closed_up_to,
-    everybody_invited,
+    everybody,
     give,
     given_of_the_rest,
     places_of_others,
@@ -188,7 +188,7 @@ class Assigner:
 
     def _room(self, db: Connection, party: str, given: Mapping[str, int], quota: int, size: int) -> dict[str, int]:
         """How many pages each person of a group may still be given; those who may get none are left out."""
-        here = [one for one in everybody_invited(db) if one.state != "revoked"]
+        here = [one for one in everybody(db) if one.state != "revoked"]
         names = [one.name for one in here if self.design.party(one.attributes) == party]
         return {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
 

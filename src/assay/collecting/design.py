@@ -25,7 +25,7 @@ from assay.study.store.items import (
     known_items,
     questions,
     questions_by_id,
-    written,
+    system_outputs,
 )
 
 NEAR = 0.1
@@ -275,7 +275,7 @@ class StudyDesign:
     def _check_pairs(self) -> None:
         """Refuse pairs that are not drawn yet, or not of what the systems have written by now."""
         with self.store.reading() as db:
-            found = written(db)
+            found = system_outputs(db)
             if are_drawn(db, found.made_of(self.study.config.comparisons)):
                 return
         lacking = f"{counted(found.lacking, 'output')} to come first" if found.lacking else "all outputs are there"

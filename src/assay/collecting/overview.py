@@ -21,8 +21,8 @@ from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
-from assay.study.store.people import Person, everybody_invited
-from assay.study.store.table import Work, human_answers
+from assay.study.store.people import Person, Slot, everybody
+from assay.study.store.table import human_answers
 
 log = logging.getLogger("assay.collecting")
 
@@ -272,7 +272,7 @@ class ShortItem:
 
 
 @dataclass(frozen=True)
-class Shortfall:
+class GroupShortfall:
     """What one group still has to answer in one session.
 
     Attributes
@@ -323,7 +323,7 @@ class Overview:
     people: tuple[PersonRow, ...]
     agreement: tuple[AgreementSoFar, ...]
     remarks: tuple[Remark, ...]
-    short: tuple[Shortfall, ...]
+    short: tuple[GroupShortfall, ...]
     pairs: PairProgress | None
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
@@ -347,7 +347,7 @@ class Snapshot:
     def __init__(self, design: StudyDesign, db: Connection, now: float) -> None:
         self.design, self.db, self.now = design, db, now
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
-        self.invited = everybody_invited(db)
+        self.invited = everybody(db)
         self.active = [person.name for person in self.invited if person.state == "active"]
 
     def moment(self, at: float) -> Moment:
@@ -430,7 +430,7 @@ class Snapshot:
 
     # -- what is short ------------------------------------------------------------------------------
 
-    def short(self) -> Iterator[Shortfall]:
+    def short(self) -> Iterator[GroupShortfall]:
         """By session and group, what is still to be answered."""
         several = len(self.sessions) > 1
         for session in sorted(self.sessions, key=lambda session: session.condition):
@@ -440,7 +440,7 @@ class Snapshot:
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
-                work = Work(self.design.asked_now, session.condition, party=party)
+                work = Slot(self.design.asked_now, session.condition, party=party)
                 yield self._shortfall(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
@@ -450,12 +450,12 @@ class Snapshot:
         parties = sorted({self.design.party(person.attributes) for person in self.invited})
         return parties if self.design.people.group else [""]
 
-    def _shortfall(self, work: Work, session: str, wanted: int) -> Shortfall:
+    def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
         role: Role = "triplet" if self.design.drawn_from else "item"
         lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
         answers, whole = wanted * lack.items - lack.have, wanted * lack.of
-        return Shortfall(
-            group=work.party or "",
+        return GroupShortfall(
+            group=work.party,
             session=session,
             everybody=work.people is not None,
             items=lack.items,
@@ -466,21 +466,21 @@ class Snapshot:
             first=tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in lack.first),
         )
 
-    def _shortfall_of_everybody(self, condition: str, session: str) -> Shortfall:
+    def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
-        work = Work(self.design.asked_now, condition, people=self.active)
+        work = Slot(self.design.asked_now, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._shortfall(work, session, len(self.active))
         each = table.items_by_person(self.db, work, self.now)
         filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
         held = sum(held for _, held in each)
-        return Shortfall("", session, True, 0, whole - filled, held, filled, whole, ())
+        return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
 
     # -- all of it ----------------------------------------------------------------------------------
 
     def numbers(
-        self, people: Sequence[PersonRow], short: Sequence[Shortfall], pairs: PairProgress | None
+        self, people: Sequence[PersonRow], short: Sequence[GroupShortfall], pairs: PairProgress | None
     ) -> StudyCounts:
         """The study in a few numbers; what excluded people did is in none of them."""
         of_all, people = people, [one for one in people if not one.excluded]

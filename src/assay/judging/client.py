@@ -1,4 +1,4 @@
-"""One endpoint, politely: calls in flight, calls and tokens a minute, trying again, what it costs."""
+"""How models are asked politely: limits of an endpoint, trying again, which judges can be asked at all, money."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
 
-from assay.judging.http import Request
-from assay.judging.providers import CallFailed, Completion, Provider
+from assay.errors import require
+from assay.judging.http import CallFailed, Completion, Provider, Request
+from assay.judging.providers import PROVIDERS
 from assay.study.items import canonical
 from assay.study.schema import Judge, RateLimits
 
-# -- One endpoint, politely ------------------------------------------------------------------------
-
 log = logging.getLogger("assay.judging")
-
-LONGEST_WAIT = 60.0
-
-WORTH_SAYING = 10.0
-"""Seconds that a service may ask to wait before it is said."""
 
 Tell = Callable[[str], None]
 """Told what a person should know while a run goes on."""
 
+LONGEST_WAIT = 60.0
+"""Seconds: limits of services are a minute long, so more patience than that gains nothing."""
+
+WORTH_SAYING = 10.0
+"""Seconds that a service may ask to wait before it is said: as long as somebody looks on without a doubt."""
+
+# -- one endpoint --------------------------------------------------------------------------------------
+
 
 class Gate:
-    """Calls in flight: as many as allowed, fewer once the service says it is busy, then slowly more."""
+    """Calls in flight: the number allowed, fewer once the service says it is busy, then slowly more."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -75,7 +76,7 @@ class Gate:
 
 
 class Bucket:
-    """So many a minute, evenly: a few seconds' worth may be spent at once."""
+    """An amount a minute, spent evenly: two seconds' worth may be spent at once."""
 
     def __init__(self, per_minute: float | None, *, clock: Callable[[], float] = monotonic) -> None:
         self._rate = None if per_minute is None else per_minute / 60
@@ -106,18 +107,15 @@ class Endpoint:
         limits: RateLimits,
         *,
         stopping: asyncio.Event,
-        first_wait: float = 0.5,
-        where: str = "the service",
-        tell: Tell = log.warning,
+        first_wait: float,
+        where: str,
+        tell: Tell,
     ) -> None:
-        self.gate = Gate(limits.concurrency)
-        self.stopping = stopping
+        self.gate, self.stopping = Gate(limits.concurrency), stopping
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
         self._counts_tokens = limits.tokens_per_minute is not None
-        self._tries = limits.tries
-        self._first_wait = first_wait
-        self._quiet_until = 0.0
+        self._tries, self._first_wait, self._quiet_until = limits.tries, first_wait, 0.0
         self._where, self._tell = where, tell
 
     async def call(self, provider: Provider, request: Request) -> tuple[Completion, float]:
@@ -155,7 +153,7 @@ class Endpoint:
         raise AssertionError("the last try either answers or raises")
 
     def _after(self, error: CallFailed, number: int, begun: float) -> float:
-        """Seconds to wait after a failed try: what the service asks, else ever longer, with chance."""
+        """Seconds to wait after a failed try: what the service asks, else ever longer, and drawn by chance."""
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
@@ -187,16 +185,19 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+LETTERS_A_TOKEN, TOKENS_AN_IMAGE = 4, 800
+"""What services say of English and of an image of a megapixel; only estimates and limits hang on it."""
+
+
 def expected_tokens(request: Request) -> float:
-    """A guess at a request's tokens, replies included: four letters a token, 800 an image."""
-    tokens = 0.0
+    """A guess at the tokens of a request."""
+    letters, tokens = len(canonical(request.schema or "")), 4 * len(request.messages)
     for message in request.messages:
         content = message["content"]
-        parts = [content] if isinstance(content, str) else content
-        for part in parts:
-            text = part if isinstance(part, str) else part.get("text")
-            tokens += 800 if text is None else len(text) / 4
-    return tokens + 4 * len(request.messages) + len(canonical(request.schema or "")) / 4
+        for part in [{"text": content}] if isinstance(content, str) else content:
+            letters += len(part.get("text", ""))
+            tokens += 0 if "text" in part else TOKENS_AN_IMAGE
+    return tokens + letters / LETTERS_A_TOKEN
 
 
 Pricer = Callable[[int, int], float]
@@ -205,20 +206,14 @@ Pricer = Callable[[int, int], float]
 
 def pricer(judge: Judge) -> Pricer | None:
     """What a judge's calls cost: by its own ``price``, by the kept table, or None where it is unknown."""
-    if judge.price is not None:
-        price = judge.price
+    price, row = judge.price, PROVIDERS.get(judge.provider)
+    if price is not None:
         return lambda tokens_in, tokens_out: (tokens_in * price.input + tokens_out * price.output) / 1e6
-    if judge.provider == "recorded":
+    if row is not None and row.is_free:
         return lambda tokens_in, tokens_out: 0.0
-    from assay.errors import require
-
-    require("genai_prices", "judge", "knowing what a model costs")
-    import genai_prices
-
-    where: dict[str, Any] = {"provider_id": judge.provider}
-    if judge.base_url is not None:
-        # The same model may cost something else, or nothing, at another address.
-        where = {"provider_api_url": judge.base_url}
+    genai_prices = require("genai_prices", "judge", "knowing what a model costs")
+    # At another address the same model may cost something else, or nothing.
+    where = {"provider_id": judge.provider} if judge.base_url is None else {"provider_api_url": judge.base_url}
 
     def cost(tokens_in: int, tokens_out: int) -> float:
         used = genai_prices.Usage(input_tokens=tokens_in, output_tokens=tokens_out)
@@ -231,15 +226,15 @@ def pricer(judge: Judge) -> Pricer | None:
     return cost
 
 
-# -- Whether a judge can be asked ------------------------------------------------------------------
+# -- whether a judge can be asked ----------------------------------------------------------------------
 # A call that fails is a failure of its item until a call about nothing fails too: then it is the key's, the model's or
 # the service's. Only that judge stops; the others are asked on.
 
 HOPELESS = 10
-"""So many questions in a row without a reply (or as many as are asked at once) make it look as if it were no use."""
+"""Questions in a row without a reply (at least as many as are asked at once) that make it look as if it were no use."""
 
 UNREADABLE_TWICE = 3
-"""So many of the replies in a row that cannot be read, and that stop a judge, came after the complaint."""
+"""Of the unreadable replies in a row that stop a judge, this number came after the complaint: once may be chance."""
 
 Probe = Callable[[], Awaitable[None]]
 """A call about nothing, made once; `CallFailed` where it brings no reply."""
@@ -263,19 +258,19 @@ class Health:
         self._going = asyncio.Event()
         self._going.set()
 
-    async def going(self) -> bool:
+    async def can_be_asked(self) -> bool:
         """Wait while it is being seen whether it can be asked; whether it can."""
         await self._going.wait()
         return self.stopped is None
 
     # -- failures -------------------------------------------------------------------------------
 
-    def replied(self) -> None:
+    def note_reply(self) -> None:
         """A call brought a reply."""
         self._replies += 1
         self._silent = 0
 
-    async def failed(self, error: CallFailed, probe: Probe) -> bool:
+    async def blames_item(self, error: CallFailed, probe: Probe) -> bool:
         """Whether a failure was the item's; where it looks like the judge's, a call about nothing tells."""
         # A reply that was never recorded says nothing about the next; a service that fails does.
         self._silent += error.kind == "retry" or error.status > 0
@@ -298,19 +293,19 @@ class Health:
     async def _try(self, error: CallFailed, probe: Probe, *, many: bool) -> None:
         try:
             await probe()
-        except CallFailed as told:
-            if told.kind == "fatal" or many:
-                self.dead, self.stopped = True, f"cannot be asked: {error if told.kind == 'retry' else told}"
+        except CallFailed as proof:
+            if proof.kind == "fatal" or many:
+                self.dead, self.stopped = True, f"cannot be asked: {error if proof.kind == 'retry' else proof}"
             return
-        self.replied()
+        self.note_reply()
 
     # -- replies that cannot be read ------------------------------------------------------------
 
-    def read(self) -> None:
+    def note_readable(self) -> None:
         """A reply could be read."""
         self._unread = self._unread_twice = 0
 
-    def unreadable(self, reason: str, *, again: bool) -> None:
+    def note_unreadable(self, reason: str, *, again: bool) -> None:
         """A reply could not be read; ``again`` where it was the one after the complaint."""
         self._unread += 1
         self._unread_twice += again
@@ -328,7 +323,7 @@ class Health:
             yield
 
 
-def nothing(request: Request) -> Request:
+def probe_request(request: Request) -> Request:
     """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
     words = [{"role": "user", "content": "Reply with the word: ok"}]
     return Request(
@@ -336,10 +331,10 @@ def nothing(request: Request) -> Request:
     )
 
 
-# -- Money -----------------------------------------------------------------------------------------
+# -- money -----------------------------------------------------------------------------------------------
 
-_CENT = 1e-9
-"""Dollars by which sums may miss each other."""
+_ROUNDING = 1e-9
+"""Dollars by which sums of floating-point numbers may miss each other."""
 
 
 @dataclass
@@ -377,7 +372,7 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         """Whether nothing is left."""
-        return self.most is not None and self.spent >= self.most - _CENT
+        return self.most is not None and self.spent >= self.most - _ROUNDING
 
     async def place(self, judge: str, request: Request, stopping: asyncio.Event) -> Reservation | None:
         """Keep what a call may cost; None where it does not fit, also once all others are home, or the run stops."""
@@ -387,7 +382,7 @@ class Budget:
             alone = not self._flying
             if self._may_fly(judge, alone=alone):
                 amount = self.may_cost(judge, request, alone=alone)
-                if self.spent + sum(one.amount for one in self._flying) + amount <= self.most + _CENT:
+                if self.spent + sum(one.amount for one in self._flying) + amount <= self.most + _ROUNDING:
                     return self._fly(Reservation(amount, judge))
                 if alone:
                     return None

@@ -1,21 +1,177 @@
-"""What would be sent: shown before a run, and refused where a parameter would get lost on the way."""
+"""What a run would send, take and cost: nothing is asked, and a parameter that would get lost is refused."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from assay.errors import JudgeError, StudyError, listing, unknown
-from assay.judging.http import Request, Sent, fingerprint, kept, not_sent
-from assay.judging.plan import Plan
-from assay.judging.providers import Provider
+from assay.judging.client import expected_tokens, pricer
+from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent
+from assay.judging.plan import Plan, plan_study
+from assay.judging.providers import Access, provider_for
+from assay.study.definition import Study
 from assay.study.schema import Judge, StudyFile
 from assay.study.store import work
+from assay.study.store.answers import typical_output
+from assay.study.store.connection import open_scratch, store_in_use
 from assay.study.store.items import items
+from assay.study.store.work import Changed
+
+REASONED, PLAIN, WRITTEN = 300, 12, 250
+"""Tokens of a reply until there are some to go by: with reasoning, a label in JSON, a short text. A reply with
+reasoning is a paragraph or two, a label in JSON some ten tokens; what comes of it is only an estimate."""
+
+SAMPLED = 100
+"""Prompts that are rendered for an estimate: their mean length is then known to a few percent."""
+
+# -- what is common to a run and to its estimate --------------------------------------------------------
+
+
+def chosen_judges(study: Study, names: Iterable[str] | None) -> list[Judge]:
+    """Those that are to be asked, systems first; all where no names are given."""
+    known = [one.name for one in study.models]
+    wanted = known if names is None else list(names)
+    for name in wanted:
+        if name not in known:
+            raise JudgeError(unknown("judge", name, known, "study.yaml"))
+    if not wanted:
+        raise JudgeError("study.yaml names no judge that could be asked")
+    return [judge for judge in study.models if judge.name in wanted]
+
+
+def providers_of(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
+    """The provider of each judge, see `assay.judging.providers.provider_for`."""
+    limits = study.config.limits
+    access = Access(study.folder, limits.timeout, limits.concurrency, asking)
+    return {judge.name: provider_for(judge, access) for judge in judges}
+
+
+async def refuse_what_is_not_sent(
+    judges: Iterable[Judge], providers: Mapping[str, Provider], config: StudyFile
+) -> None:
+    """See that every parameter of every judge would be sent; nothing is sent.
+
+    Raises
+    ------
+    JudgeError
+        With the judge, and the parameters that its provider does not take.
+    """
+    words = [{"role": "user", "content": "?"}]
+    for judge in judges:
+        model = judge.model or judge.name
+        for temperature in config.conditions.temperature or (judge.temperature,):
+            request = Request(model, words, temperature, judge.max_tokens, None, judge.params)
+            lost = not_sent(request, (await providers[judge.name].sent(request)).body)
+            if lost:
+                where = judge.base_url or judge.provider
+                raise JudgeError(
+                    f"judge '{judge.name}': {listing(lost)} would not reach {model} at {where} as "
+                    "study.yaml says it, because the provider or the model takes no such parameter, or because it is "
+                    "given twice. Take it out of study.yaml; nothing was asked"
+                )
+
+
+# -- what it would take ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JudgeEstimate:
+    """What one judge's open questions will take."""
+
+    judge: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """Calls, tokens and money before the first call is made."""
+
+    judges: tuple[JudgeEstimate, ...]
+    spent: float
+    max_cost: float | None
+    lost: str = ""
+    """How many answers of which question would no longer count; empty where all of them would."""
+    later: str = ""
+    """What cannot be counted yet: calls about pairs of outputs that are not there."""
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars for all judges; None where a price is unknown."""
+        costs = [j.cost for j in self.judges if j.calls]
+        return None if None in costs else float(sum(c for c in costs if c is not None))
+
+    def summary(self) -> str:
+        """One line a judge."""
+        lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
+        for j in self.judges:
+            money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
+            lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
+        total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
+        lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
+        if self.later:
+            lines.append(self.later)
+        if self.max_cost is not None and self.cost is not None and self.spent + self.cost > self.max_cost:
+            lines.append(f"This passes max_cost (${self.max_cost:g}): the run would stop there.")
+        lines.append("Tokens are estimated from the length of the prompts; replies asked for again come on top.")
+        return "\n".join(lines)
+
+
+def estimate_study(
+    study: Study,
+    *,
+    store: str | None = None,
+    judges: Iterable[str] | None = None,
+    changed: Changed | None = "new-version",
+) -> CostEstimate:
+    """How many calls, tokens and how much money will the open questions take?
+
+    Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
+    study would be said to mean; where answers will no longer count, the estimate says how many. Tokens come from up
+    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
+    """
+    asked = chosen_judges(study, judges)
+    asyncio.run(refuse_what_is_not_sent(asked, providers_of(asked, study, asking=False), study.config))
+    with store_in_use(study, store, opening=open_scratch) as opened:
+        plan, change = plan_study(study, opened, changed)
+        estimates = tuple(_estimate(plan, judge) for judge in asked)
+        later = _later(study) if study.systems and not plan.has_pairs else ""
+        return CostEstimate(estimates, work.dollars_spent(opened), study.config.limits.max_cost, change.words, later)
+
+
+def _later(study: Study) -> str:
+    """How many pairs judges will be asked about, once there are outputs."""
+    comparisons, systems = study.config.comparisons, study.systems
+    n_items = sum(1 for _ in study.items())
+    n_items = n_items if comparisons.items is None else min(n_items, comparisons.items)
+    twos = len(systems) * (len(systems) - 1) // 2
+    each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
+    return f"Once all outputs are there, each judge is asked about {n_items * twos * each} pairs of them on top."
+
+
+def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
+    counts = work.counts(plan.store, [judge.name])
+    calls = counts.get("open", 0) + counts.get("failed", 0)
+    sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, SAMPLED)]
+    each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
+    each_out = typical_output(plan.store, judge.name)
+    if each_out is None:
+        free_text = any(request.schema is None and judge.structured == "auto" for request in sample)
+        guess = REASONED if judge.strategy == "chain-of-thought" else PLAIN
+        each_out = (judge.max_tokens or WRITTEN) if free_text else guess
+    tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
+    price = pricer(judge)
+    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
+
+
+# -- what would be sent ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -39,38 +195,52 @@ class Shown:
         return f"# {', '.join(about)}\n# {where}\n{as_yaml(self.body)}"
 
 
-def calls_about(plan: Plan, providers: Mapping[str, Provider], item: str | None) -> list[Shown]:
-    """What each judge is sent about an item, the study's first where none is named; of pairs, about the first.
+def requests_of(
+    study: Study, item: str | None = None, *, store: str | None = None, judges: Iterable[str] | None = None
+) -> list[Shown]:
+    """What would each judge be sent about this item, to the letter?
+
+    Parameters
+    ----------
+    study : Study
+    item : str, optional
+        The study's first item where it is missing; of pairs, the first.
+    store, judges
+        As for `assay.judging.run.judge_study`. No key is needed; nothing is asked, and nothing is written.
 
     Raises
     ------
     StudyError
         Where the study has no such item, or no judge is asked about it.
     """
+    asked = chosen_judges(study, judges)
+    with store_in_use(study, store, opening=open_scratch) as opened:
+        plan, _ = plan_study(study, opened, "new-version")
+        claims = _claims_about(plan, [judge.name for judge in asked], item)
+        return asyncio.run(_render_calls(plan, providers_of(asked, study, asking=False), claims))
+
+
+def _claims_about(plan: Plan, judges: Sequence[str], item: str | None) -> list[work.Claim]:
     roles = [[one.name for one, _ in items(plan.store, part.role)] for part in plan.parts]
     names = [name for role in roles for name in role]
     if item is not None and item not in names:
         raise StudyError(unknown("item", item, names, "the study"))
-    judges = list(providers)
     claims: list[work.Claim] = []
     for wanted in roles if item is None else [[item]]:
-        claims += next((found for name in wanted if (found := work.about_item(plan.store, name, judges))), [])
+        claims += next((found for name in wanted if (found := work.item_claims(plan.store, name, judges))), [])
     if not claims:
         raise StudyError(f"no judge is asked about {'any item' if item is None else f'item {item!r}'}")
-    return asyncio.run(_shown(plan, providers, claims))
+    return claims
 
 
-async def _shown(plan: Plan, providers: Mapping[str, Provider], claims: Iterable[work.Claim]) -> list[Shown]:
+async def _render_calls(plan: Plan, providers: Mapping[str, Provider], claims: Iterable[work.Claim]) -> list[Shown]:
     found: dict[tuple[str, ...], Shown] = {}
     for claim in claims:
-        request = plan.request(claim)
-        sent: Sent = await providers[claim.annotator].sent(request)
-        question = plan.questions[claim.question].definition.name
-        body = kept(sent.body, sent.key)
+        sent = await providers[claim.annotator].sent(plan.request(claim))
+        question, body = plan.questions[claim.question].definition.name, keepable(sent.body, sent.key)
         key = (claim.annotator, question, fingerprint(body))
         times = found[key].times + 1 if key in found else 1
-        about = (claim.annotator, question, claim.item.name, claim.condition)
-        found[key] = Shown(*about, sent.url, body, times)
+        found[key] = Shown(claim.annotator, question, claim.item.name, claim.condition, sent.url, body, times)
     for provider in providers.values():
         await provider.close()
     return list(found.values())
@@ -91,36 +261,3 @@ _Dumper.add_representer(str, _text)
 def as_yaml(body: Mapping[str, Any]) -> str:
     """A body with every text as it is read."""
     return yaml.dump(body, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10**6)
-
-
-# -- what would get lost ----------------------------------------------------------------------------
-
-
-async def refuse_what_is_not_sent(
-    judges: Iterable[Judge], providers: Mapping[str, Provider], config: StudyFile
-) -> None:
-    """See that every parameter of every judge would be sent; nothing is sent.
-
-    Raises
-    ------
-    JudgeError
-        With the judge, and the parameters that its provider does not take.
-    """
-    for judge in judges:
-        for request in _trials(judge, config.conditions.temperature):
-            sent = await providers[judge.name].sent(request)
-            lost = not_sent(request, sent.body)
-            if lost:
-                where = judge.base_url or judge.provider
-                raise JudgeError(
-                    f"judge '{judge.name}': {listing(lost)} would not reach {judge.model or judge.name} at {where} as "
-                    "study.yaml says it, because the provider or the model takes no such parameter, or because it is "
-                    "given twice. Take it out of study.yaml; nothing was asked"
-                )
-
-
-def _trials(judge: Judge, temperatures: Iterable[float]) -> Iterator[Request]:
-    """A call about nothing, with each set of parameters under which a judge is asked."""
-    words = [{"role": "user", "content": "?"}]
-    for temperature in tuple(temperatures) or (judge.temperature,):
-        yield Request(judge.model or judge.name, words, temperature, judge.max_tokens, None, judge.params)

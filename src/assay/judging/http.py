@@ -1,46 +1,18 @@
-"""What pydantic-ai puts on the wire: seen as it leaves, or stopped before it does."""
+"""One call to a model: what is wanted, what goes over the wire, what comes back, and what is kept of it."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any, Literal, Protocol
 
 from assay.judging.prompts import Message
 from assay.study.items import canonical
-
-# -- Keys, made unreadable in whatever is kept or printed ------------------------------------------
-
-
-def without_secrets(text: str, key: str | None) -> str:
-    """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
-
-    A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.
-    """
-    if not key or (key.isalpha() and len(key) < _SHORT):
-        return text
-    alone = (r"(?<!\w)", r"(?!\w)") if len(key) < _SHORT else ("", "")
-    text = re.sub(alone[0] + re.escape(key) + alone[1], "***", text)
-    return _IN_PART.sub(lambda found: "***" if _is_part(found, key) else found[0], text)
-
-
-_SHORT = 8
-"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
-
-_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
-
-
-def _is_part(found: re.Match[str], key: str) -> bool:
-    """Whether this is how a service repeats the key: its first characters, something in between, its last ones."""
-    return key.startswith(found["head"]) and key.endswith(found["tail"])
-
-
-# -- What goes over the wire -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -66,6 +38,95 @@ class Sent:
     """What is made unreadable before the body is kept."""
 
 
+@dataclass(frozen=True)
+class Completion:
+    """What came back."""
+
+    text: str
+    finish: Literal["stop", "length", "refusal"] = "stop"
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str | None = None
+    reasoning: str | None = None
+    sent: Sent | None = None
+    """The call, as it went over the wire."""
+
+
+FailureKind = Literal["retry", "fatal", "rejected"]
+"""``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
+``rejected``: this request cannot be served; others may be."""
+
+
+class CallFailed(Exception):  # noqa: N818 - it reads as what it is
+    """A call without a usable reply."""
+
+    def __init__(self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.status, self.wait = kind, status, wait
+
+
+class Provider(Protocol):
+    """Whoever can answer a request."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Make one call; `CallFailed` where it brings no reply."""
+
+    async def sent(self, request: Request) -> Sent:
+        """What a call would send; nothing is sent."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------
+
+
+_SAID = 300
+"""Characters of what a service says that are repeated: two lines, in which what is wrong stands."""
+
+
+def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
+    """What an HTTP status means for the call."""
+    said = mask_key(_said(body), key)
+    message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
+    if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
+        return CallFailed("fatal", message, status=status)
+    kind: FailureKind = "rejected"
+    if status in (408, 409, 429) or status >= 500:
+        kind = "retry"
+    elif status in (401, 402, 403, 404):
+        kind = "fatal"
+    return CallFailed(kind, message, status=status, wait=wait if kind == "retry" else None)
+
+
+def _said(body: str) -> str:
+    """The message in an error's body."""
+    try:
+        content = json.loads(body)
+    except json.JSONDecodeError:
+        return " ".join(body.split())
+    error = content.get("error", content) if isinstance(content, dict) else content
+    message = error.get("message", error) if isinstance(error, dict) else error
+    return " ".join(str(message).split())
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds that a service asks to wait, written as a number or as a date."""
+    if not header:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
+    except ValueError:
+        return None
+
+
+# -- what is sent, and under which name it is kept -----------------------------------------------------
+
+
 def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str = "max_tokens") -> dict[str, Any]:
     """A request in OpenAI's chat format; ``most`` is what the service calls the limit of the reply's length."""
     body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
@@ -79,22 +140,19 @@ def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str =
     return body | dict(request.params)
 
 
-# -- how it is kept ---------------------------------------------------------------------------------
-
-
-def kept(body: Any, key: str | None = None) -> Any:
+def keepable(body: Any, key: str | None = None) -> Any:
     """A body with digests in place of the bytes of images, in whichever format they stand, and without the key."""
     if isinstance(body, Mapping):
         of_an_image = isinstance(body.get("data"), str) and ("media_type" in body or "mimeType" in body)
-        return {k: _digest(v) if of_an_image and k == "data" else kept(v, key) for k, v in body.items()}
+        return {k: _digest(v) if of_an_image and k == "data" else keepable(v, key) for k, v in body.items()}
     if isinstance(body, list | tuple):
-        return [kept(one, key) for one in body]
+        return [keepable(one, key) for one in body]
     if not isinstance(body, str):
         return body
     if body.startswith("data:") and ";base64," in body[:200]:
         kind, _, data = body.partition(",")
         return f"{kind},{_digest(data)}"
-    return without_secrets(body, key)
+    return mask_key(body, key)
 
 
 def _digest(data: str) -> str:
@@ -106,9 +164,9 @@ def fingerprint(body: Any) -> str:
     return hashlib.sha256(canonical(body).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def as_kept(sent: Sent) -> tuple[str, str]:
+def kept_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
-    body = kept(sent.body, sent.key)
+    body = keepable(sent.body, sent.key)
     return fingerprint(body), json.dumps(body)
 
 
@@ -120,7 +178,31 @@ def identity(request: Request) -> str:
     return fingerprint(chat_body(replace(request, max_tokens=None), request.schema))
 
 
-# -- what did not get into it -----------------------------------------------------------------------
+# -- keys, made unreadable in whatever is kept or printed ----------------------------------------------
+
+_SHORT = 8
+"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
+
+_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
+"""How a service repeats a key: its first characters, something in between, its last ones."""
+
+
+def mask_key(text: str, key: str | None) -> str:
+    """A text in which the key is not readable, whole or as services repeat it in part; all else is as it was.
+
+    A short word in the key's place (``none``, ``EMPTY``, ``ollama``), as servers without keys are given, is no secret.
+    """
+    if not key or (key.isalpha() and len(key) < _SHORT):
+        return text
+
+    def masked(found: re.Match[str]) -> str:
+        return "***" if key.startswith(found["head"]) and key.endswith(found["tail"]) else found[0]
+
+    whole = re.escape(key) if len(key) >= _SHORT else rf"(?<!\w){re.escape(key)}(?!\w)"
+    return _IN_PART.sub(masked, re.sub(whole, "***", text))
+
+
+# -- which parameters did not get into a body ----------------------------------------------------------
 
 _WORDS = frozenset(
     {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema"}
@@ -128,7 +210,6 @@ _WORDS = frozenset(
 """Parts of a body that hold what is said, or the form of the reply; no parameter is looked for in them."""
 
 _MOST = ("maxtokens", "maxoutputtokens", "maxcompletiontokens")
-
 
 _OWN = ("model", "messages", "stream")
 """What a body says of itself; a parameter of the name would put something else in its place."""
@@ -171,98 +252,3 @@ def _same(wanted: Any, found: Any) -> bool:
 def _plain(name: str) -> str:
     """``thinkingConfig`` and ``thinking_config`` are one name."""
     return str(name).replace("_", "").lower()
-
-
-# -- What pydantic-ai puts on the wire -------------------------------------------------------------
-
-NO_KEY = "no-key-is-needed-to-show-a-request"
-"""Stands in for a key where nothing is asked."""
-
-
-class _Seen:
-    """The request of one call, once it has come by."""
-
-    def __init__(self, *, stop: bool) -> None:
-        self.stop = stop
-        self.sent: Sent | None = None
-
-
-class _Stopped(Exception):  # noqa: N818 - it is no error
-    """The request was only wanted to be seen."""
-
-
-_CALL: ContextVar[_Seen | None] = ContextVar("assay_call", default=None)
-
-
-async def _look(request: Any) -> None:
-    """What the HTTP client does before it sends a request."""
-    seen = _CALL.get()
-    if seen is None:
-        return
-    try:
-        body = json.loads(request.content)
-    except ValueError:
-        return
-    seen.sent = Sent(body, str(request.url).partition("?")[0])
-    if seen.stop:
-        raise _Stopped
-
-
-class Wire:
-    """The HTTP client of a provider's library, and what the call at hand sends through it."""
-
-    def __init__(self) -> None:
-        self._client: Any = None
-
-    def provider(self, kind: type[Any], given: dict[str, Any]) -> Any:
-        """A provider of pydantic-ai that sends through this wire, where it lets others bring the HTTP client."""
-        if "http_client" in inspect.signature(kind).parameters:
-            from pydantic_ai import models
-
-            make = getattr(models, "create_async_httpx2_client", None) or models.create_async_http_client
-            self._client = make()
-            self._client.event_hooks = {"request": [_look], "response": []}
-            given = given | {"http_client": self._client}
-        return kind(**given)
-
-    def watch(self, *, stop: bool = False) -> _Seen:
-        """Look at the request of the call that this task makes next; with ``stop``, it goes no further."""
-        seen = _Seen(stop=stop)
-        _CALL.set(seen)
-        return seen
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether requests come by here."""
-        return self._client is not None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-
-
-# -- parameters of Google's format ------------------------------------------------------------------
-
-_GOOGLE = {
-    "seed": "seed",
-    "topp": "top_p",
-    "topk": "top_k",
-    "stopsequences": "stop_sequences",
-    "presencepenalty": "presence_penalty",
-    "frequencypenalty": "frequency_penalty",
-    "thinkingconfig": "google_thinking_config",
-    "safetysettings": "google_safety_settings",
-}
-
-
-def settings_of(params: dict[str, Any], provider: str) -> dict[str, Any]:
-    """Parameters as pydantic-ai takes them: into the body as they are, or, on Google, each under its name there."""
-    if not params:
-        return {}
-    if not provider.startswith("google"):
-        return {"extra_body": params}
-    inner = params.get("generationConfig")
-    flat = params | inner if isinstance(inner, dict) else params
-    named = {k.replace("_", "").lower(): v for k, v in flat.items()}
-    return {setting: named[name] for name, setting in _GOOGLE.items() if name in named}

@@ -47,18 +47,16 @@ from assay.study.store.items import (
     items_named,
     put_pairs,
     questions,
-    written,
+    system_outputs,
 )
-from assay.study.store.table import combined
-from assay.study.store.work import SENT, Assignment, Change, Changed, Claim, TripletDrawer, deciding, has_earlier
+from assay.study.store.table import combine_votes
+from assay.study.store.work import Assignment, Change, Changed, Claim, TripletDrawer, change_study
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
 
-# -- From outputs to pairs -------------------------------------------------------------------------
+# -- pairs of what systems wrote -------------------------------------------------------------------------
 
 
 def check_comparisons(study: Study) -> None:
@@ -80,7 +78,7 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
     """
     comparisons = study.config.comparisons
     with store.reading() as db:
-        found = written(db)
+        found = system_outputs(db)
         made_of = found.made_of(comparisons)
         if are_drawn(db, made_of):
             return (), True
@@ -96,17 +94,18 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
     pairs = pairs_of(table.labels, chosen, comparisons.pairs, comparisons.seed)
     with store.exclusive() as db:
         put_pairs(db, pairs.iter_rows(named=True), made_of, store.now(db))
-    return (*left_out, *_in_words(study, alike.items, chosen, pairs)), True
+    return (*left_out, *_pairs_in_words(study, alike.items, chosen, pairs)), True
 
 
 def _usable(found: WrittenOutputs) -> tuple[tuple[SystemOutput, ...], list[str]]:
-    """Outputs of items on which a system has two at least; words for those that are left out."""
+    """Outputs of items on which a system has two at least; words for those that are excluded."""
     number = Counter((one.item, one.system) for one in found.outputs)
     kept = tuple(one for one in found.outputs if number[one.item, one.system] > 1)
+    if not kept:
+        raise DesignError("no item has two outputs of a system, so nothing can be compared")
     systems = {one.system for one in found.outputs}
-    both = Counter(item for item, _ in {(one.item, one.system) for one in kept})
-    items = dict.fromkeys(one.item for one in found.outputs)
-    short = [item for item in items if both[item] < len(systems)]
+    usable = Counter(item for (item, _), outputs in number.items() if outputs > 1)
+    short = [item for item in dict.fromkeys(one.item for one in found.outputs) if usable[item] < len(systems)]
     words = []
     if found.unreadable:
         words.append(f"{counted(found.unreadable, 'output')} could not be used: empty or cut off")
@@ -115,36 +114,31 @@ def _usable(found: WrittenOutputs) -> tuple[tuple[SystemOutput, ...], list[str]]
             f"{counted(len(short), 'item')} ({listing(short, 4)}) without two outputs of a system, which is not "
             "compared there"
         )
-    if not kept:
-        raise DesignError("no item has two outputs of a system, so nothing can be compared")
     return kept, words
 
 
-def _in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pairs: pl.DataFrame) -> Sequence[str]:
-    comparisons, words = study.config.comparisons, []
-    mean, rest = (float(np.mean(one["separability"].to_numpy())) for one in (chosen, items))
+def _pairs_in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pairs: pl.DataFrame) -> list[str]:
+    wanted, n_items = study.config.comparisons, items["item"].n_unique()
+    mean, overall = (float(np.mean(one["separability"].to_numpy())) for one in (chosen, items))
     of = "items" if len(study.systems) == 2 else "items of two systems"
     if chosen.height < items.height:
-        words.append(
+        words = [
             f"{pairs.height} pairs of outputs drawn, of {chosen.height} of {items.height} {of}, chosen by separability "
-            f"({comparisons.choose}): {mean:.2f} on average, {rest:.2f} of all"
-        )
+            f"({wanted.choose}): {mean:.2f} on average, {overall:.2f} of all"
+        ]
     else:
-        words.append(
+        words = [
             f"{pairs.height} pairs of outputs drawn, of all {items.height} {of}, with a mean separability of {mean:.2f}"
-        )
-    if comparisons.items is not None and comparisons.items > items["item"].n_unique():
-        words.append(f"comparisons.items asks for {comparisons.items} items, and there are {items['item'].n_unique()}")
+        ]
+    if wanted.items is not None and wanted.items > n_items:
+        words.append(f"comparisons.items asks for {wanted.items} items, and there are {n_items}")
     same = int((pairs["first_text"] == pairs["second_text"]).sum())
     if same:
         words.append(f"{same} of the pairs are of two outputs that are the same, word for word")
     return words
 
 
-# -- Which questions are put to which judge, under which conditions, and with what words -----------
-
-_EARLIER = ("model", "provider", "strategy", "temperature", "seed", "max_tokens", "structured", "params")
-"""What assay 0.1 named a judge's answers by, so that those of its time are found again."""
+# -- assignments, and the request that belongs to each ---------------------------------------------------
 
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
@@ -163,6 +157,12 @@ class _Way:
     template: str | None
     instructions: str | None
     """None where they hang on the item."""
+
+    def request(self, messages: list[Message], about: dict[str, Any]) -> Request:
+        """The call that sends these messages."""
+        judge = self.judge
+        model = judge.model or judge.name
+        return Request(model, messages, judge.temperature, judge.max_tokens, self.schema, judge.params, about)
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,6 @@ class Plan:
         }
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
-        self._has_earlier = has_earlier(store)
-        self._template_of = lru_cache(maxsize=None)(self._template)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def _parts(self) -> tuple[_AskedPart, ...]:
@@ -248,16 +246,15 @@ class Plan:
         for item, digest in them:
             for question, condition, way in cells:
                 judge = self.judges[way.judge.name]
-                if way.judge.strategy == "few-shot" and self._is_held_out(judge, question, item):
+                if self._is_held_out(way, item):
                     continue
-                earlier = self._earlier_recipe(way.judge, question, condition, item) if self._has_earlier else None
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
                     for order, varied in self._orders(judge, question, item, repeat):
                         own = condition | ({"order": ">".join(order)} if varied else {})
                         shown = {"order": list(order)} if order else None
                         place = (item.name, question.id, judge.name, recipe_of(order), canonical(own), repeat)
-                        yield Assignment(*place, shown, digest, earlier)
+                        yield Assignment(*place, shown, digest)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
@@ -285,22 +282,9 @@ class Plan:
 
     def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
-        request = self._request(way, self._messages(way, item, order), {})
+        request = way.request(self._messages(way, item, order), {})
         provider = way.judge.provider.removesuffix("-compatible")
-        return SENT + digest_of([provider, way.question.definition.name, identity(request)])
-
-    def _earlier_recipe(self, variant: Judge, question: AskedQuestion, condition: dict[str, Any], item: Item) -> str:
-        made_of: list[Any] = [
-            {name: getattr(variant, name) for name in _EARLIER},
-            self._template_of(variant.prompt),
-            digest_of([item.document, item.fields]),
-        ]
-        if variant.strategy == "few-shot":
-            made_of.append(self._demonstrations_kept(variant, question, item))
-        return digest_of([*made_of, condition.get("scale")])
-
-    def _template(self, prompt: str | None) -> str | None:
-        return None if prompt in (None, "default") else self.study.prompts[prompt]
+        return digest_of([provider, way.question.definition.name, identity(request)])
 
     # -- demonstrations -------------------------------------------------------------------------
 
@@ -309,22 +293,18 @@ class Plan:
         wanted = judge.demonstrations
         what = digest_of([wanted.model_dump(), judge.seed])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
-        scale = scale_of(question.definition.scale)
         kept = self.store.setting(key)
         if kept is not None:
-            return _on_scale(kept, scale)
+            return dict(kept)
+        scale = scale_of(question.definition.scale)
         labelled: dict[str, tuple[str, list[Label]]] = {}
         for one in human_labels(self.store, question.id):
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
             labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
-        folds = range(wanted.folds) if wanted.use == "cross-fitted" else (0,)
+        held_out = wanted.use == "held-out"
         chosen: Chosen = {"folds": {}, "documents": []}
-        for fold in folds:
-            allowed = [
-                item
-                for item, (document, _) in labelled.items()
-                if wanted.use == "held-out" or _fold(judge, document) != fold
-            ]
+        for fold in (0,) if held_out else range(wanted.folds):
+            allowed = [item for item, (document, _) in labelled.items() if held_out or _fold(judge, document) != fold]
             if len(allowed) < wanted.count:
                 raise StudyError(
                     f"judge '{judge.name}' needs {wanted.count} demonstrations for '{question.definition.name}'; "
@@ -332,33 +312,47 @@ class Plan:
                     "or ask for fewer"
                 )
             drawn = chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
-            pairs = [(item, _shown_label(labelled[item][1], scale, judge, item)) for item in drawn]
-            chosen["folds"][str(fold)] = pairs
-            if wanted.use == "held-out":
-                chosen["documents"] = sorted({labelled[item][0] for item in drawn})
-        return _on_scale(self.store.keep(key, chosen), scale)
+            shown = [(item, _shown_label(labelled[item][1], scale, judge, item)) for item in drawn]
+            chosen["folds"][str(fold)] = shown
+            chosen["documents"] = sorted({labelled[item][0] for item in drawn}) if held_out else []
+        return dict(self.store.keep(key, chosen))
 
-    def _is_held_out(self, judge: Judge, question: AskedQuestion, item: Item) -> bool:
-        return (item.document or item.name) in self._chosen[judge.name, question.id]["documents"]
+    def _is_held_out(self, way: _Way, item: Item) -> bool:
+        chosen = self._chosen[way.judge.name, way.question.id] if way.judge.strategy == "few-shot" else {}
+        return (item.document or item.name) in chosen.get("documents", ())
 
-    def _demonstrations_kept(self, judge: Judge, question: AskedQuestion, item: Item) -> list[tuple[str, Label]]:
-        held_out = judge.demonstrations.use == "held-out"
-        fold = 0 if held_out else _fold(judge, item.document or item.name)
-        return [(name, label) for name, label in self._chosen[judge.name, question.id]["folds"][str(fold)]]
-
-    def demonstrations(self, judge: Judge, question: AskedQuestion, item: Item, scale: Scale) -> list[Demonstration]:
+    def _demonstrations(self, way: _Way, item: Item) -> list[Demonstration]:
         """What a few-shot judge is shown before an item: never the item, nor others of its document."""
-        own = scale_of(question.definition.scale)
-        return [
-            Demonstration(self._shown_items[name], own.moved(label, scale))
-            for name, label in self._demonstrations_kept(judge, question, item)
-        ]
+        if way.judge.strategy != "few-shot":
+            return []
+        own = scale_of(way.question.definition.scale)
+        held_out = way.judge.demonstrations.use == "held-out"
+        fold = 0 if held_out else _fold(way.judge, item.document or item.name)
+        kept = self._chosen[way.judge.name, way.question.id]["folds"][str(fold)]
+        return [Demonstration(self._shown_items[name], own.moved(label, way.scale)) for name, label in kept]
 
     # -- one request ----------------------------------------------------------------------------
 
     def scale(self, claim: Claim) -> Scale:
         """The scale on which an assignment is to be answered."""
         return self._way(claim).scale
+
+    def order(self, claim: Claim) -> tuple[str, ...]:
+        """The order in which an assignment shows its options."""
+        return tuple((claim.shown or {}).get("order", ()))
+
+    def request(self, claim: Claim) -> Request:
+        """The call for an assignment; with the complaint, where its last reply could not be read."""
+        way, order = self._way(claim), self.order(claim)
+        messages = self._messages(way, claim.item, order)
+        about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
+        about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
+        if claim.shown:
+            about["order"] = ">".join(order)
+        if claim.unread is not None:
+            messages = complaint(messages, *claim.unread, way.scale)
+            about["attempt"] = 2
+        return way.request(messages, about)
 
     def _way(self, claim: Claim) -> _Way:
         return self._way_of(claim.annotator, claim.question, canonical(claim.condition))
@@ -370,33 +364,13 @@ class Plan:
         schema = None
         if judge.structured == "auto":
             schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
-        template = self._template_of(judge.prompt)
-        nothing = Item("", None, {})
+        template = self.study.prompts[judge.prompt] if judge.prompt not in (None, "default") else None
         asked = question.definition.on(scale)
-        known = None if names_item(template) else instructions(judge, asked, scale, template, nothing)
+        known = None if names_item(template) else instructions(judge, asked, scale, template, Item("", None, {}))
         return _Way(judge, question, asked, scale, schema, template, known)
-
-    def order(self, claim: Claim) -> tuple[str, ...]:
-        """The order in which an assignment shows its options."""
-        return tuple((claim.shown or {}).get("order", ()))
-
-    def request(self, claim: Claim) -> Request:
-        """The call for an assignment; with the complaint, where its last reply could not be read."""
-        way = self._way(claim)
-        messages = self._messages(way, claim.item, self.order(claim))
-        if claim.unread is not None:
-            messages = complaint(messages, *claim.unread, way.scale)
-        about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
-        about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
-        if claim.shown:
-            about["order"] = ">".join(self.order(claim))
-        if claim.unread is not None:
-            about["attempt"] = 2
-        return self._request(way, messages, about)
 
     def _messages(self, way: _Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
-        few_shot = way.judge.strategy == "few-shot"
         part = self.study.config.items
         return messages_for(
             way.judge,
@@ -404,7 +378,7 @@ class Plan:
             way.scale,
             item,
             order=order,
-            demonstrations=self.demonstrations(way.judge, way.question, item, way.scale) if few_shot else (),
+            demonstrations=self._demonstrations(way, item),
             template=way.template,
             images=part.images,
             folder=self.study.folder,
@@ -412,13 +386,8 @@ class Plan:
             system=way.instructions,
         )
 
-    def _request(self, way: _Way, messages: list[Message], about: dict[str, Any]) -> Request:
-        judge = way.judge
-        model = judge.model or judge.name
-        return Request(model, messages, judge.temperature, judge.max_tokens, way.schema, judge.params, about)
 
-
-def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
+def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
     """The study's judging, with the store brought to what the folder says, in one transaction; and what that changes.
 
     Raises
@@ -427,7 +396,7 @@ def planned(study: Study, store: Store, changed: Changed | None = None) -> tuple
         Where answers would no longer count, and nobody said (``changed``) what the change means; nothing was changed.
     """
     check_comparisons(study)
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         sync_study(store, study, changed)
         plan = Plan(study, store)
         plan.save(changed)
@@ -441,22 +410,13 @@ def _fold(judge: Judge, document: str) -> int:
     return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
 
 
-def _on_scale(kept: Chosen, scale: Scale) -> Chosen:
-    """Demonstrations with their labels in the type of the scale; those kept by earlier versions may be text."""
-    folds = {
-        fold: [(item, label if (cast := scale.read(label)) is None else cast) for item, label in pairs]
-        for fold, pairs in kept["folds"].items()
-    }
-    return {**kept, "folds": folds}
-
-
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
     """What people said about an item, as one label on the scale."""
     rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
     if rule == "mean" and not scale.numeric:
         raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
-    label: Any = combined(labels, rule, f"{judge.seed}/{item}")[0]
+    label: Any = combine_votes(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":
-        return round(label) if scale.kind == "ordinal" else round(float(label), 2)
-    chosen: Label = label
-    return chosen
+        label = round(label) if scale.kind == "ordinal" else round(float(label), 2)
+    typed = scale.read(label)
+    return label if typed is None else typed

@@ -7,7 +7,7 @@ import hashlib
 import mimetypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,14 @@ def messages_for(
     mark = _mark(item.name, {k: v for k, v in item.fields.items() if k in shown}, system)
     about_item = (_GIVEN if kind_of(scale).free_text else _UNTRUSTED).format(mark=mark)
     messages: list[Message] = [{"role": "system", "content": f"{system}\n\n{about_item}"}]
+    present = partial(
+        _presented, question=question, order=order, mark=mark, images=images, folder=folder, hidden=hidden
+    )
     for one in demonstrations:
-        content = _presented(one.item, question, order, mark, images, folder, hidden)
-        answer = canonical({"label": _in_words(one.label, scale, question, order)})
-        messages += [{"role": "user", "content": content}, {"role": "assistant", "content": answer}]
-    messages.append({"role": "user", "content": _presented(item, question, order, mark, images, folder, hidden)})
-    return messages
+        label = question.shuffled(one.label, order)  # as a reply would give it for the options in the order shown
+        answer = canonical({"label": kind_of(scale).words.get(label, label)})
+        messages += [{"role": "user", "content": present(one.item)}, {"role": "assistant", "content": answer}]
+    return [*messages, {"role": "user", "content": present(item)}]
 
 
 def instructions(judge: Judge, question: Question, scale: Scale, template: str | None, item: Item) -> str:
@@ -130,25 +132,22 @@ def answer_format(scale: Scale, *, reasoning: bool) -> str:
     """How the reply is to look."""
     if kind_of(scale).free_text:
         return "Reply with the text alone, without any words about it."
-    example = '{"reasoning": "…", "label": …}' if reasoning else '{"label": …}'
     if reasoning:
-        return f"First think it through step by step, then give the label. Reply with JSON alone: {example}"
-    return f"Reply with JSON alone: {example}"
+        think = "First think it through step by step, then give the label."
+        return f'{think} Reply with JSON alone: {{"reasoning": "…", "label": …}}'
+    return 'Reply with JSON alone: {"label": …}'
 
 
 def reply_schema(scale: Scale, *, reasoning: bool) -> dict[str, Any] | None:
     """The JSON Schema of a reply on this scale; None where free text is wanted."""
     if kind_of(scale).free_text:
         return None
-    label: dict[str, Any]
-    words = kind_of(scale).words
-    if words:
-        label = {"type": "string", "enum": list(words.values())}
+    label: dict[str, Any] = {"type": "number" if scale.numeric else "string"}
+    if kind_of(scale).words:
+        label["enum"] = list(kind_of(scale).words.values())
     elif scale.categories is not None:
-        kind = "integer" if scale.numeric else "string"
-        label = {"type": kind, "enum": [c if scale.numeric else str(c) for c in scale.categories]}
-    else:
-        label = {"type": "number" if scale.numeric else "string"}
+        label = {"type": "integer" if scale.numeric else "string"}
+        label["enum"] = [c if scale.numeric else str(c) for c in scale.categories]
     properties = {"reasoning": {"type": "string"}, "label": label} if reasoning else {"label": label}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
@@ -158,12 +157,6 @@ def _described(scale: Scale) -> str:
     return kind.allowed(kind.words) if kind.words else scale.describe()
 
 
-def _in_words(label: Label, scale: Scale, question: Question, order: Sequence[str]) -> Label:
-    """A label as a reply would give it for the options in the order shown."""
-    shown = question.shuffled(label, order)
-    return kind_of(scale).words.get(shown, shown)
-
-
 def _mark(*sent: Any) -> str:
     """A line that the item's text cannot contain: it depends on all of the text that is sent, and on nothing else."""
     return f"=== item {hashlib.sha256(canonical(sent).encode()).hexdigest()[:16]} ==="
@@ -171,6 +164,7 @@ def _mark(*sent: Any) -> str:
 
 def _presented(
     item: Item,
+    *,
     question: Question,
     order: Sequence[str],
     mark: str,
@@ -179,10 +173,9 @@ def _presented(
     hidden: Sequence[str],
 ) -> str | list[Message]:
     """The columns that the question shows, options in their order, images as parts of their own."""
-    wanted = question.shown_columns(item.fields, hidden)
     lines, pictures = [], []
-    titles = dict(zip(order, question.titles, strict=False)) if order else {}
-    for column in [*wanted, *order]:
+    titles = dict(zip(order, question.titles, strict=False))
+    for column in [*question.shown_columns(item.fields, hidden), *order]:
         if column not in item.fields:
             if column in order or question.show is not None:
                 raise StudyError(f"item '{item.name}' has no column '{column}', which '{question.name}' shows")

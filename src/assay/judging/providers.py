@@ -1,152 +1,128 @@
 """Who answers: an OpenAI-compatible endpoint, any provider pydantic-ai knows, or a file of replies.
 
 All have one method, `complete`, which makes exactly one call. What goes wrong is said in one kind of
-error; trying again is the client's business.
+error; trying again is the client's business. To add a provider, add a row to `PROVIDERS`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from pathlib import Path
-from time import time
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from urllib.request import getproxies
 
-from assay.errors import JudgeError, StudyError, counted, require
-from assay.judging.http import NO_KEY, Request, Sent, Wire, chat_body, settings_of, without_secrets
+from assay.errors import JudgeError, require, unknown
+from assay.judging.http import (
+    CallFailed,
+    Completion,
+    Provider,
+    Request,
+    Sent,
+    chat_body,
+    failure,
+    mask_key,
+    retry_after,
+)
 from assay.judging.prompts import Message
+from assay.judging.records import Outputs, OutputsFirst, Recorded
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
-OPENAI_URL = "https://api.openai.com/v1"
+
+@dataclass(frozen=True)
+class Access:
+    """What a provider is made with, besides its judge."""
+
+    folder: Path
+    """The study's, in which files are looked for."""
+    timeout: float
+    connections: int
+    asking: bool = True
+    """Whether it will be asked; without, it needs no key."""
 
 
 @dataclass(frozen=True)
-class Completion:
-    """What came back."""
+class ProviderRow:
+    """How the judges of one provider are reached."""
 
-    text: str
-    finish: Literal["stop", "length", "refusal"] = "stop"
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    model: str | None = None
-    reasoning: str | None = None
-    sent: Sent | None = None
-    """The call, as it went over the wire."""
+    make: Callable[[Judge, ProviderRow, Access], Provider]
+    url: str = ""
+    """Where the service is, unless study.yaml says ``base_url``."""
+    key: str | None = None
+    """The environment variable of its key, unless study.yaml says ``key`` or ``base_url``."""
+    is_free: bool = False
 
 
-class CallFailed(Exception):  # noqa: N818 - it reads as what it is
-    """A call without a usable reply.
-
-    ``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
-    ``rejected``: this request cannot be served; others may be.
-    """
-
-    def __init__(
-        self, kind: Literal["retry", "fatal", "rejected"], message: str, *, status: int = 0, wait: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.kind, self.status, self.wait = kind, status, wait
-
-
-class Provider(Protocol):
-    """Whoever can answer a request."""
-
-    async def complete(self, request: Request) -> Completion:
-        """Make one call; `CallFailed` where it brings no reply."""
-
-    async def sent(self, request: Request) -> Sent:
-        """What a call would send; nothing is sent."""
-
-    async def close(self) -> None:
-        """Let go of connections."""
-
-
-def provider_for(judge: Judge, *, folder: Path, timeout: float, connections: int, asking: bool = True) -> Provider:
-    """The provider that a judge of the study names; without ``asking``, one that needs no key and is never asked.
+def provider_for(judge: Judge, access: Access) -> Provider:
+    """The provider that a judge of the study names.
 
     Raises
     ------
     JudgeError
         Where the environment has no key, or the provider is unknown.
+    StudyError
+        Where a file of replies cannot be read.
     """
+    row = PROVIDERS.get(judge.provider, _IN_PYDANTIC_AI)
     if isinstance(judge, System) and judge.file is not None:
-        written = Outputs(folder / judge.file, judge)
-        if judge.provider == "recorded":
-            return written
-        asked = judge.model_copy(update={"file": None})
-        others = provider_for(asked, folder=folder, timeout=timeout, connections=connections, asking=asking)
-        return OutputsFirst(written, others)
-    if judge.provider == "recorded":
-        assert judge.file is not None
-        return Recorded(folder / judge.file)
-    if judge.provider in ("openai", "openai-compatible"):
-        key = _key(judge) if asking else None
-        return OpenAIChat(judge.base_url or OPENAI_URL, key, timeout=timeout, connections=connections)
-    return PydanticAI(judge, timeout=timeout, asking=asking)
+        outputs = Outputs(access.folder / judge.file, judge)
+        return outputs if judge.provider == "recorded" else OutputsFirst(outputs, row.make(judge, row, access))
+    return row.make(judge, row, access)
 
 
-def _key(judge: Judge) -> str | None:
+def _recorded(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    assert judge.file is not None
+    return Recorded(access.folder / judge.file)
+
+
+def _chat(judge: Judge, row: ProviderRow, access: Access) -> Provider:
+    variable = judge.key or (row.key if judge.base_url is None else None)
+    key = _key(judge, variable) if access.asking else None
+    url = judge.base_url or row.url
+    return OpenAIChat(url, key, timeout=access.timeout, connections=access.connections)
+
+
+def _library(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    return PydanticAI(judge, timeout=access.timeout, asking=access.asking)
+
+
+def _key(judge: Judge, variable: str | None) -> str | None:
     """The key from the environment; a local endpoint needs none."""
-    name = judge.key or ("OPENAI_API_KEY" if judge.base_url is None else None)
-    if name is None:
+    if variable is None:
         return None
-    key = os.environ.get(name, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not key:
-        raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {name}")
+        raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {variable}")
     return key
 
 
-def _own_key(provider: Any) -> str | None:
-    """The key that a library's provider has found in the environment."""
-    client = getattr(provider, "client", None)
-    keys = [getattr(one, "api_key", None) for one in (client, getattr(client, "_api_client", None))]
-    return next((key for key in keys if isinstance(key, str)), None)
+OPENAI_URL = "https://api.openai.com/v1"
 
+_IN_PYDANTIC_AI = ProviderRow(_library)
+"""Of a provider that has no row, too: pydantic-ai may know it."""
 
-def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
-    """What an HTTP status means for the call."""
-    said = without_secrets(_said(body), key)
-    message = f"HTTP {status}" + (f": {said[:300]}" if said else "")
-    if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
-        return CallFailed("fatal", message, status=status)
-    if status in (408, 409, 429) or status >= 500:
-        return CallFailed("retry", message, status=status, wait=wait)
-    if status in (401, 402, 403, 404):
-        return CallFailed("fatal", message, status=status)
-    return CallFailed("rejected", message, status=status)
+PROVIDERS: dict[str, ProviderRow] = {
+    "openai": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
+    "openai-compatible": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
+    "recorded": ProviderRow(_recorded, is_free=True),
+    "anthropic": _IN_PYDANTIC_AI,
+    "google": _IN_PYDANTIC_AI,
+    "mistral": _IN_PYDANTIC_AI,
+    "groq": _IN_PYDANTIC_AI,
+    "bedrock": _IN_PYDANTIC_AI,
+    "cohere": _IN_PYDANTIC_AI,
+}
+"""By what study.yaml says after ``provider:``."""
 
-
-def _said(body: str) -> str:
-    """The message in an error's body."""
-    try:
-        content = json.loads(body)
-    except json.JSONDecodeError:
-        return " ".join(body.split())
-    error = content.get("error", content) if isinstance(content, dict) else content
-    message = error.get("message", error) if isinstance(error, dict) else error
-    return " ".join(str(message).split())
-
-
-def retry_after(header: str | None) -> float | None:
-    """Seconds that a service asks to wait, written as a number or as a date."""
-    if not header:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
-    except ValueError:
-        return None
+# -- anything that speaks OpenAI's chat format ----------------------------------------------------------
 
 
 class OpenAIChat:
@@ -174,20 +150,18 @@ class OpenAIChat:
             self._without_schema.add(request.model)
             return await self._post(request, None)
 
-    def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What is sent."""
-        return chat_body(request, schema, most=self._most)
-
     async def sent(self, request: Request) -> Sent:
         """The body of the next call, without the schema where the endpoint has refused one."""
-        schema = None if request.model in self._without_schema else request.schema
-        return Sent(self.body(request, schema), self.url, self._key)
+        return self._sent(request, None if request.model in self._without_schema else request.schema)
+
+    def _sent(self, request: Request, schema: Mapping[str, Any] | None) -> Sent:
+        return Sent(chat_body(request, schema, most=self._most), self.url, self._key)
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         aiohttp = require("aiohttp", "judge", "asking models")
-        body = self.body(request, schema)
+        sent = self._sent(request, schema)
         try:
-            async with self._open().post(self.url, json=body) as response:
+            async with self._open(aiohttp).post(self.url, json=sent.body) as response:
                 text = await response.text(errors="replace")
                 if response.status != 200:
                     wait = retry_after(response.headers.get("Retry-After"))
@@ -195,9 +169,9 @@ class OpenAIChat:
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            words = without_secrets(f"{type(error).__name__}: {error}", self._key)
+            words = mask_key(f"{type(error).__name__}: {error}", self._key)
             raise CallFailed("retry", f"the connection broke ({words})") from None
-        return replace(self._completion(text), sent=Sent(body, self.url, self._key))
+        return replace(self._completion(text), sent=sent)
 
     def _completion(self, text: str) -> Completion:
         try:
@@ -218,17 +192,16 @@ class OpenAIChat:
         elif choice.get("finish_reason") == "length":
             finish = "length"
         return Completion(
-            text=without_secrets(said or refusal or "", self._key),
+            text=mask_key(said or refusal or "", self._key),
             finish=finish,
             tokens_in=usage.get("prompt_tokens"),
             tokens_out=usage.get("completion_tokens"),
             model=content.get("model"),
-            reasoning=without_secrets(thought, self._key) if isinstance(thought, str) and thought else None,
+            reasoning=mask_key(thought, self._key) if isinstance(thought, str) and thought else None,
         )
 
-    def _open(self) -> Any:
+    def _open(self, aiohttp: Any) -> Any:
         if self._session is None:
-            aiohttp = require("aiohttp", "judge", "asking models")
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             self._session = aiohttp.ClientSession(
                 headers=headers,
@@ -244,44 +217,95 @@ class OpenAIChat:
             await self._session.close()
 
 
+# -- providers with a format of their own, through pydantic-ai -----------------------------------------
+
+NO_KEY = "no-key-is-needed-to-show-a-request"
+"""Stands in for a key where nothing is asked."""
+
+
+class _Seen:
+    """The request of one call, once it has come by; with ``stop``, it goes no further."""
+
+    def __init__(self, *, stop: bool = False) -> None:
+        self.stop = stop
+        self.sent: Sent | None = None
+
+
+class _Stopped(Exception):  # noqa: N818 - it is no error
+    """The request was only wanted to be seen."""
+
+
+_CALL: ContextVar[_Seen | None] = ContextVar("assay_call", default=None)
+
+
+async def _look(request: Any) -> None:
+    """What the HTTP client does before it sends a request."""
+    seen = _CALL.get()
+    if seen is None:
+        return
+    try:
+        body = json.loads(request.content)
+    except ValueError:
+        return
+    seen.sent = Sent(body, str(request.url).partition("?")[0])
+    if seen.stop:
+        raise _Stopped
+
+
 class PydanticAI:
     """A provider with a format of its own (anthropic, google, mistral …), through ``pydantic_ai.direct``."""
 
     def __init__(self, judge: Judge, *, timeout: float, model: Any = None, asking: bool = True) -> None:
         self._timeout = timeout
         self._provider = judge.provider
-        self._wire = Wire()
-        self._key = os.environ.get(judge.key, "").strip() if judge.key else None
-        if judge.key and not self._key and asking:
-            raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {judge.key}")
+        self._client: Any = None
+        """The HTTP client of the provider's library, by which requests come; None where it takes none."""
+        self._key = _key(judge, judge.key) if asking else os.environ.get(judge.key or "", "").strip() or None
         self._model = model or self._infer(judge, self._key if asking else self._key or NO_KEY)
 
     def _infer(self, judge: Judge, key: str | None) -> Any:
         require("pydantic_ai.direct", "judge", f"asking {judge.provider}")
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
-        from pydantic_ai.providers import infer_provider, infer_provider_class
+        from pydantic_ai.providers import infer_provider
 
         def own(name: str) -> Any:
             given = {k: v for k, v in {"api_key": key, "base_url": judge.base_url}.items() if v is not None}
-            if name.startswith("gateway/") and not given:
-                provider: Any = infer_provider(name)
-            else:
-                provider = self._wire.provider(infer_provider_class(name), given)
-            self._key = self._key or _own_key(provider)
+            gateway = name.startswith("gateway/") and not given
+            provider: Any = infer_provider(name) if gateway else self._watched(name, given)
+            if self._key is None:  # the library has found one in the environment
+                client = getattr(provider, "client", None)
+                keys = [getattr(one, "api_key", None) for one in (client, getattr(client, "_api_client", None))]
+                self._key = next((key for key in keys if isinstance(key, str)), None)
             return provider
 
         try:
             return infer_model(f"{judge.provider}:{judge.model}", own)
         except (UserError, ValueError, TypeError, ImportError) as error:
-            words = without_secrets(" ".join(str(error).split()), self._key)
+            words = mask_key(" ".join(str(error).split()), self._key)
+            if words.startswith("Unknown provider"):
+                words = unknown("provider", judge.provider, PROVIDERS, "assay or pydantic-ai")
             raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}") from None
+
+    def _watched(self, name: str, given: dict[str, Any]) -> Any:
+        """A provider of the library whose requests can be seen, where it lets others bring the HTTP client."""
+        from pydantic_ai import models
+        from pydantic_ai.providers import infer_provider_class
+
+        kind = infer_provider_class(name)
+        if "http_client" in inspect.signature(kind).parameters:
+            make = getattr(models, "create_async_httpx2_client", None) or models.create_async_http_client
+            self._client = make()
+            self._client.event_hooks = {"request": [_look], "response": []}
+            given = given | {"http_client": self._client}
+        return kind(**given)
 
     async def complete(self, request: Request) -> Completion:
         """One request to the model."""
         from pydantic_ai import exceptions as wrong
 
-        seen = self._wire.watch()
+        seen = _Seen()
+        _CALL.set(seen)
         try:
             response = await self._request(request)
         except wrong.ModelHTTPError as error:
@@ -289,20 +313,18 @@ class PydanticAI:
             raise failure(error.status_code, body, error.retry_after, self._key) from None
         except wrong.ContentFilterError:
             return Completion("", "refusal")
-        except (wrong.ModelAPIError, TimeoutError) as error:
-            raise CallFailed("retry", without_secrets(str(error), self._key)) from None
         except wrong.UserError as error:
-            raise CallFailed("fatal", without_secrets(str(error), self._key)) from None
-        except wrong.UnexpectedModelBehavior as error:
-            raise CallFailed("retry", without_secrets(str(error), self._key)) from None
+            raise CallFailed("fatal", mask_key(str(error), self._key)) from None
+        except (wrong.ModelAPIError, wrong.UnexpectedModelBehavior, TimeoutError) as error:
+            raise CallFailed("retry", mask_key(str(error), self._key)) from None
         finish = {"length": "length", "content_filter": "refusal"}.get(str(response.finish_reason), "stop")
         return Completion(
-            text=without_secrets(response.text or "", self._key),
+            text=mask_key(response.text or "", self._key),
             finish=finish,  # type: ignore[arg-type]
             tokens_in=response.usage.input_tokens,
             tokens_out=response.usage.output_tokens,
             model=response.model_name,
-            reasoning=without_secrets(response.thinking or "", self._key) or None,
+            reasoning=mask_key(response.thinking or "", self._key) or None,
             sent=None if seen.sent is None else replace(seen.sent, key=self._key),
         )
 
@@ -316,39 +338,42 @@ class PydanticAI:
             form = OutputObjectDefinition(json_schema=dict(request.schema), name="label", strict=True)
             wanted = ModelRequestParameters(output_mode="native", output_object=form)
         settings: dict[str, Any] = {"timeout": self._timeout, "max_retries": 0}
-        if request.temperature is not None:
-            settings["temperature"] = request.temperature
-        if request.max_tokens is not None:
-            settings["max_tokens"] = request.max_tokens
+        for name in ("temperature", "max_tokens"):
+            if getattr(request, name) is not None:
+                settings[name] = getattr(request, name)
+        if request.params:
+            settings |= _settings_of(dict(request.params), self._provider)
         return await model_request(
             self._model,
-            _as_pydantic_ai(request.messages),
-            model_settings=settings | settings_of(dict(request.params), self._provider),  # type: ignore[arg-type]
+            _pydantic_messages(request.messages),
+            model_settings=settings,  # type: ignore[arg-type]
             model_request_parameters=wanted,
         )
 
     async def sent(self, request: Request) -> Sent:
-        """What the library makes of a request, stopped before it leaves."""
-        if not self._wire.is_seen:
-            return self._unseen(request)
-        seen = self._wire.watch(stop=True)
-        with suppress(Exception), warnings.catch_warnings():  # each library has its own error for what did not get out
-            warnings.simplefilter("ignore")
-            await self._request(request)
-        self._wire.watch()
-        return self._unseen(request) if seen.sent is None else replace(seen.sent, key=self._key)
+        """What the library makes of a request, stopped before it leaves.
 
-    def _unseen(self, request: Request) -> Sent:
-        """Where no request comes by: the same in the chat format, less what the library says that it drops."""
+        Where no request comes by, the same in the chat format, less what the library says that it drops.
+        """
+        seen = _Seen(stop=True)
+        if self._client is not None:
+            _CALL.set(seen)
+            with suppress(Exception), warnings.catch_warnings():  # each library has its own error for what was stopped
+                warnings.simplefilter("ignore")
+                await self._request(request)
+            _CALL.set(None)
+        if seen.sent is not None:
+            return replace(seen.sent, key=self._key)
         drops = "extra_body" in getattr(self._model, "unsupported_settings", ())
         return Sent(chat_body(replace(request, params={}) if drops else request, request.schema), key=self._key)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._wire.close()
+        if self._client is not None:
+            await self._client.aclose()
 
 
-def _as_pydantic_ai(messages: Sequence[Message]) -> list[Any]:
+def _pydantic_messages(messages: Sequence[Message]) -> list[Any]:
     """Chat messages in pydantic-ai's words."""
     from pydantic_ai import messages as m
 
@@ -380,110 +405,24 @@ def _part(part: Message) -> Any:
     return m.BinaryContent.from_data_uri(url) if url.startswith("data:") else m.ImageUrl(url)
 
 
-# -- recorded replies -------------------------------------------------------------------------------
+_GOOGLE = {
+    "seed": "seed",
+    "topp": "top_p",
+    "topk": "top_k",
+    "stopsequences": "stop_sequences",
+    "presencepenalty": "presence_penalty",
+    "frequencypenalty": "frequency_penalty",
+    "thinkingconfig": "google_thinking_config",
+    "safetysettings": "google_safety_settings",
+}
+"""What pydantic-ai calls the parameters of Google's format."""
 
 
-class Recorded:
-    """Replies from a JSONL file: ``item``, ``judge`` and ``reply``, and whatever else they hang on.
-
-    A line answers a request when all it says besides (``question``, ``repeat``, ``attempt``, ``order``,
-    a condition) is so of the request; the line that says most is taken.
-    """
-
-    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning")
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        if not path.is_file():
-            raise StudyError(f"{path} is not there; study.yaml names it as a file of recorded replies")
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    record = self._named(json.loads(line))
-                    key = (str(record["item"]), str(record["judge"]))
-                    record["reply"] = str(record["reply"])
-                except (json.JSONDecodeError, KeyError, TypeError) as error:
-                    raise StudyError(f"{path}, line {number}: needs item, judge and reply ({error!r})") from None
-                self._lines.setdefault(key, []).append(record)
-
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A line under the names that are read here."""
-        return record
-
-    async def complete(self, request: Request) -> Completion:
-        """The recorded reply; `CallFailed` where there is none."""
-        about = request.about
-        lines = self._lines.get((str(about["item"]), str(about["judge"])), [])
-        fitting = [line for line in lines if self._fits(line, about)]
-        if not fitting:
-            raise CallFailed("rejected", f"no reply is recorded in {self._path.name}")
-        line = max(fitting, key=len)
-        return Completion(
-            text=line["reply"], **{name: line[name] for name in self._REPLY[1:] if line.get(name) is not None}
-        )
-
-    async def sent(self, request: Request) -> Sent:
-        """What a model in OpenAI's format would be sent."""
-        return Sent(chat_body(request, request.schema))
-
-    def _fits(self, line: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-        return all(about.get(k) == v for k, v in line.items() if k not in ("item", "judge", *self._REPLY))
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-class Outputs(Recorded):
-    """Outputs of a system from a JSONL file: ``item``, ``system`` (or ``judge``) and ``text`` (or ``reply``).
-
-    Lines that do not say which output of the item they are (``repeat``) are numbered in the order of the file.
-
-    Raises
-    ------
-    StudyError
-        Where an item has more or fewer outputs than the study wants of the system.
-    """
-
-    def __init__(self, path: Path, system: System) -> None:
-        super().__init__(path)
-        self._lines = {key: lines for key, lines in self._lines.items() if key[1] == system.name}
-        for (item, _), lines in self._lines.items():
-            for number, line in enumerate(lines, 1):
-                line.setdefault("repeat", number)
-            if sorted(line["repeat"] for line in lines) != list(range(1, system.repeats + 1)):
-                raise StudyError(
-                    f"{path} has {counted(len(lines), 'output')} of '{system.name}' on item '{item}', and "
-                    f"{system.repeats} are wanted, numbered from 1; complete them, take that item's lines out so that "
-                    f"the model is asked, or say 'repeats: {len(lines)}' for this system"
-                )
-
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
-        other = {"system": "judge", "text": "reply"}
-        return {other.get(name, name): value for name, value in record.items()}
-
-    def has(self, request: Request) -> bool:
-        """Whether there are outputs of this item."""
-        return (str(request.about["item"]), str(request.about["judge"])) in self._lines
-
-
-@dataclass(frozen=True)
-class OutputsFirst:
-    """Outputs from a file for the items that it has, and a model's for the others."""
-
-    written: Outputs
-    others: Provider
-
-    async def complete(self, request: Request) -> Completion:
-        """From the file, or from one call."""
-        return await (self.written if self.written.has(request) else self.others).complete(request)
-
-    async def sent(self, request: Request) -> Sent:
-        """What the model would be sent."""
-        return await self.others.sent(request)
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self.others.close()
+def _settings_of(params: dict[str, Any], provider: str) -> dict[str, Any]:
+    """Parameters as pydantic-ai takes them: into the body as they are, or, on Google, each under its name there."""
+    if not provider.startswith("google"):
+        return {"extra_body": params}
+    inner = params.get("generationConfig")
+    flat = params | inner if isinstance(inner, dict) else params
+    named = {k.replace("_", "").lower(): v for k, v in flat.items()}
+    return {setting: named[name] for name, setting in _GOOGLE.items() if name in named}

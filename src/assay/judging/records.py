@@ -1,115 +1,20 @@
-"""The file of replies that a run writes, for ``provider: recorded`` to answer from."""
+"""Replies in files: written down by a run, and answered from by ``provider: recorded``, without a model."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
-from assay.errors import StudyError
-from assay.judging.http import Request
-from assay.judging.providers import Completion
-from assay.study.store.work import Claim
-
-# -- The store beside the calls --------------------------------------------------------------------
-
-
-class StoreThread:
-    """A thread in which the store is used, one thing after the other, while the calls go on.
-
-    An executor wakes the loop for every result; this thread wakes it once for all that are there.
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._work: SimpleQueue[tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
-        self._done: deque[tuple[asyncio.Future[Any], Any, Exception | None]] = deque()
-        self._woken = False
-        self._thread = threading.Thread(target=self._go, name="assay-store", daemon=True)
-        self._thread.start()
-
-    def do(self, work: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        """What ``work(*arguments)`` gives, once it was its turn."""
-        result: asyncio.Future[Any] = self._loop.create_future()
-        self._work.put((result, work, arguments))
-        return result
-
-    def close(self) -> None:
-        """End the thread once everything is done."""
-        self._work.put(None)
-        self._thread.join()
-
-    def _go(self) -> None:
-        while (job := self._work.get()) is not None:
-            future, work, arguments = job
-            try:
-                self._done.append((future, work(*arguments), None))
-            except Exception as error:  # handed to whoever waits for it
-                self._done.append((future, None, error))
-            if not self._woken:
-                self._woken = True
-                self._loop.call_soon_threadsafe(self._hand_over)
-
-    def _hand_over(self) -> None:
-        self._woken = False  # before looking: what comes from now on wakes the loop again
-        while self._done:
-            future, result, error = self._done.popleft()
-            if future.cancelled():
-                continue
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-
-
-class Claims:
-    """Open questions, claimed a batch at a time; the next batch comes while this one is asked."""
-
-    def __init__(self, claim: Callable[[], asyncio.Future[list[Claim]]], *, batch: int) -> None:
-        self._claim, self._low = claim, batch // 2
-        self._ready: deque[Claim] = deque()
-        self._coming: asyncio.Future[list[Claim]] | None = None
-        self._ended = False
-        self._broken: asyncio.Future[list[Claim]] | None = None
-
-    async def next(self) -> Claim | None:
-        """A question that nobody else asks; None when there is none left."""
-        while True:
-            if self._coming is None and not self._ended and len(self._ready) <= self._low:
-                self._coming = self._claim()
-                self._coming.add_done_callback(self._arrived)
-            if self._ready:
-                return self._ready.popleft()
-            if self._broken is not None:
-                self._broken.result()
-            if self._coming is None:
-                return None
-            if self._coming.done():  # before the loop has come to say so: to await it would not let the loop go on
-                self._arrived(self._coming)
-            else:
-                await asyncio.shield(self._coming)
-
-    def _arrived(self, coming: asyncio.Future[list[Claim]]) -> None:
-        if coming is not self._coming:
-            return
-        self._coming = None
-        if coming.cancelled() or coming.exception() is not None:
-            self._ended, self._broken = True, coming
-            return
-        self._ready.extend(coming.result())
-        self._ended = not coming.result()
-
-
-# -- The file of replies that a run writes, for ``provider -----------------------------------------
+from assay.errors import StudyError, counted
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, chat_body
+from assay.study.schema import System
 
 
 class Recording:
-    """Writes replies as lines that `assay.judging.providers.Recorded` reads."""
+    """Writes replies as lines that `Recorded` reads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -132,3 +37,109 @@ class Recording:
                 f"{self._path} cannot be written ({error.strerror}); what was answered is in the store, "
                 "and is not asked again"
             ) from None
+
+
+class Recorded:
+    """Replies from a JSONL file: ``item``, ``judge`` and ``reply``, and whatever else they hang on.
+
+    A line answers a request when all it says besides (``question``, ``repeat``, ``attempt``, ``order``,
+    a condition) is so of the request; the line that says most is taken.
+    """
+
+    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        if not path.is_file():
+            raise StudyError(f"{path} is not there; study.yaml names it as a file of recorded replies")
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    record = self._record(json.loads(line))
+                    key = (str(record["item"]), str(record["judge"]))
+                    record["reply"] = str(record["reply"])
+                except (json.JSONDecodeError, KeyError, TypeError) as error:
+                    raise StudyError(f"{path}, line {number}: needs item, judge and reply ({error!r})") from None
+                self._lines.setdefault(key, []).append(record)
+
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A line under the names that are read here."""
+        return record
+
+    async def complete(self, request: Request) -> Completion:
+        """The recorded reply; `CallFailed` where there is none."""
+        about = request.about
+        lines = self._lines.get((str(about["item"]), str(about["judge"])), [])
+        fitting = [line for line in lines if self._fits(line, about)]
+        if not fitting:
+            raise CallFailed("rejected", f"no reply is recorded in {self._path.name}")
+        line = max(fitting, key=len)
+        return Completion(
+            text=line["reply"], **{name: line[name] for name in self._REPLY[1:] if line.get(name) is not None}
+        )
+
+    async def sent(self, request: Request) -> Sent:
+        """What a model in OpenAI's format would be sent."""
+        return Sent(chat_body(request, request.schema))
+
+    def _fits(self, line: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+        return all(about.get(k) == v for k, v in line.items() if k not in ("item", "judge", *self._REPLY))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class Outputs(Recorded):
+    """Outputs of a system from a JSONL file: ``item``, ``system`` (or ``judge``) and ``text`` (or ``reply``).
+
+    Lines that do not say which output of the item they are (``repeat``) are numbered in the order of the file.
+
+    Raises
+    ------
+    StudyError
+        Where an item has more or fewer outputs than the study wants of the system.
+    """
+
+    def __init__(self, path: Path, system: System) -> None:
+        super().__init__(path)
+        self._lines = {key: lines for key, lines in self._lines.items() if key[1] == system.name}
+        for (item, _), lines in self._lines.items():
+            for number, line in enumerate(lines, 1):
+                line.setdefault("repeat", number)
+            if sorted(line["repeat"] for line in lines) != list(range(1, system.repeats + 1)):
+                raise StudyError(
+                    f"{path} has {counted(len(lines), 'output')} of '{system.name}' on item '{item}', and "
+                    f"{system.repeats} are wanted, numbered from 1; complete them, take that item's lines out so that "
+                    f"the model is asked, or say 'repeats: {len(lines)}' for this system"
+                )
+
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
+        other = {"system": "judge", "text": "reply"}
+        return {other.get(name, name): value for name, value in record.items()}
+
+    def has(self, request: Request) -> bool:
+        """Whether there are outputs of this item."""
+        return (str(request.about["item"]), str(request.about["judge"])) in self._lines
+
+
+@dataclass(frozen=True)
+class OutputsFirst:
+    """Outputs from a file for the items that it has, and a model's for the others."""
+
+    written: Outputs
+    others: Provider
+
+    async def complete(self, request: Request) -> Completion:
+        """From the file, or from one call."""
+        return await (self.written if self.written.has(request) else self.others).complete(request)
+
+    async def sent(self, request: Request) -> Sent:
+        """What the model would be sent."""
+        return await self.others.sent(request)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self.others.close()

@@ -1,8 +1,8 @@
 """From what a model wrote to a label, or to the reason why there is none.
 
-A label is taken where the reply states it: as JSON, between marks, after "Answer:", alone on a line (see
-`assay.judging.replies`). The last statement counts. A label that is merely mentioned is not an answer, thinking
-that has no end is none, and what is in doubt is not guessed at. Free text is its own label, as it came.
+A label is taken where the reply states it: as JSON, between marks, after "Answer:", alone on a line; `FINDERS` lists
+these places, and to add one, add a row. The last statement counts. A label that is merely mentioned is not an answer,
+thinking that has no end is none, and what is in doubt is not guessed at. Free text is its own label, as it came.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.data.scales import Interval, Label, Scale
 from assay.study.schema import kind_of
 
-# -- From the words of a label to the label --------------------------------------------------------
+# -- from the words of a label to the label --------------------------------------------------------------
 
 WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
 """What may stand around a label and says nothing."""
@@ -75,8 +74,12 @@ _LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
 
 _PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
 
-_NEAR = 300
-"""A label begins what is said within so many characters."""
+_NEAR, _MOST = 300, 50
+"""Characters around the words by which a label is stated, and number of such words from the end, that are looked at:
+more than any statement needs, and few enough that a reply of megabytes that goes in circles is read in a moment."""
+
+_LINE = 80
+"""Characters of a line: longer ones are a text, not a label or what leads to one."""
 
 DOUBTFUL = object()
 """In place of a label: the words name one, and take it back or name another."""
@@ -89,17 +92,17 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
     may be any sentence, so less of it may follow the label.
     """
     if not isinstance(stated, str):
-        return on_scale(stated, scale)
+        return label_on_scale(stated, scale)
     if scale.numeric and is_bound(stated):
         return None
     words = re.sub(r"\*+|`|</?(?:b|strong|em|i|s)>", "", BULLET.sub("", stated)).strip()
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
     if takes_any_word(scale):
-        return on_scale(words[: splits[0].start()] if splits else words, scale)
+        return label_on_scale(words[: splits[0].start()] if splits else words, scale)
     words = words[:_NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
         for part in dict.fromkeys((candidate, _LEADING.sub("", candidate, count=1))):
-            label = on_scale(part, scale)
+            label = label_on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
@@ -126,9 +129,8 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     if scale.numeric:
         return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or _WORD.search(other))
     if scale.kind in _READERS:
-        return hedged["how"] != "to" and any(
-            on_scale(one, scale) not in (None, label) for one in _PLACES.findall(other)
-        )
+        named = (label_on_scale(one, scale) for one in _PLACES.findall(other))
+        return hedged["how"] != "to" and any(one not in (None, label) for one in named)
     said = f" {key(other, ' ')} "
     return any(f" {key(str(one), ' ')} " in said for one in scale.categories or () if one != label)
 
@@ -136,10 +138,10 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
 def _number_in_brackets(words: str, scale: Scale) -> Label | None:
     """``Good (4)``: the number after its meaning."""
     found = re.fullmatch(r"[A-Za-z][A-Za-z ]{0,40}\(([^()]{1,12})\)[.\s*]*", words) if scale.numeric else None
-    return on_scale(found[1], scale) if found else None
+    return label_on_scale(found[1], scale) if found else None
 
 
-def on_scale(stated: Any, scale: Scale) -> Label | None:
+def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     """The label of the scale that exactly these words, or this value, name; None where they name none."""
     if isinstance(stated, bool) and scale.kind == "nominal":
         stated = str(stated)
@@ -191,7 +193,7 @@ _TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no 
 _TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
 
 
-def _preferred(stated: str) -> int | None:
+def _preference(stated: str) -> int | None:
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
     words = signs if re.search(r"\w [<>=]+ \w", signs) else key(stated, " ")
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
@@ -207,13 +209,13 @@ def _preferred(stated: str) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
-def _odd(stated: str) -> str | None:
+def _odd_letter(stated: str) -> str | None:
     differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn t belong|is different|differs)(?: from .*)?)?"
     letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", key(stated, " "))
     return letter[1].upper() if letter else None
 
 
-_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preferred, "odd-one-out": _odd}
+_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
 """For scales that are answered in more ways than with a label as it is listed."""
 
 
@@ -230,9 +232,7 @@ def is_bare(text: str, scale: Scale) -> bool:
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
-# -- Where a reply states a label ------------------------------------------------------------------
-# A label that is merely mentioned is not stated. Each finder gives statements; which of them counts is decided
-# in `assay.judging.replies`.
+# -- where a reply states a label ------------------------------------------------------------------------
 
 LABEL_KEYS = (
     *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),
@@ -242,15 +242,7 @@ LABEL_KEYS = (
 REASON_KEYS = ("reasoning", "reason", "explanation", "rationale", "thoughts", "thinking", "analysis", "why")
 _ASIDE_KEYS = (
     *REASON_KEYS,
-    "confidence",
-    "certainty",
-    "probability",
-    "comment",
-    "comments",
-    "notes",
-    "note",
-    "item",
-    "id",
+    *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id"),
 )
 
 
@@ -277,7 +269,7 @@ class Statement:
     about: str = ""
 
 
-# -- JSON -------------------------------------------------------------------------------------------
+# -- JSON --------------------------------------------------------------------------------------------
 
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -290,34 +282,41 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = _DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             flat = re.match(r"\{[^{}]*\}", text[position:])
-            value = None if flat is None else _mended(flat[0])
+            value = None if flat is None else _mend(flat[0])
             end = position + (flat.end() if flat is not None and value is not None else 1)
         if value is not None:
             yield position, end, value
         position = text.find("{", end)
 
 
-def _mended(text: str) -> Any:
-    text = re.sub(r"//[^\n\"]*", "", text)
-    text = re.sub(r",\s*}", "}", text)
-    text = re.sub(r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":', text)
-    text = re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', text)
-    text = re.sub(r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2', text)
+_MENDING = (
+    (r"//[^\n\"]*", ""),
+    (r",\s*}", "}"),
+    (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
+    (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
+    (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
+)
+"""What models write in place of JSON, and what is meant: comments, a last comma, single quotes, bare keys."""
+
+
+def _mend(text: str) -> Any:
+    for wrong, right in _MENDING:
+        text = re.sub(wrong, right, text)
     try:
         return _DECODER.decode(text)
     except (json.JSONDecodeError, RecursionError):
         return None
 
 
-def in_json(text: str, scale: Scale) -> Iterator[Statement]:
+def find_in_json(text: str, scale: Scale) -> Iterator[Statement]:
     """What the JSON objects of a text say."""
     for at, end, value in objects(text):
         if isinstance(value, dict):
-            label, named = _in_object(value, scale)
+            label, named = _object_label(value, scale)
             yield Statement(at, end, label, named and not _is_quoted(text, at))
 
 
-def _in_object(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
+def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
     """The label that an object gives, and whether it means to give one."""
     folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in found.items()}
     named = [k for k in folded if k in LABEL_KEYS or k.startswith("final")]
@@ -327,21 +326,21 @@ def _in_object(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         named = [k for k in folded if k not in _ASIDE_KEYS]
         if len(named) > 1:
             return None, False
-    labels = [_in_value(folded[k], scale) for k in named]
+    labels = [_value_label(folded[k], scale) for k in named]
     there = list(dict.fromkeys(label for label in labels if label is not None))
     return (there[0] if len(there) == 1 else DOUBTFUL if there else None), bool(named)
 
 
-def _in_value(value: Any, scale: Scale) -> Any:
+def _value_label(value: Any, scale: Scale) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
         inner = any(str(k).casefold() in LABEL_KEYS for k in value)
-        return _in_object(value, scale)[0] if inner else None
+        return _object_label(value, scale)[0] if inner else None
     return stated_label(value, scale)
 
 
-# -- marks ------------------------------------------------------------------------------------------
+# -- marks -------------------------------------------------------------------------------------------
 
 _MARKS = (
     re.compile(r"##\s*(?P<said>[^#\n]{1,200}?)\s*##"),
@@ -355,7 +354,7 @@ _MARKS = (
 )
 
 
-def in_marks(text: str, scale: Scale) -> Iterator[Statement]:
+def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
     for pattern in _MARKS:
         for found in pattern.finditer(text):
@@ -366,7 +365,7 @@ def in_marks(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(found.start(), found.end(), label, not heading and not _is_quoted(text, found.start()))
 
 
-# -- sentences --------------------------------------------------------------------------------------
+# -- sentences ---------------------------------------------------------------------------------------
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
@@ -409,25 +408,16 @@ _OF_OTHERS = re.compile(
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
-_NEAR = 300
-"""So many characters before and after the words by which a label is stated are looked at."""
-
-_MOST = 50
-"""So many of them are looked at, from the end."""
-
-
-def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
-    """What follows "Answer:", "the rating is" and the like, and "I would give it"."""
+def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
+    """What follows "Answer:", "the rating is" and the like."""
     found = list(_STATED.finditer(text))[-_MOST:]
     if takes_any_word(scale) and any(one["sure"] for one in found):
         found = [one for one in found if one["sure"]]
     starts = [one.start() for one in found] + [len(text)]
     for one, until in zip(found, starts[1:], strict=True):
         before = _clause(text, one.start())
-        counted = (
-            one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()
-        )  # the stars of "4 stars - good"
-        if counted or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
+        stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
+        if stars or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
             continue
         rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
@@ -436,8 +426,6 @@ def in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
         yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
-    if not takes_any_word(scale):
-        yield from _given(text, scale)
 
 
 _NO_SUBJECT = re.compile(
@@ -460,7 +448,7 @@ def _part(rest: str) -> str:
     return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
 
 
-def _given(text: str, scale: Scale) -> Iterator[Statement]:
+def find_given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-_MOST:]:
         before = _clause(text, one.start())
@@ -475,9 +463,8 @@ def _given(text: str, scale: Scale) -> Iterator[Statement]:
             if label is not None:
                 yield Statement(one.start(), one.end(), label, about=_part(rest))
                 break
-            if on_scale(words[skipped], scale) is not None or re.search(
-                r"\d|^(?:not|no|never|neither)$", words[skipped]
-            ):
+            other = re.search(r"\d|^(?:not|no|never|neither)$", words[skipped])
+            if other or label_on_scale(words[skipped], scale) is not None:
                 break
 
 
@@ -492,7 +479,7 @@ def _is_quoted(text: str, at: int) -> bool:
     return bool(_OF_OTHERS.search(_clause(text, at)))
 
 
-# -- lines ------------------------------------------------------------------------------------------
+# -- lines -------------------------------------------------------------------------------------------
 
 _NUMBERED = re.compile(r"^\s*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
@@ -506,18 +493,18 @@ _ASIDE = re.compile(
 )
 
 
-def last_line(text: str, scale: Scale) -> Iterator[Statement]:
+def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
-    if lines and not takes_any_word(scale):
-        last, before = ([None, *(on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-n] for n in (1, 2))
+    if lines:
+        before, last = [None, *(label_on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-2:]
         label = DOUBTFUL if None not in (last, before) and last != before else last
         aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
         if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
             yield Statement(len(text), len(text), label)
 
 
-def in_lines(text: str, scale: Scale) -> Iterator[Statement]:
+def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     """The label with which the last line begins, and that of the first."""
     lines = _lines(text)
     several = len(lines) > 1
@@ -525,14 +512,14 @@ def in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     for place in (0, -1)[: len(lines)]:
         line, found = lines[place], _NUMBERED.match(lines[place])
         listed = several and found is not None and (numbered or found["number"] == "1")
-        if listed or (several and len(line) > 80):
+        if listed or (several and len(line) > _LINE):
             continue
         label = stated_label(line, scale, line=True)
         if label is not None:
             yield Statement(0 if place == 0 else len(text), len(text), label)
 
 
-def in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
+def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
     """``Similarity: 0.7``: a line of a name that is not listed and a label."""
     for found in list(_KEYED.finditer(text))[-_MOST:]:
         aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"])
@@ -542,11 +529,11 @@ def in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
                 yield Statement(found.start(), found.end(), label)
 
 
-def at_the_end(text: str, scale: Scale) -> Iterator[Statement]:
+def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
     """A label in bold with which the reply ends."""
     found = re.search(r"(\*\*|__)([^*_\n]{1,60})\1[.!\s]*$", text)
     if found and not _AT_FIRST.search(_clause(text, found.start())) and not _is_quoted(text, found.start()):
-        label = on_scale(found[2], scale)
+        label = label_on_scale(found[2], scale)
         negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
         if label is not None and not negated:
             yield Statement(found.start(), found.end(), label)
@@ -556,7 +543,33 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
 
 
-# -- From what a model wrote to a label, or to the reason why there is none ------------------------
+class Finder(NamedTuple):
+    """A place where a reply may state a label."""
+
+    find: Callable[[str, Scale], Iterator[Statement]]
+    is_sure: bool = False
+    """Whether the last of all sure statements counts; of the others, the first finder that finds any is asked."""
+    is_whole: bool = False
+    """Whether a reply that was cut off has the statement all the same."""
+    any_word: bool | None = None
+    """Whether it is for scales on which any word is a label, or for the others alone; None for all scales."""
+
+
+FINDERS = (
+    Finder(find_in_json, is_sure=True, is_whole=True),
+    Finder(find_in_marks, is_sure=True, is_whole=True),
+    Finder(find_in_sentences, is_sure=True),
+    Finder(find_given, is_sure=True, any_word=False),
+    Finder(find_last_line, is_sure=True, any_word=False),
+    Finder(find_in_keyed_lines, any_word=True),
+    Finder(find_in_lines),
+    Finder(find_in_keyed_lines, any_word=False),
+    Finder(find_bold_ending, any_word=False),
+)
+"""In the order in which they are asked. All but the first look at the reply without its JSON objects."""
+
+
+# -- what a reply says ----------------------------------------------------------------------------------
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
@@ -613,10 +626,10 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _after_thinking(_plain(text))
+    answer, reasoning = _split_thinking(_plain(text))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
-    settled = _before_the_cut(answer, scale) if finish == "length" else _settled(answer, scale)
+    settled = _settling_statement(answer, scale, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
         if label is None or label is DOUBTFUL:
@@ -633,7 +646,7 @@ def _read_text(text: str, finish: str) -> Reply:
     """Free text is its own label, as it came but for the thinking before it."""
     if finish == "length":
         return Reply(None, TRUNCATED)
-    answer, reasoning = _after_thinking(text, leading=True)
+    answer, reasoning = _split_thinking(text, leading=True)
     if answer is None:
         return Reply(None, UNFINISHED, reasoning)
     label = answer.strip()
@@ -649,10 +662,10 @@ def _plain(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
 
 
-# -- thinking ---------------------------------------------------------------------------------------
+# -- thinking ----------------------------------------------------------------------------------------
 
 
-def _after_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
+def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
     """The reply without what some models think aloud before it, and that; no reply where the thinking has no end.
 
     Only at the beginning where ``leading``: free text may speak of such marks.
@@ -679,38 +692,41 @@ def _is_json(text: str) -> bool:
         return False
 
 
-# -- which statement counts -------------------------------------------------------------------------
+# -- which statement counts --------------------------------------------------------------------------
 
 
-def _settled(answer: str, scale: Scale) -> Statement | None:
-    """The statement by which a reply is settled: the last, of the surest shapes that there are."""
-    json_statements = list(in_json(answer, scale))
-    prose = _without(answer, json_statements)
-    everywhere = (in_marks, in_sentences, last_line) if prose.strip() else ()
-    sure = [one for one in chain(json_statements, *(find(prose, scale) for find in everywhere)) if one.decides]
-    if sure:
-        return _last_of(sorted(sure, key=lambda one: one.at), answer)
-    where_any_word_is_one = (in_keyed_lines, in_lines)
-    where_not = (in_lines, in_keyed_lines, at_the_end)
-    for find in where_any_word_is_one if takes_any_word(scale) else where_not:
-        found = list(find(prose, scale))
-        if found:
-            return _agreed(found)
-    return None
+def _settling_statement(answer: str, scale: Scale, *, cut_off: bool) -> Statement | None:
+    """The statement by which a reply is settled: the last of the sure ones, else what the first other finder gives."""
+    objects_found = list(find_in_json(answer, scale))
+    prose = answer
+    for one in objects_found:
+        prose = prose[: one.at] + " " * (one.end - one.at) + prose[one.end :]
+    sure = [one for one in objects_found if one.decides]
+    any_word = takes_any_word(scale)
+    for finder in FINDERS[1:] if prose.strip() else ():
+        if finder.any_word in (None, any_word) and (finder.is_whole or not cut_off):
+            if sure and not finder.is_sure:
+                break
+            found = list(finder.find(prose, scale))
+            if finder.is_sure:
+                sure += [one for one in found if one.decides]
+            elif found:
+                return _agreement(found)
+    sure.sort(key=lambda one: one.at)
+    if cut_off:
+        return _whole_statement(sure, answer)
+    return _last_of(sure, answer) if sure else None
 
 
-def _before_the_cut(answer: str, scale: Scale) -> Statement | None:
-    """The same for a reply that was cut off: only what begins it, or exactly ends it, and is whole."""
-    json_statements = list(in_json(answer, scale))
-    found = [one for one in chain(json_statements, in_marks(_without(answer, json_statements), scale)) if one.decides]
+def _whole_statement(found: list[Statement], answer: str) -> Statement | None:
+    """Of a reply that was cut off: only what begins it, or exactly ends it."""
     if not found:
         return None
-    found = sorted(found, key=lambda one: one.at)
     if not answer[found[-1].end :].strip(" \n`"):
         return found[-1]
     before = answer[: found[0].at].strip(" \n`")
-    begins = len(before) <= 80 and "\n" not in before and not TURNING.match(answer[found[-1].end :])
-    return _agreed(found) if begins else None
+    begins = len(before) <= _LINE and "\n" not in before and not TURNING.match(answer[found[-1].end :])
+    return _agreement(found) if begins else None
 
 
 def _last_of(found: list[Statement], answer: str) -> Statement:
@@ -719,22 +735,15 @@ def _last_of(found: list[Statement], answer: str) -> Statement:
     for before in found[-2:-1]:
         between = answer[before.end : last.at].strip(" \n`").casefold()
         if between in (",", "or", "and") or between.startswith(("or ", "and ")):
-            return _agreed([before, last])
+            return _agreement([before, last])
     others = [one for one in found if one.about and last.about and one.about != last.about]
-    return _agreed([*others, last])
+    return _agreement([*others, last])
 
 
-def _agreed(found: list[Statement]) -> Statement:
+def _agreement(found: list[Statement]) -> Statement:
     """One statement for all of them; in doubt where they differ."""
     labels = {one.label for one in found}
     return found[-1] if len(labels) == 1 else replace(found[-1], label=DOUBTFUL)
-
-
-def _without(text: str, found: Iterable[Statement]) -> str:
-    """The text with blanks in place of these parts of it."""
-    for one in found:
-        text = text[: one.at] + " " * (one.end - one.at) + text[one.end :]
-    return text
 
 
 def _reasons(text: str) -> str | None:

@@ -7,34 +7,37 @@ import logging
 import os
 import signal
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Literal
 
-from assay.errors import AssayError, JudgeError, StudyError, unknown
-from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, expected_tokens, nothing, pricer
-from assay.judging.dry_run import Shown, calls_about, refuse_what_is_not_sent
-from assay.judging.http import Request, Sent, as_kept
-from assay.judging.plan import Plan, check_comparisons, planned
-from assay.judging.providers import CallFailed, Completion, Provider, provider_for
-from assay.judging.records import Claims, Recording, StoreThread
-from assay.judging.replies import Reply, read_reply
+from assay.errors import AssayError, JudgeError, StudyError
+from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
+from assay.judging.dry_run import chosen_judges, providers_of, refuse_what_is_not_sent
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
+from assay.judging.plan import Plan, check_comparisons, plan_study
+from assay.judging.records import Recording
+from assay.judging.replies import read_reply
 from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work
-from assay.study.store.answers import Answer, add_answer, typical_output
-from assay.study.store.connection import DatabaseError, Store, open_scratch, store_in_use, store_words
-from assay.study.store.work import Changed, Claim, in_words
+from assay.study.store.answers import Answer, add_answer
+from assay.study.store.connection import DatabaseError, store_error, store_in_use
+from assay.study.store.work import Changed, Claim
 
 log = logging.getLogger("assay.judging")
 
 HEARTBEAT = 1.0
 """Seconds between signs of life, each of which makes what was written safe against a loss of power."""
+
+BATCH = 200
+"""Questions that are claimed at a time, at most: what a run that is killed leaves claimed until it is found dead."""
 
 Retry = Literal["missing"]
 """What is asked again, and nothing else: questions whose replies could not be read."""
@@ -128,125 +131,6 @@ class JudgeRun:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class JudgeEstimate:
-    """What one judge's open questions will take."""
-
-    judge: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-
-
-@dataclass(frozen=True)
-class CostEstimate:
-    """Calls, tokens and money before the first call is made."""
-
-    judges: tuple[JudgeEstimate, ...]
-    spent: float
-    max_cost: float | None
-    lost: str = ""
-    """How many answers of which question would no longer count; empty where all of them would."""
-    later: str = ""
-    """What cannot be counted yet: calls about pairs of outputs that are not there."""
-
-    @property
-    def cost(self) -> float | None:
-        """Dollars for all judges; None where a price is unknown."""
-        costs = [j.cost for j in self.judges if j.calls]
-        return None if None in costs else float(sum(c for c in costs if c is not None))
-
-    def summary(self) -> str:
-        """One line a judge."""
-        lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
-        for j in self.judges:
-            money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
-            lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
-        total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
-        lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
-        if self.later:
-            lines.append(self.later)
-        if self.max_cost is not None and self.cost is not None and self.spent + self.cost > self.max_cost:
-            lines.append(f"This passes max_cost (${self.max_cost:g}): the run would stop there.")
-        lines.append("Tokens are estimated from the length of the prompts; replies asked for again come on top.")
-        return "\n".join(lines)
-
-
-def estimate_study(
-    study: Study,
-    *,
-    store: str | None = None,
-    judges: Iterable[str] | None = None,
-    changed: Changed | None = "new-version",
-) -> CostEstimate:
-    """How many calls, tokens and how much money will the open questions take?
-
-    Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
-    study would be said to mean; where it takes answers out of count, the estimate says how many. Tokens come from up
-    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
-    """
-    names = _chosen(study, judges)
-    asked = [judge for judge in study.models if judge.name in names]
-    asyncio.run(refuse_what_is_not_sent(asked, _providers(asked, study, asking=False), study.config))
-    with store_in_use(study, store, opening=open_scratch) as opened:
-        plan, change = planned(study, opened, changed)
-        estimates = [_estimate(plan, judge) for judge in asked]
-        lost = in_words(change.lost) if change.lost else ""
-        later = "" if not study.systems or plan.has_pairs else _later(study)
-        return CostEstimate(tuple(estimates), work.spent(opened), study.config.limits.max_cost, lost, later)
-
-
-def _later(study: Study) -> str:
-    """How many pairs judges will be asked about, once there are outputs."""
-    comparisons, systems = study.config.comparisons, study.systems
-    items = sum(1 for _ in study.items())
-    items = items if comparisons.items is None else min(items, comparisons.items)
-    most = len(systems) * (len(systems) - 1) // 2
-    each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
-    return f"Once all outputs are there, each judge is asked about {items * most * each} pairs of them on top."
-
-
-def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
-    counts = work.counts(plan.store, [judge.name])
-    calls = counts.get("open", 0) + counts.get("failed", 0)
-    sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, 100)]
-    each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
-    each_out = typical_output(plan.store, judge.name)
-    if each_out is None:
-        guess = 300.0 if judge.strategy == "chain-of-thought" else 12.0
-        free_text = sum(request.schema is None and judge.structured == "auto" for request in sample)
-        each_out = float(judge.max_tokens or 250) if free_text else guess
-    tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
-    price = pricer(judge)
-    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
-
-
-def requests_of(
-    study: Study, item: str | None = None, *, store: str | None = None, judges: Iterable[str] | None = None
-) -> list[Shown]:
-    """What would each judge be sent about this item, to the letter?
-
-    Parameters
-    ----------
-    study : Study
-    item : str, optional
-        The study's first item where it is missing.
-    store, judges
-        As for `judge_study`. No key is needed; nothing is asked, and nothing is written.
-
-    Raises
-    ------
-    StudyError
-        Where the study has no such item, or no judge is asked about it.
-    """
-    names = _chosen(study, judges)
-    asked = [judge for judge in study.models if judge.name in names]
-    with store_in_use(study, store, opening=open_scratch) as opened:
-        plan, _ = planned(study, opened, "new-version")
-        return calls_about(plan, _providers(asked, study, asking=False), item)
-
-
 def judge_study(
     study: Study,
     *,
@@ -284,8 +168,8 @@ def judge_study(
     first_wait : float
         Seconds before a failed call is made for the second time.
     changed : {"new-version", "same-question"}, optional
-        What a change of the study means that takes answers out of count: they are asked again (and count once more
-        when the change is taken back), or go on counting.
+        What a change of the study means after which answers would no longer count: they are asked again (and count
+        once more when the change is taken back), or go on counting.
 
     Returns
     -------
@@ -302,9 +186,8 @@ def judge_study(
     StudyError
         Where the store or the file of replies can no longer be written. What was answered before stays.
     """
-    names = _chosen(study, judges)
     check_comparisons(study)
-    asked = [judge for judge in study.models if judge.name in names]
+    asked = chosen_judges(study, judges)
     prices = {judge.name: pricer(judge) for judge in asked}
     unpriced = [name for name, price in prices.items() if price is None]
     if unpriced and study.config.limits.max_cost is not None:
@@ -312,52 +195,51 @@ def judge_study(
             f"max_cost cannot be kept: the price of {', '.join(unpriced)} is not known. Give the judge "
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
-    answering = _providers([j for j in asked if j.name not in (providers or {})], study) | (providers or {})
+    given = providers or {}
+    answering = providers_of([judge for judge in asked if judge.name not in given], study) | given
     answering = {judge.name: answering[judge.name] for judge in asked}
-    ways = _Ways(retry, None if record is None else Recording(Path(record)), progress, tell, first_wait)
+    recording = None if record is None else Recording(Path(record))
+    ways = _Ways(prices, retry, recording, progress, tell, first_wait)
     with asyncio.Runner() as loop:
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
             with store_in_use(study, store) as opened:
-                plan, _ = planned(study, opened, changed)
-                if not study.systems:
-                    return loop.run(_Run(plan, answering, prices, ways).go())
-                return _in_two_parts(study, plan, answering, lambda some: loop.run(_Run(*some, prices, ways).go()))
+                plan, _ = plan_study(study, opened, changed)
+                ask = partial(_ask, loop, ways)
+                return _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
         finally:
             loop.run(_close(answering.values()))
 
 
-def _in_two_parts(
-    study: Study,
-    plan: Plan,
-    providers: Mapping[str, Provider],
-    ask: Callable[[tuple[Plan, dict[str, Provider]]], JudgeRun],
+def _ask(loop: asyncio.Runner, ways: _Ways, plan: Plan, providers: dict[str, Provider]) -> JudgeRun:
+    return loop.run(_Run(plan, providers, ways).go())
+
+
+def _ask_in_two_parts(
+    plan: Plan, providers: dict[str, Provider], ask: Callable[[Plan, dict[str, Provider]], JudgeRun]
 ) -> JudgeRun:
     """Systems first; judges once pairs are drawn of what they wrote."""
+    study = plan.study
     writing = {one.name: providers[one.name] for one in study.systems if one.name in providers}
     judging = {name: one for name, one in providers.items() if name not in writing}
-    done = ask((plan, writing)) if writing else None
-    if done is not None and done.stopped:
-        return done
-    if done is not None:
-        plan, _ = planned(study, plan.store)
-    if not plan.has_pairs:
-        if done is None:
-            raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")
-        return replace(done, notes=plan.notes)
-    asked = ask((plan, judging)) if judging else None
-    both = [one for one in (done, asked) if one is not None]
-    return replace(_together(both), notes=plan.notes)
+    done = [ask(plan, writing)] if writing else []
+    if done and done[0].stopped:
+        return done[0]
+    if done:
+        plan, _ = plan_study(study, plan.store)
+    if plan.has_pairs:
+        done += [ask(plan, judging)] if judging else []
+    elif not done:
+        raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")
+    return replace(_together(done), notes=plan.notes)
 
 
 def _together(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Several runs as one."""
-    summed = ("answered", "missing", "failed", "reasked", "late", "left", "elsewhere", "cost", "tokens_in",
-              "tokens_out", "seconds")  # fmt: skip
-    reasons: dict[str, int] = {}
-    for one in runs:
-        reasons |= one.reasons
-    return replace(runs[-1], **{name: sum(getattr(one, name) for one in runs) for name in summed}, reasons=reasons)
+    summed = [one.name for one in fields(JudgeRun) if one.type in ("int", "float")]
+    numbers: dict[str, Any] = {name: sum(getattr(run, name) for run in runs) for name in summed}
+    reasons = {reason: number for run in runs for reason, number in run.reasons.items()}
+    return replace(runs[-1], **numbers, reasons=reasons)
 
 
 async def _close(providers: Iterable[Provider]) -> None:
@@ -365,27 +247,14 @@ async def _close(providers: Iterable[Provider]) -> None:
         await provider.close()
 
 
-def _providers(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
-    limits = study.config.limits
-    about: dict[str, Any] = {"folder": study.folder, "timeout": limits.timeout, "connections": limits.concurrency}
-    return {judge.name: provider_for(judge, asking=asking, **about) for judge in judges}
-
-
-def _chosen(study: Study, judges: Iterable[str] | None) -> list[str]:
-    known = [one.name for one in study.models]
-    names = known if judges is None else list(judges)
-    for name in names:
-        if name not in known:
-            raise JudgeError(unknown("judge", name, known, "study.yaml"))
-    if not names:
-        raise JudgeError("study.yaml names no judge that could be asked")
-    return names
+# -- one run --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Ways:
     """How a run goes about it."""
 
+    prices: dict[str, Pricer | None]
     retry: Retry | None
     recording: Recording | None
     progress: Callable[[Progress], None] | None
@@ -396,31 +265,27 @@ class _Ways:
 class _Run:
     """One run over the open questions, from the first claim to the last answer."""
 
-    def __init__(
-        self, plan: Plan, providers: dict[str, Provider], prices: dict[str, Pricer | None], ways: _Ways
-    ) -> None:
-        self.plan, self.providers, self.prices, self.ways = plan, providers, prices, ways
-        self.store: Store = plan.store
+    def __init__(self, plan: Plan, providers: dict[str, Provider], ways: _Ways) -> None:
+        self.plan, self.providers, self.ways, self.store = plan, providers, ways, plan.store
+        self.prices = ways.prices
         self.limits = plan.study.config.limits
         self.stopping = asyncio.Event()
         self.lanes: dict[tuple[str, str | None], tuple[Endpoint, list[str]]] = {}
+        """An endpoint with the judges that ask it, by where it is."""
         for name in providers:
             judge = plan.judges[name]
             lane = (judge.provider, judge.base_url)
             if lane not in self.lanes:
-                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": self._where(judge), "tell": ways.tell}
+                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _where(judge), "tell": ways.tell}
                 self.lanes[lane] = (Endpoint(self.limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
         self.health = {name: Health(self.limits.concurrency, self.limits.unreadable) for name in providers}
-        self.budget = Budget(self.limits.max_cost, plan.judges, prices)
+        self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
         self.stopped: str | None = None
         self.fatal: AssayError | None = None
-
-    def _where(self, judge: Judge) -> str:
-        return judge.base_url or judge.provider
 
     async def go(self) -> JudgeRun:
         """Ask until nothing is open, or something stops it."""
@@ -428,22 +293,25 @@ class _Run:
         self.writer = StoreThread()
         try:
             await self._begin()
-            left = await self._to_the_end()
+            left = await self._ask_all()
         finally:
             self.writer.close()
-        self._raise()
+        if self.fatal is not None:
+            raise self.fatal
+        if self.health and all(health.dead for health in self.health.values()):
+            raise JudgeError("; ".join(self._why_stopped()))
         return self._result(left)
 
     async def _begin(self) -> None:
         judges = list(self.providers)
         self.run = await self.writer.do(work.start_run, self.store)
-        self.budget.spent = await self.writer.do(work.spent, self.store)
+        self.budget.spent = await self.writer.do(work.dollars_spent, self.store)
         if self.ways.retry is None:
             self.total = (await self.writer.do(work.counts, self.store, judges)).get("open", 0)
         else:
             self.total = await self.writer.do(work.count_unread, self.store, self.run, judges)
 
-    async def _to_the_end(self) -> dict[str, int]:
+    async def _ask_all(self) -> dict[str, int]:
         """Ask everything; how many questions there are of each status in the end."""
         heartbeat = asyncio.create_task(self._heartbeat())
         try:
@@ -452,42 +320,20 @@ class _Run:
                     for endpoint, names in self.lanes.values():
                         self._open(endpoint, names, tasks)
         except* DatabaseError as group:
-            self.fatal = store_words(self.store, _first(group))
+            self.fatal = store_error(self.store, _first(group))
         finally:
             heartbeat.cancel()
         try:
             await self.writer.do(work.end_run, self.store, self.run)
             left: dict[str, int] = await self.writer.do(work.counts, self.store, list(self.providers))
         except DatabaseError as error:
-            self.fatal = self.fatal or store_words(self.store, error)
+            self.fatal = self.fatal or store_error(self.store, error)
             return {}
         return left
 
-    def _raise(self) -> None:
-        """Where nothing could be done at all, or nothing more."""
-        if self.fatal is not None:
-            raise self.fatal
-        if self.health and all(health.dead for health in self.health.values()):
-            raise JudgeError("; ".join(self._why_stopped()))
-
-    def _why_stopped(self) -> list[str]:
-        """Words for each judge that is asked no further."""
-        found = []
-        for name, health in self.health.items():
-            judge = self.plan.judges[name]
-            if health.stopped is None:
-                continue
-            found.append(f"judge '{name}' ({judge.model} at {self._where(judge)}) {health.stopped}")
-            if not health.dead:
-                found[-1] += (
-                    f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
-                    "say after how many it is to stop: limits.unreadable in study.yaml"
-                )
-        return found
-
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
         """As many places as the limits allow, each with one question after the other."""
-        batch = min(200, 2 * self.limits.concurrency)
+        batch = min(BATCH, 2 * self.limits.concurrency)
         unread = self.ways.retry == "missing"
 
         def claim() -> asyncio.Future[list[Claim]]:
@@ -500,8 +346,22 @@ class _Run:
 
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
         while not self._over() and (claim := await claims.next()) is not None and not self._over():
-            if await self.health[claim.annotator].going():
-                await self._question(endpoint, claim)
+            health = self.health[claim.annotator]
+            again = await self._once(endpoint, claim) if await health.can_be_asked() else None
+            if again is not None:
+                async with health.asking_again():
+                    if not self._over() and await health.can_be_asked():
+                        await self._once(endpoint, again)
+
+    async def _heartbeat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            try:
+                await self.writer.do(work.heartbeat, self.store, self.run)
+            except DatabaseError as error:
+                log.warning("no sign of life could be given: %s", error.orig)
+
+    # -- stopping -------------------------------------------------------------------------------
 
     def _over(self) -> bool:
         """Whether no further call may begin."""
@@ -518,15 +378,22 @@ class _Run:
         self.fatal = self.fatal or error
         self._stop(why)
 
-    async def _question(self, endpoint: Endpoint, claim: Claim) -> None:
-        """One question to its end: a label, or the reason why there is none."""
-        again = await self._once(endpoint, claim)
-        if again is None:
-            return
-        health = self.health[claim.annotator]
-        async with health.asking_again():
-            if not self._over() and await health.going():
-                await self._once(endpoint, again)
+    def _why_stopped(self) -> list[str]:
+        """Words for each judge that is asked no further."""
+        found = []
+        for name, health in self.health.items():
+            judge = self.plan.judges[name]
+            if health.stopped is None:
+                continue
+            found.append(f"judge '{name}' ({judge.model} at {_where(judge)}) {health.stopped}")
+            if not health.dead:
+                found[-1] += (
+                    f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
+                    "say after how many it is to stop: limits.unreadable in study.yaml"
+                )
+        return found
+
+    # -- one call -------------------------------------------------------------------------------
 
     async def _once(self, endpoint: Endpoint, claim: Claim) -> Claim | None:
         """One call, paid for and written down; the claim to ask once more where its reply could not be read."""
@@ -542,8 +409,8 @@ class _Run:
             self._stop(f"max_cost would be passed ({spent} is spent, and the next call may cost ${may_cost:.4f})")
             return None
         try:
-            going = await self.health[claim.annotator].going()  # it may have been stopped while this one waited
-            answer = await self._ask(endpoint, claim, request) if going else None
+            going = await self.health[claim.annotator].can_be_asked()  # it may have been stopped while this one waited
+            answer = await self._answer(endpoint, claim, request) if going else None
             if answer is None:
                 return None
             revision = claim.revision + 1
@@ -559,41 +426,47 @@ class _Run:
         """Store an answer, and see what all runs together have spent; in the writer's thread."""
         written = add_answer(self.store, claim, self.run, answer, revision)
         if self.limits.max_cost is not None:
-            self.budget.spent = work.spent(self.store)
+            self.budget.spent = work.dollars_spent(self.store)
         return written
 
-    async def _ask(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
+    async def _answer(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
         """One call and what it amounts to; None where the judge or the run stops before it brings anything."""
         provider, health = self.providers[claim.annotator], self.health[claim.annotator]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
         try:
             completion, latency = await endpoint.call(provider, request)
         except CallFailed as error:
-            if self.stopped is not None or not await health.failed(error, partial(self._probe, claim, request)):
+            if self.stopped is not None or not await health.blames_item(error, partial(self._probe, claim, request)):
                 return None
-            about |= _kept(await provider.sent(request))
+            about |= _prompt(await provider.sent(request))
             return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
-        health.replied()
+        health.note_reply()
         self.budget.learn(claim.annotator, request, completion)
-        about |= _kept(completion.sent or await provider.sent(request))
-        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
-        self._see(health, claim, reply)
-        self._record(request, completion)
-        return self._answer(claim, reply, completion, latency, about)
+        about |= _prompt(completion.sent or await provider.sent(request))
+        answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
+        if answer.label is not None:
+            health.note_readable()
+        else:
+            health.note_unreadable(answer.reason or "", again=claim.unread is not None)
+        try:
+            if self.ways.recording is not None:
+                self.ways.recording.add(request, completion)
+        except StudyError as error:  # the store still gets this one
+            self._fail(error, "replies cannot be written down")
+        return answer
 
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
-        judge = self.plan.judges[claim.annotator]
         try:
-            completion = await self.providers[judge.name].complete(nothing(request))
+            completion = await self.providers[claim.annotator].complete(probe_request(request))
         except CallFailed:
             raise
         except Exception as error:  # as in a call about an item
             raise CallFailed("retry", f"the call broke: {type(error).__name__}") from None
-        cost = self._cost(judge.name, completion)
+        cost = self._cost(claim.annotator, completion)
         if cost:
             self.cost += cost
             await self.writer.do(work.charge, self.store, self.run, cost)
@@ -602,33 +475,17 @@ class _Run:
         price = self.prices[judge]
         return None if price is None else price(completion.tokens_in or 0, completion.tokens_out or 0)
 
-    def _see(self, health: Health, claim: Claim, reply: Reply) -> None:
-        """What a reply says of its judge."""
-        if reply.label is not None:
-            health.read()
-        else:
-            health.unreadable(reply.reason or "", again=claim.unread is not None)
-
-    def _record(self, request: Request, completion: Completion) -> None:
-        """Write a reply down where that is wanted; where it cannot be, the store still gets this one."""
-        try:
-            if self.ways.recording is not None:
-                self.ways.recording.add(request, completion)
-        except StudyError as error:
-            self._fail(error, "replies cannot be written down")
-
-    def _answer(
-        self, claim: Claim, reply: Reply, completion: Completion, latency: float, about: dict[str, Any]
-    ) -> Answer:
+    def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
+        """What a reply says, with all that is kept of it."""
+        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
         kept = about | {
             "reply": completion.text,
             "reasoning": completion.reasoning or reply.reasoning,
             "tokens_in": completion.tokens_in,
             "tokens_out": completion.tokens_out,
             "cost": self._cost(claim.annotator, completion),
-            "latency": round(latency, 4),
+            "model": completion.model or about["model"],
         }
-        kept["model"] = completion.model or about["model"]
         if reply.label is None:
             # A second reply that cannot be read is the last: better no label than a wrong one.
             return Answer("unreadable" if claim.unread is None else "missing", reason=reply.reason, **kept)
@@ -637,6 +494,8 @@ class _Run:
         if order:
             kept["shown"] = {**(claim.shown or {}), "position": position}
         return Answer("valid", label, **kept)
+
+    # -- what has been done ---------------------------------------------------------------------
 
     def _count(self, claim: Claim, answer: Answer, written: bool) -> None:
         self.counts["tokens_in"] += answer.tokens_in or 0
@@ -672,18 +531,14 @@ class _Run:
             stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
 
-    async def _heartbeat(self) -> None:
-        while True:
-            await asyncio.sleep(HEARTBEAT)
-            try:
-                await self.writer.do(work.heartbeat, self.store, self.run)
-            except DatabaseError as error:
-                log.warning("no sign of life could be given: %s", error.orig)
+
+def _where(judge: Judge) -> str:
+    return judge.base_url or judge.provider
 
 
-def _kept(sent: Sent) -> dict[str, str]:
+def _prompt(sent: Sent) -> dict[str, str]:
     """What an answer says of the prompt: its name, and its text."""
-    name, text = as_kept(sent)
+    name, text = kept_call(sent)
     return {"fingerprint": name, "prompt": text}
 
 
@@ -712,3 +567,92 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+# -- the store beside the calls -------------------------------------------------------------------------
+
+
+class StoreThread:
+    """A thread in which the store is used, one thing after the other, while the calls go on.
+
+    An executor wakes the loop for every result; this thread wakes it once for all that are there.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._work: SimpleQueue[tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
+        self._done: deque[tuple[asyncio.Future[Any], Any, Exception | None]] = deque()
+        self._woken = False
+        self._thread = threading.Thread(target=self._go, name="assay-store", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        """What ``work(*arguments)`` gives, once it was its turn."""
+        result: asyncio.Future[Any] = self._loop.create_future()
+        self._work.put((result, work, arguments))
+        return result
+
+    def close(self) -> None:
+        """End the thread once everything is done."""
+        self._work.put(None)
+        self._thread.join()
+
+    def _go(self) -> None:
+        while (job := self._work.get()) is not None:
+            future, work, arguments = job
+            try:
+                self._done.append((future, work(*arguments), None))
+            except Exception as error:  # handed to whoever waits for it
+                self._done.append((future, None, error))
+            if not self._woken:
+                self._woken = True
+                self._loop.call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._woken = False  # before looking: what comes from now on wakes the loop again
+        while self._done:
+            future, result, error = self._done.popleft()
+            if future.cancelled():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+
+class Claims:
+    """Open questions, claimed a batch at a time; the next batch comes while this one is asked."""
+
+    def __init__(self, claim: Callable[[], asyncio.Future[list[Claim]]], *, batch: int) -> None:
+        self._claim, self._low = claim, batch // 2
+        self._ready: deque[Claim] = deque()
+        self._coming: asyncio.Future[list[Claim]] | None = None
+        self._ended = False
+        self._broken: asyncio.Future[list[Claim]] | None = None
+
+    async def next(self) -> Claim | None:
+        """A question that nobody else asks; None when there is none left."""
+        while True:
+            if self._coming is None and not self._ended and len(self._ready) <= self._low:
+                self._coming = self._claim()
+                self._coming.add_done_callback(self._arrived)
+            if self._ready:
+                return self._ready.popleft()
+            if self._broken is not None:
+                self._broken.result()
+            if self._coming is None:
+                return None
+            if self._coming.done():  # before the loop has come to say so: to await it would not let the loop go on
+                self._arrived(self._coming)
+            else:
+                await asyncio.shield(self._coming)
+
+    def _arrived(self, coming: asyncio.Future[list[Claim]]) -> None:
+        if coming is not self._coming:
+            return
+        self._coming = None
+        if coming.cancelled() or coming.exception() is not None:
+            self._ended, self._broken = True, coming
+            return
+        self._ready.extend(coming.result())
+        self._ended = not coming.result()

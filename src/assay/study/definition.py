@@ -22,8 +22,6 @@ from assay.errors import StudyError, unknown
 from assay.study.items import Item, KnownItem, read_items, read_known_items
 from assay.study.schema import KINDS, Ensemble, Judge, Question, StudyFile, StudyPart, System, scale_of
 
-# -- What is wrong with a study.yaml, in words, and on which line of it ----------------------------
-
 Where = tuple[str | int, ...]
 """A place in study.yaml: ``("questions", 0, "scale")``."""
 
@@ -31,6 +29,7 @@ Problem = tuple[Where, str]
 """Where something is wrong, and what."""
 
 MOST_PROBLEMS = 5
+"""Problems that one message names: as many as are mended before the next look."""
 
 RESERVED_KEYS = {
     **{str(n): f"chooses answer {n}" for n in range(1, 10)},
@@ -46,15 +45,7 @@ RESERVED_KEYS = {
 """What a key does on people's page whatever the question."""
 
 
-def in_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
-    """What is wrong, a line a problem: file, line, key and words."""
-    first = problems[:MOST_PROBLEMS]
-    shown = [f"{path}, line {_line(lines, where)}, {_key(where)}: {what}" for where, what in first]
-    more = [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
-    return "\n".join(shown + more)
-
-
-# -- the file and its lines -------------------------------------------------------------------------
+# -- the file and its lines ----------------------------------------------------------------------------
 
 
 def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
@@ -105,17 +96,18 @@ def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
     return lines
 
 
-def _line(lines: dict[Where, int], where: Where) -> int:
-    while where not in lines and where:
-        where = where[:-1]
-    return lines.get(where, 1)
+def _problem_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
+    """What is wrong, a line a problem: file, line, key and words."""
+    shown = []
+    for where, what in problems[:MOST_PROBLEMS]:
+        there = next((lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in lines), 1)
+        key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".") or "the file"
+        shown.append(f"{path}, line {there}, {key}: {what}")
+    more = [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
+    return "\n".join(shown + more)
 
 
-def _key(where: Where) -> str:
-    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".") or "the file"
-
-
-# -- what is not as the schema has it ---------------------------------------------------------------
+# -- what is not as the schema has it ------------------------------------------------------------------
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
@@ -143,7 +135,7 @@ def _explained(problem: Any) -> Problem:
     return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
 
 
-# -- what is well-formed and yet cannot be meant ----------------------------------------------------
+# -- what is well-formed and yet cannot be meant --------------------------------------------------------
 
 
 def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
@@ -153,25 +145,23 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
         for position, name in enumerate(names):
             if name in names[:position]:
                 yield (part, position, "name"), f"'{name}' appears twice"
-    yield from _of_systems(config)
+    yield from _system_problems(config)
     for position, question in enumerate(config.questions):
-        for where, what in _of_question(question):
+        for where, what in _question_problems(question):
             yield ("questions", position, *where), what
-    yield from _of_people(config)
-    yield from _of_crossed_scales(config, folder)
+    yield from _people_problems(config)
+    yield from _crossing_problems(config, folder)
     prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
-    asked = [j.name for j in config.judges if isinstance(j, Judge)]
     for part, models in (("systems", config.systems), ("judges", config.judges)):
         for position, judge in enumerate(models):
-            found = _of_ensemble(judge, asked) if isinstance(judge, Ensemble) else _of_judge(judge, prompts)
-            for where, what in found:
+            for where, what in _judge_problems(judge, prompts, config):
                 yield (part, position, *where), what
     for position, prompt in enumerate(config.conditions.prompt):
         if prompt not in prompts:
             yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
 
 
-def _of_question(question: Question) -> Iterator[Problem]:
+def _question_problems(question: Question) -> Iterator[Problem]:
     scale = scale_of(question.scale)
     wanted = len(question.kind.places)
     if len(question.options) != wanted and question.drawn_from is None and question.outputs_of is None:
@@ -187,23 +177,23 @@ def _of_question(question: Question) -> Iterator[Problem]:
         yield ("keys", label), why
 
 
-def _of_systems(config: StudyFile) -> Iterator[Problem]:
+def _system_problems(config: StudyFile) -> Iterator[Problem]:
     """What compares the outputs of systems, and what cannot stand beside it."""
-    written = [q.name for q in config.questions if q.kind.free_text]
+    texts = [q.name for q in config.questions if q.kind.free_text]
     compared = dict.fromkeys(q.outputs_of for q in config.questions if q.outputs_of)
     for position, question in enumerate(config.questions):
-        named = question.outputs_of
+        named, options = question.outputs_of, ("questions", position, "options")
         if named is not None and not config.systems:
             yield (
-                ("questions", position, "options"),
+                options,
                 "needs two columns to choose between; one question, whose outputs are compared, needs systems",
             )
-        elif named is not None and named not in written:
+        elif named is not None and named not in texts:
             words = "needs a question on the scale text, which the systems answer; "
-            yield ("questions", position, "options"), words + unknown("question", named, written, "those")
+            yield options, words + unknown("question", named, texts, "those")
         elif config.systems and named is None and question.name not in compared:
             yield (
-                ("questions", position),
+                options[:2],
                 f"'{question.name}' is about items, and in a study of systems people and judges are shown pairs of "
                 "outputs; ask it in a study of its own",
             )
@@ -219,12 +209,9 @@ def _of_systems(config: StudyFile) -> Iterator[Problem]:
         )
     if len(config.systems) < 2:
         yield ("systems",), "needs two at least, as outputs of two are compared"
-    yield from _beside_systems(config)
-
-
-def _beside_systems(config: StudyFile) -> Iterator[Problem]:
+    names = [one.name for one in config.systems]
     for position, judge in enumerate(config.judges):
-        if judge.name in [one.name for one in config.systems]:
+        if judge.name in names:
             yield ("judges", position, "name"), f"'{judge.name}' is a system; give the judge a name of its own"
     for position, system in enumerate(config.systems):
         if system.strategy != "zero-shot":
@@ -233,13 +220,14 @@ def _beside_systems(config: StudyFile) -> Iterator[Problem]:
         yield ("labels",), "cannot be: what people compare is drawn from the systems' outputs"
 
 
-def _of_crossed_scales(config: StudyFile, folder: Path) -> Iterator[Problem]:
+def _crossing_problems(config: StudyFile, folder: Path) -> Iterator[Problem]:
     """What would contradict the scale in a prompt, where conditions.scale replaces the question's own."""
     crossed = {spec: parse_scale(spec) for spec in config.conditions.scale}
     for position, question in enumerate(config.questions):
         own = scale_of(question.scale)
         others = {spec: scale for spec, scale in crossed.items() if own.numeric and scale != own}
-        for where, what in (*_of_by_scale(question, [own, *others.values()]), *_of_others(question, own, others)):
+        found = (*_scale_part_problems(question, [own, *others.values()]), *_own_scale_problems(question, own, others))
+        for where, what in found:
             yield ("questions", position, *where), what
     asked = [judge.prompt for judge in config.judges if isinstance(judge, Judge)]
     for prompt in dict.fromkeys([*config.conditions.prompt, *asked]) if crossed else ():
@@ -248,7 +236,7 @@ def _of_crossed_scales(config: StudyFile, folder: Path) -> Iterator[Problem]:
                 yield ("conditions", "scale"), f"prompts/{file.name} names a scale itself; write {{{{ scale }}}} there"
 
 
-def _of_by_scale(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
+def _scale_part_problems(question: Question, asked: Sequence[Scale]) -> Iterator[Problem]:
     for spec, part in question.by_scale.items():
         scale = parse_scale(spec)
         if scale not in asked:
@@ -258,10 +246,10 @@ def _of_by_scale(question: Question, asked: Sequence[Scale]) -> Iterator[Problem
                 yield ("by_scale", spec, "meanings", label), f"is not a label there: it must be {scale.describe()}"
 
 
-def _of_others(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
+def _own_scale_problems(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
     """What a question says of its own scale, where others are asked too."""
     for spec, scale in others.items():
-        there = question.of_scale(scale)
+        there = question.part_on(scale)
         if question.meanings and (there is None or there.meanings is None):
             yield (
                 ("meanings",),
@@ -294,13 +282,13 @@ def _names_ends(text: str, scale: Scale) -> bool:
     return bool(re.search(rf"(?<![\w.]){low}\s*(?:-|–|to|and|through|bis)\s*{high}(?![\w])", text))
 
 
-def _of_ensemble(ensemble: Ensemble, asked: list[str]) -> Iterator[Problem]:
-    for member in ensemble.of:
-        if member not in asked:
-            yield ("of",), unknown("judge", member, asked, "the judges that are asked")
-
-
-def _of_judge(judge: Judge, prompts: set[str]) -> Iterator[Problem]:
+def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFile) -> Iterator[Problem]:
+    if isinstance(judge, Ensemble):
+        asked = [one.name for one in config.judges if isinstance(one, Judge)]
+        for member in judge.of:
+            if member not in asked:
+                yield ("of",), unknown("judge", member, asked, "the judges that are asked")
+        return
     if judge.provider == "recorded" and judge.file is None:
         yield ("file",), "is missing: provider 'recorded' needs the file of replies"
     if judge.provider != "recorded" and not judge.model:
@@ -330,37 +318,32 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
     return wrong
 
 
-def _of_pairs(config: StudyFile) -> Iterator[Problem]:
-    """Questions about pairs of items stand alone: their items are the pairs."""
-    pairs = [q for q in config.questions if q.draws_pairs]
+def _people_problems(config: StudyFile) -> Iterator[Problem]:
+    people, pairs = config.people, [q for q in config.questions if q.draws_pairs]
+    drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
+    if isinstance(people.overlap, dict) and people.group is None:
+        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
+    if people.pass_warm_up is not None and people.warm_up is None:
+        yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
     if pairs and any(q.drawn_from != pairs[0].drawn_from or not q.draws_pairs for q in config.questions):
         yield (
             ("questions",),
             f"'{pairs[0].name}' is about pairs of '{pairs[0].drawn_from}', so every question of its study must be",
         )
-
-
-def _of_people(config: StudyFile) -> Iterator[Problem]:
-    people = config.people
-    if isinstance(people.overlap, dict) and people.group is None:
-        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
-    if people.pass_warm_up is not None and people.warm_up is None:
-        yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
-    drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
-    yield from _of_pairs(config)
-    if drawn and people.together:
-        yield ("people", "together"), f"cannot be: the triplets of '{drawn[0]}' are drawn one at a time"
     if people.together and config.items.document is None and not config.systems:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
-    if drawn and len(config.questions) > 1:
-        yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
-    if drawn and people.checks is not None:
-        yield ("people", "checks"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
-    if drawn and people.warm_up is not None:
-        yield ("people", "warm_up"), f"cannot be: the triplets of '{drawn[0]}' are drawn, so no answer is known"
+    if drawn:
+        why = f"cannot be: the triplets of '{drawn[0]}' are drawn"
+        if people.together:
+            yield ("people", "together"), f"{why} one at a time"
+        if len(config.questions) > 1:
+            yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
+        for key in ("checks", "warm_up"):
+            if getattr(people, key) is not None:
+                yield ("people", key), f"{why}, so no answer is known"
 
 
-# -- A study's folder ------------------------------------------------------------------------------
+# -- a study's folder ----------------------------------------------------------------------------------
 
 STUDY_FILE = "study.yaml"
 
@@ -445,5 +428,5 @@ def load_study(folder: str | Path) -> Study:
     except ValidationError as error:
         problems = problems_of(error)
     if problems:
-        raise StudyError(in_words(path, lines, problems))
+        raise StudyError(_problem_words(path, lines, problems))
     return Study(path.parent, config)

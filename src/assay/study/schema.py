@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
 
-# -- What each kind of answer makes of a question --------------------------------------------------
+# -- what each kind of answer makes of a question --------------------------------------------------------
 # A kind that is not listed is answered with a label of its scale, by number or from a list, and needs no row.
 
 Orders = Literal["all", "shuffled", "fixed"]
@@ -27,7 +27,7 @@ class Kind:
     places : tuple of labels
         For each option, in the item's own order, the label that chooses it; empty where there are no options.
     titles : tuple of str
-        What models are told the options are called, in the order shown.
+        The names of the options in a prompt, in the order shown.
     order : {"all", "shuffled"}
         How the options' order is varied where the question does not say.
     drawn : bool
@@ -35,7 +35,7 @@ class Kind:
     words : dict
         What models read and write, and the page sends, for a label; as it is where none are given.
     told : dict
-        What people are told for a label; as it is where none are given.
+        What people read for a label; as it is where none are given.
     free_text : bool
         Whether the reply itself is the label.
     """
@@ -75,7 +75,7 @@ def kind_of(scale: Scale) -> Kind:
     return KINDS.get(scale.kind, _PLAIN)
 
 
-# -- What study.yaml may say -----------------------------------------------------------------------
+# -- what study.yaml may say -----------------------------------------------------------------------------
 
 TRIPLET = ("first", "second", "third")
 """The columns of a triplet that was drawn: the three items' texts."""
@@ -105,11 +105,19 @@ class StudyPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _with_text(by_label: Any) -> Any:
+def _parsed(scale: str | tuple[str, ...]) -> Scale:
+    """The scale that is named, or an error that pydantic reports with its place."""
+    try:
+        return scale_of(scale)
+    except DataError as error:
+        raise ValueError(str(error)) from None
+
+
+def _text_values(by_label: Any) -> Any:
     return {str(k): str(v).strip() for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
 
 
-def _without_ends(text: Any) -> Any:
+def _strip_ends(text: Any) -> Any:
     """Spaces at the ends of lines say nothing, so they make no other question."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
 
@@ -133,8 +141,8 @@ class OnScale(StudyPart):
         None, description="what a label of this scale means, in place of the question's own; {} for none"
     )
 
-    _labels_are_text = field_validator("meanings", mode="before")(_with_text)
-    _ends_do_not_matter = field_validator("guidelines", mode="before")(_without_ends)
+    _labels_are_text = field_validator("meanings", mode="before")(_text_values)
+    _ends_do_not_matter = field_validator("guidelines", mode="before")(_strip_ends)
 
 
 class Question(StudyPart):
@@ -166,30 +174,20 @@ class Question(StudyPart):
         default_factory=dict, description="guidelines and meanings that belong to a scale of conditions.scale, by scale"
     )
 
-    @field_validator("text", "guidelines", mode="before")
-    @classmethod
-    def _ends_do_not_matter(cls, text: Any) -> Any:
-        return _without_ends(text)
-
-    _labels_are_text = field_validator("meanings", "keys", mode="before")(_with_text)
+    _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_strip_ends)
+    _labels_are_text = field_validator("meanings", "keys", mode="before")(_text_values)
 
     @field_validator("by_scale")
     @classmethod
     def _by_scale_is_by_scale(cls, parts: dict[str, OnScale]) -> dict[str, OnScale]:
         for spec in parts:
-            try:
-                parse_scale(spec)
-            except DataError as error:
-                raise ValueError(str(error)) from None
+            _parsed(spec)
         return parts
 
     @field_validator("scale")
     @classmethod
     def _scale_is_one(cls, scale: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        try:
-            scale_of(scale)
-        except DataError as error:
-            raise ValueError(str(error)) from None
+        _parsed(scale)
         return scale
 
     @property
@@ -228,16 +226,16 @@ class Question(StudyPart):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What models are told the options are called, in the order shown."""
+        """The names of the options in a prompt, in the order shown."""
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
-    def of_scale(self, scale: Scale) -> OnScale | None:
+    def part_on(self, scale: Scale) -> OnScale | None:
         """What `by_scale` has for a scale, however it is written there."""
         return next((part for spec, part in self.by_scale.items() if parse_scale(spec) == scale), None)
 
     def on(self, scale: Scale) -> Question:
         """The question as it is asked on a scale: with the guidelines and meanings that belong to it."""
-        own, there = scale == scale_of(self.scale), self.of_scale(scale)
+        own, there = scale == scale_of(self.scale), self.part_on(scale)
         if own and there is None:
             return self
         guidelines, meanings = [self.guidelines], self.meanings if own else {}
@@ -252,11 +250,11 @@ class Question(StudyPart):
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
-    def as_put(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
+    def wording(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
         """What people see of it and which answers are possible: questions that agree in this are one version.
 
-        Its keys, and whether it may be left open, are not part of it. What is empty is left out, so that a key that a
-        later assay knows changes nothing where it is not used.
+        Its keys, and whether it may be left open, are not part of it. What is empty is no part of it either, so that a
+        key of a later assay changes nothing where it is not used.
 
         Parameters
         ----------
@@ -378,11 +376,11 @@ class OutputPairs(StudyPart):
 
     pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and every two systems")
     items: int | None = Field(
-        None, ge=1, description="so many items for every two systems, chosen by separability; all where it is missing"
+        None, ge=1, description="items for every two systems, chosen by separability; all where it is missing"
     )
     choose: Choose = Field(
         "weighted",
-        description="weighted: the more separable, the likelier; stratified: as many from each range of separability; "
+        description="weighted: the more separable, the likelier; stratified: the same number from each range; "
         "top: the most separable",
     )
     similarity: str = Field("rouge-1", description="how alike two outputs are, see assay separability")
@@ -419,11 +417,7 @@ class Conditions(StudyPart):
     @classmethod
     def _scales_are_numbers(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
         for scale in scales:
-            try:
-                numeric = parse_scale(scale).numeric
-            except DataError as error:
-                raise ValueError(str(error)) from None
-            if not numeric:
+            if not _parsed(scale).numeric:
                 raise ValueError(f"'{scale}' is not a scale of numbers; only those can be crossed")
         return scales
 
@@ -438,7 +432,7 @@ class RateLimits(StudyPart):
     timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
     unreadable: int | None = Field(
-        20, ge=5, description="so many replies in a row that cannot be read stop their judge; null: none do"
+        20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
     )
 
 
@@ -448,9 +442,9 @@ class Checks(StudyPart):
     file: str = Field(
         description="a table like that of the items, with the known answers in columns named as questions"
     )
-    every: int = Field(10, ge=2, description="one after so many items")
+    every: int = Field(10, ge=2, description="items from one check to the next")
     most_failed: int | None = Field(
-        None, ge=0, description="whoever fails more than so many is given nothing further; nobody is stopped without it"
+        None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
     )
 
 
@@ -473,7 +467,7 @@ class People(StudyPart):
     )
     checks: Checks | None = None
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
-    retest_gap: int = Field(10, ge=1, description="so many other items lie between the two, where there are as many")
+    retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
     skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")

@@ -1,4 +1,7 @@
-"""Answers: adding one closes its assignment, and nothing is ever changed or removed."""
+"""Every answer that was ever given: adding one closes its assignment, and nothing is changed or removed.
+
+An assignment points to the answer that counts, so that a correction leaves what it corrects.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,11 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
-from assay.study.store.connection import CLOSES, CLOSING, Store, chunked, insert
+from assay.study.store.connection import CLOSES, CLOSING, Store, batches, insert
 from assay.study.store.items import digests_of
 from assay.study.store.people import Task, is_excluded
-from assay.study.store.tables import FILE
+from assay.study.store.tables import FILE, PAGE
 from assay.study.store.work import Claim
-
-# -- Answers ---------------------------------------------------------------------------------------
 
 Status = Literal["valid", "unreadable", "missing", "failed", "withdrawn"]
 """Of an answer. ``unreadable`` will be asked again, ``missing`` will not, ``failed`` had no reply."""
@@ -45,9 +46,6 @@ class Answer:
     latency: float | None = None
 
 
-# -- adding -----------------------------------------------------------------------------------------
-
-
 def add_answer(store: Store, claim: Claim, run: int, answer: Answer, revision: int) -> bool:
     """Write a judge's answer in a transaction of its own; False where this one had been written already."""
     return store.arrivals.add(_row(answer, claim.id, run, revision), answer.prompt)
@@ -68,15 +66,12 @@ _CLOSE = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = {k: v for k, v in vars(answer).items() if k != "prompt"} | {
-        "assignment": assignment,
-        "run": run,
-        "revision": revision,
-    }
+    row = {k: v for k, v in vars(answer).items() if k != "prompt"}
+    row |= {"assignment": assignment, "run": run, "revision": revision}
     return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
 
 
-# -- labels from a file -----------------------------------------------------------------------------
+# -- labels from a file -------------------------------------------------------------------------------
 
 
 class FileLabel(NamedTuple):
@@ -95,20 +90,18 @@ def put_file_labels(db: sa.Connection, wanted: Mapping[FileLabel, tuple[Any, Any
     Answers to questions that are not asked now stay as they are, for when they are asked again.
     """
     a, s, q = tables.assignments, tables.answers, tables.questions.c
-    key = (a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat)
-    mine = sa.select(a.c.id, *key, s.c.label, s.c.shown)
+    mine = sa.select(a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.id, s.c.label, s.c.shown)
     mine = mine.select_from(a.outerjoin(s, s.c.id == a.c.answer)).where(a.c.session == FILE)
     mine = mine.where(a.c.question.in_(sa.select(q.id).where(q.current)))
-    held = {FileLabel(*row[1:6]) for row in db.execute(mine)}
-    new = [one._asdict() for one in wanted if one not in held]
+    held = {FileLabel(*row[:5]) for row in db.execute(mine)}
     contents: dict[str, str] = {}
-    for chunk in chunked({one.item for one in wanted}):
+    for chunk in batches({one.item for one in wanted}):
         contents |= digests_of(db, chunk)
     rest = {"recipe": "", "session": FILE, "status": "open", "active": True}
-    for chunk in chunked(new):
-        db.execute(sa.insert(a), [row | rest | {"content": contents[row["item"]]} for row in chunk])
+    for chunk in batches(one for one in wanted if one not in held):
+        db.execute(sa.insert(a), [one._asdict() | rest | {"content": contents[one.item]} for one in chunk])
     for there in db.execute(mine).all():
-        label, shown = wanted.get(FileLabel(*there[1:6]), (None, None))
+        label, shown = wanted.get(FileLabel(*there[:5]), (None, None))
         if label is None and there.label is not None:
             _correct(db, there.id, Answer("withdrawn", reason="no longer in the file of labels"))
         elif label is not None and (label, shown) != (there.label, there.shown):
@@ -123,84 +116,23 @@ def _correct(db: sa.Connection, assignment: int, answer: Answer) -> None:
     append(db, _row(answer, assignment, None, db.execute(count).scalar_one() + 1))
 
 
-# -- what there is ----------------------------------------------------------------------------------
+# -- answers that people give on the page, to the questions of a task; within the caller's transaction ---
 
 
-def newest_answer(db: sa.Connection) -> int:
-    """The number of the last answer that was given; 0 before the first. Within a transaction."""
-    return int(db.execute(sa.select(sa.func.coalesce(sa.func.max(tables.answers.c.id), 0))).scalar_one())
-
-
-def typical_output(store: Store, judge: str) -> float | None:
-    """Mean number of tokens of a judge's replies so far; None with fewer than 20."""
-    a, s = tables.assignments, tables.answers
-    query = sa.select(sa.func.avg(s.c.tokens_out), sa.func.count(s.c.tokens_out))
-    joined = s.join(a, a.c.id == s.c.assignment)
-    with store.reading() as db:
-        mean, number = db.execute(query.select_from(joined).where(a.c.annotator == judge)).one()
-    return float(mean) if number >= 20 else None
-
-
-class HumanLabel(NamedTuple):
-    """A label that a person gave: to which item, of which document, and on which scale where that was varied."""
-
-    item: str
-    document: str | None
-    label: Label
-    scale: str | None
-
-
-def human_labels(store: Store, question: int) -> list[HumanLabel]:
-    """Every label that a person gave to a question and that counts, in the order of the items."""
-    a, i, s, n = tables.assignments, tables.items, tables.answers, tables.annotators
-    joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item).join(n, n.c.annotator == a.c.annotator)
-    query = sa.select(i.c.item, i.c.document, s.c.label, a.c.condition).select_from(joined)
-    query = query.where(s.c.status == "valid", a.c.active, i.c.active, a.c.question == question, n.c.kind == "human")
-    query = query.where(sa.not_(is_excluded(a.c.annotator)))
-    with store.reading() as db:
-        rows = db.execute(query.order_by(i.c.position, a.c.annotator, a.c.id)).all()
-    return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]
-
-
-def history(store: Store) -> pl.DataFrame:
-    """Every answer ever given, in order, those that no longer count included."""
-    a, q, s = tables.assignments, tables.questions, tables.answers
-    query = sa.select(
-        *(a.c.item, q.c.name.label("criterion"), q.c.version, a.c.annotator, a.c.condition, a.c.repeat),
-        *(c for c in s.c if c.name not in ("id", "assignment")),
-        sa.and_(a.c.active, q.c.current, a.c.answer == s.c.id).label("counts"),
-    )
-    joined = s.join(a, a.c.id == s.c.assignment).join(q, q.c.id == a.c.question)
-    with store.reading() as db:
-        rows = [dict(r._mapping) for r in db.execute(query.select_from(joined).order_by(s.c.id))]
-    for row in rows:
-        row["label"] = None if row["label"] is None else json.dumps(row["label"], ensure_ascii=False)
-        row["shown"] = None if row["shown"] is None else json.dumps(row["shown"], ensure_ascii=False)
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-# -- Answers that people give on the page, to the questions of a task; within the caller's tran ----
-
-PAGE = "page"
-"""The recipe of an assignment that was answered on the page, which tells it from a label in a file."""
-
-
-def _assignments_of(task: Task, questions: Collection[int] | None = None) -> sa.ColumnElement[bool]:
-    """The assignments that hold the answers to a task, of all its questions or of these."""
+def _assignments(task: Task) -> sa.ColumnElement[bool]:
+    """The assignments that hold the answers to a task, to all of its questions."""
     a = tables.assignments.c
-    asked = json.loads(task.questions) if questions is None else questions
     return sa.and_(
         *(a.annotator == task.annotator, a.item == task.item, a.recipe == PAGE),
-        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(asked)),
+        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(json.loads(task.questions))),
     )
 
 
 def answers_to(db: sa.Connection, task: Task) -> Sequence[Any]:
     """Every answer to a task so far: question, revision, request_key, answered_at, label."""
     a, s = tables.assignments.c, tables.answers.c
-    joined = tables.assignments.join(tables.answers, s.assignment == a.id)
-    query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label).select_from(joined)
-    return db.execute(query.where(_assignments_of(task)).order_by(s.id)).all()
+    query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label).select_from(tables.EVERY)
+    return db.execute(query.where(_assignments(task)).order_by(s.id)).all()
 
 
 def latest_revision(db: sa.Connection, task: Task) -> int:
@@ -226,7 +158,7 @@ def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
     """Take back the answers to a task, each with an answer of its own that says so."""
     a, s = tables.assignments.c, tables.answers.c
     count = sa.select(sa.func.max(s.revision)).where(s.assignment == a.id).scalar_subquery()
-    rows = db.execute(sa.select(a.id, count.label("revision")).where(_assignments_of(task))).all()
+    rows = db.execute(sa.select(a.id, count.label("revision")).where(_assignments(task))).all()
     newest = max((row.revision or 0 for row in rows), default=0) + 1
     for row in rows:
         answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}
@@ -236,18 +168,72 @@ def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
 def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
     """A person's answers to these items, in the order in which they came."""
     a, s = tables.assignments.c, tables.answers.c
-    joined = tables.assignments.join(tables.answers, s.assignment == a.id)
     query = sa.select(
         *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
     )
     mine = sa.and_(a.annotator == person, a.recipe == PAGE, a.item.in_(items))
-    return db.execute(query.select_from(joined).where(mine).order_by(s.id)).all()
+    return db.execute(query.select_from(tables.EVERY).where(mine).order_by(s.id)).all()
 
 
-# -- What judges replied, word for word, beside what was read from it ------------------------------
+def newest_answer(db: sa.Connection) -> int:
+    """The number of the last answer that was given; 0 before the first. Within a transaction."""
+    return int(db.execute(sa.select(sa.func.coalesce(sa.func.max(tables.answers.c.id), 0))).scalar_one())
+
+
+# -- what there is -------------------------------------------------------------------------------------
+
+FEW_REPLIES = 20
+"""With fewer replies their mean length says less than a guess by the kind of question."""
 
 UNREADABLE = ("unreadable", "missing")
 """What answers are called whose reply gave no label; the first are asked again."""
+
+
+def typical_output(store: Store, judge: str) -> float | None:
+    """Mean number of tokens of a judge's replies so far; None with fewer than `FEW_REPLIES`."""
+    s = tables.answers.c
+    query = sa.select(sa.func.avg(s.tokens_out), sa.func.count(s.tokens_out)).select_from(tables.EVERY)
+    with store.reading() as db:
+        mean, number = db.execute(query.where(tables.assignments.c.annotator == judge)).one()
+    return float(mean) if number >= FEW_REPLIES else None
+
+
+class HumanLabel(NamedTuple):
+    """A label that a person gave: to which item, of which document, and on which scale where that was varied."""
+
+    item: str
+    document: str | None
+    label: Label
+    scale: str | None
+
+
+def human_labels(store: Store, question: int) -> list[HumanLabel]:
+    """Every label that a person gave to a question and that counts, in the order of the items."""
+    a, i, s, n = (table.c for table in (tables.assignments, tables.items, tables.answers, tables.annotators))
+    query = sa.select(i.item, i.document, s.label, a.condition)
+    query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
+    query = query.where(s.status == "valid", a.active, i.active, a.question == question, n.kind == "human")
+    query = query.where(sa.not_(is_excluded(a.annotator)))
+    with store.reading() as db:
+        rows = db.execute(query.order_by(i.position, a.annotator, a.id)).all()
+    return [HumanLabel(*row[:3], json.loads(row.condition).get("scale")) for row in rows]
+
+
+def history(store: Store) -> pl.DataFrame:
+    """Every answer ever given, in order, those that no longer count included."""
+    a, q, s = tables.assignments.c, tables.questions.c, tables.answers.c
+    query = sa.select(
+        *(a.item, q.name.label("criterion"), q.version, a.annotator, a.condition, a.repeat),
+        *(c for c in s if c.name not in ("id", "assignment")),
+        sa.and_(a.active, q.current, a.answer == s.id).label("counts"),
+    )
+    with store.reading() as db:
+        found = db.execute(query.select_from(tables.join(tables.EVERY, tables.questions)).order_by(s.id))
+        rows = [dict(row._mapping) for row in found]
+    for row in rows:
+        for name in ("label", "shown"):
+            row[name] = None if row[name] is None else json.dumps(row[name], ensure_ascii=False)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def latest_replies(
@@ -269,20 +255,19 @@ def latest_replies(
     -------
     list of dict
         annotator, item, criterion, condition, repeat, status, label, reason, reply, reasoning, and the ``prompt`` that
-        it replies to: the body of the call as JSON, None for replies that were kept before prompts were.
+        it replies to: the body of the call as JSON.
     """
-    a, s, i, q, p = (tables.assignments, tables.answers, tables.items, tables.questions, tables.prompts)
-    newest = sa.select(sa.func.max(s.c.id)).where(s.c.status != "failed").group_by(s.c.assignment)
+    a, s, i, q, p = (getattr(tables, name).c for name in ("assignments", "answers", "items", "questions", "prompts"))
+    newest = sa.select(sa.func.max(s.id)).where(s.status != "failed").group_by(s.assignment)
     query = sa.select(
-        *(a.c.annotator, a.c.item, q.c.name.label("criterion"), a.c.condition, a.c.repeat),
-        *(s.c.status, s.c.label, s.c.reason, s.c.reply, s.c.reasoning, p.c.body.label("prompt")),
+        *(a.annotator, a.item, q.name.label("criterion"), a.condition, a.repeat),
+        *(s.status, s.label, s.reason, s.reply, s.reasoning, p.body.label("prompt")),
     )
-    joined = s.join(a, a.c.id == s.c.assignment).join(i, i.c.item == a.c.item).join(q, q.c.id == a.c.question)
-    query = query.select_from(joined.outerjoin(p, p.c.fingerprint == s.c.fingerprint))
-    query = query.where(s.c.id.in_(newest), s.c.reply.is_not(None), a.c.active, q.c.current, i.c.active)
-    for column, values in ((a.c.annotator, judges), (a.c.item, item and [item])):
-        query = query if not values else query.where(column.in_(values))
-    query = query.where(s.c.status.in_(UNREADABLE)) if unreadable else query
+    joined = tables.join(tables.EVERY, tables.items, tables.questions)
+    query = query.select_from(joined.outerjoin(tables.prompts, p.fingerprint == s.fingerprint))
+    query = query.where(s.id.in_(newest), s.reply.is_not(None), a.active, q.current, i.active)
+    for column, values in ((a.annotator, judges), (a.item, item and [item]), (s.status, unreadable and UNREADABLE)):
+        query = query.where(column.in_(values)) if values else query
     with store.reading() as db:
-        rows = [dict(row._mapping) for row in db.execute(query.order_by(i.c.position, a.c.id))]
+        rows = [dict(row._mapping) for row in db.execute(query.order_by(i.position, a.id))]
     return [row | {"condition": json.loads(row["condition"])} for row in rows]

@@ -1,4 +1,7 @@
-"""The database under a study: connections, transactions, dialects, migrations, settings."""
+"""The database under a study: how it is opened, its transactions, what both dialects need, and its migrations.
+
+SQLite in the study folder, or PostgreSQL by URL, through the same statements.
+"""
 
 from __future__ import annotations
 
@@ -24,33 +27,26 @@ from assay.errors import StudyError, require
 from assay.study.definition import Study
 from assay.study.store import tables
 
-# -- A SQLite file as it stands, copied without a write to it or to its folder ---------------------
+Connection = sa.Connection
+"""A connection to the database, mostly within a transaction."""
 
+DatabaseError = sa.exc.DBAPIError
+"""Whatever goes wrong in the database."""
 
-def can_be_written(path: Path) -> bool:
-    """Whether SQLite may write here: to the file, where there is one, and beside it."""
-    beside = path.absolute().parent
-    return beside.is_dir() and os.access(beside, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+MIGRATIONS = Path(__file__).parent / "migrations"
 
+STORE_FILE = "study.db"
 
-def copy_of_sqlite(source: Path, target: Path) -> None:
-    """Copy a database, with what its log still holds; nothing where there is none.
+CHUNK = 2000
+"""Rows that are written or read at a time: few enough to fit in memory, enough that statements cost little."""
 
-    Where nobody may write beside it, SQLite cannot open a database with a log; then the files themselves are copied.
-    """
-    if not source.is_file():
-        return
-    if can_be_written(source):
-        uri = f"{source.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=60)) as there, closing(sqlite3.connect(target)) as here:
-            there.backup(here)
-        return
-    for ending in ("", "-wal"):
-        if (one := source.with_name(source.name + ending)).is_file():
-            shutil.copyfile(one, target.with_name(target.name + ending))
+_PATIENCE = 60
+"""Seconds until SQLite gives up on a lock that another process holds: longer than any transaction here takes."""
 
+_MIGRATING, _EXCLUSIVE = 7235077, 7235078
+"""PostgreSQL's advisory locks; any two numbers that nobody else would take."""
 
-# -- Answers of judges as they arrive --------------------------------------------------------------
+# -- answers of judges as they arrive ----------------------------------------------------------------
 
 CLOSING = "status = case new.status when 'valid' then 'answered' else new.status end, answer = new.id"
 """What an answer changes of its assignment, with ``new`` the answer: each statement that closes one is made of this."""
@@ -96,7 +92,6 @@ class Arrivals:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self._postgres = engine.dialect.name == "postgresql"
-        self._statement = _ADD_POSTGRES if self._postgres else _ADD_SQLITE
         self._lock = threading.Lock()
         self._held: sa.PoolProxiedConnection | None = None
 
@@ -111,24 +106,24 @@ class Arrivals:
             try:
                 return self._add(values, (row["fingerprint"], prompt))
             except self._engine.dialect.dbapi.Error as error:
-                self._let_go()
+                self._drop_connection()
                 raise sa.exc.DBAPIError("insert into answers", None, error) from error
 
     def _add(self, values: list[Any], prompt: tuple[str | None, str | None]) -> bool:
         connection = self._connection()
         if self._postgres:
-            return bool(connection.execute(self._statement, [*prompt, *values]).rowcount > 0)
+            return bool(connection.execute(_ADD_POSTGRES, [*prompt, *values]).rowcount > 0)
         connection.execute("begin immediate")
         if prompt[1] is not None:
             connection.execute(_PROMPT_SQLITE, prompt)
-        new = connection.execute(self._statement, values).rowcount > 0
+        new = connection.execute(_ADD_SQLITE, values).rowcount > 0
         connection.execute("commit")
         return bool(new)
 
     def close(self) -> None:
         """Let go of the connection."""
         with self._lock:
-            self._let_go()
+            self._drop_connection()
 
     def _connection(self) -> Any:
         if self._held is None:
@@ -141,7 +136,7 @@ class Arrivals:
                 connection.execute(_FOLLOW_SQLITE)
         return self._held.dbapi_connection
 
-    def _let_go(self) -> None:
+    def _drop_connection(self) -> None:
         if self._held is None:
             return
         raw, held, self._held = self._held.dbapi_connection, self._held, None
@@ -150,18 +145,7 @@ class Arrivals:
             raw.close()
 
 
-# -- The database under a study --------------------------------------------------------------------
-
-Connection = sa.Connection
-"""A connection to the database, mostly within a transaction."""
-
-DatabaseError = sa.exc.DBAPIError
-"""Whatever goes wrong in the database."""
-
-MIGRATIONS = Path(__file__).parent / "migrations"
-
-CHUNK = 2000
-"""Rows that are written or read at a time."""
+# -- the database under a study ----------------------------------------------------------------------
 
 
 @dataclass
@@ -172,19 +156,18 @@ class Store:
     """
 
     engine: sa.Engine
-    where: str
     is_scratch: bool = False
     """Whether nothing that is done here is kept."""
+    where: str = field(init=False)
     arrivals: Arrivals = field(init=False, repr=False)
-    _writing: sa.Engine = field(init=False, repr=False)
-    _durable: sa.Engine = field(init=False, repr=False)
-    _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     within: threading.local = field(init=False, repr=False, default_factory=threading.local)
     """What this thread is in the midst of: a transaction for all it does (`together`), a change of the study."""
+    _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     _rest: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
     """What else is let go of with the database."""
 
     def __post_init__(self) -> None:
+        self.where = self.engine.url.render_as_string(hide_password=True)
         self.arrivals = Arrivals(self.engine)
         self._writing = self.engine.execution_options(assay_write=True)
         self._durable = self.engine.execution_options(assay_write=True, assay_full=True)
@@ -200,26 +183,10 @@ class Store:
         StudyError
             Where the database cannot be reached, or was made by a newer assay.
         """
-        engine = _engine(str(where))
-        store = cls(engine, engine.url.render_as_string(hide_password=True))
-        try:
-            with store.writing() as db:
-                _migrate(db)
-        except sa.exc.DBAPIError as error:
-            store.close()
-            raise StudyError(f"the store {store.where} cannot be used: {error.orig}") from None
-        except StudyError:
-            store.close()
-            raise
+        store = cls(_engine(str(where)))
+        with store._close_on_failure(), store.writing() as db:
+            _migrate(db)
         return store
-
-    @staticmethod
-    def can_be_written(where: str) -> bool:
-        """Whether a SQLite file and its folder may be written to; True for any other database."""
-        if "://" in where and not where.startswith("sqlite:"):
-            return True
-        path = sa.make_url(where).database if where.startswith("sqlite:") else where
-        return path is None or can_be_written(Path(path))
 
     @classmethod
     def scratch(cls, where: str | Path) -> Self:
@@ -232,28 +199,33 @@ class Store:
         StudyError
             As `open`.
         """
-        engine = _engine(str(where))
-        if engine.dialect.name == "sqlite":
-            engine.dispose()
+        store = cls(_engine(str(where)), is_scratch=True)
+        if store.engine.dialect.name == "sqlite":
+            store.close()
             with ExitStack() as rest:
                 folder = Path(rest.enter_context(TemporaryDirectory(prefix="assay-")))
-                if engine.url.database:
-                    _copy(Path(engine.url.database), folder / "copy.db")
-                store = cls.open(folder / "copy.db")
-                store.is_scratch = True
-                store.where = engine.url.render_as_string(hide_password=True)
-                store._rest = rest.pop_all()
-            return store
-        store = cls(engine, engine.url.render_as_string(hide_password=True), is_scratch=True)
-        try:
+                _copy_sqlite(Path(store.engine.url.database or ""), folder / "copy.db")
+                copy = cls.open(folder / "copy.db")
+                copy.is_scratch, copy.where, copy._rest = True, store.where, rest.pop_all()
+            return copy
+        with store._close_on_failure():
             db = store._rest.enter_context(store._writing.connect())
             store._rest.callback(db.begin().rollback)
             store.within.db = db
             _migrate(db)
-        except sa.exc.DBAPIError as error:
-            store.close()
-            raise StudyError(f"the store {store.where} cannot be used: {error.orig}") from None
         return store
+
+    @contextmanager
+    def _close_on_failure(self) -> Iterator[None]:
+        """What may fail while it is opened: it is closed then, and the failure is said in words."""
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            self.close()
+            raise StudyError(f"the store {self.where} cannot be used: {error.orig}") from None
+        except StudyError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of the database."""
@@ -288,25 +260,26 @@ class Store:
             yield db
 
     @contextmanager
+    def writing_durably(self) -> Iterator[sa.Connection]:
+        """A transaction that writes, and that is on disk, with all before it, once the block has ended."""
+        with self._within() or self._durable.begin() as db:
+            yield db
+
+    @contextmanager
     def together(self) -> Iterator[sa.Connection]:
         """One transaction for all that this thread reads and writes in the block, whatever it calls."""
+        outer = getattr(self.within, "db", None)
         with self.writing() as db:
-            before, self.within.db = self._within(), db
+            self.within.db = db
             try:
                 yield db
             finally:
-                self.within.db = before and db
+                self.within.db = outer
 
     def _within(self) -> AbstractContextManager[sa.Connection] | None:
         """The transaction that holds all that this thread does now; None where there is none."""
         db = getattr(self.within, "db", None)
         return None if db is None else nullcontext(db)
-
-    @contextmanager
-    def writing_durably(self) -> Iterator[sa.Connection]:
-        """A transaction that writes, and that is on disk, with all before it, once the block has ended."""
-        with self._within() or self._durable.begin() as db:
-            yield db
 
     @contextmanager
     def exclusive(self) -> Iterator[sa.Connection]:
@@ -317,7 +290,7 @@ class Store:
         """
         with self._turn, self.writing_durably() as db:
             if self.engine.dialect.name == "postgresql":
-                db.execute(sa.text("select pg_advisory_xact_lock(7235078)"))
+                db.execute(sa.text(f"select pg_advisory_xact_lock({_EXCLUSIVE})"))
             yield db
 
     def overwrite_deleted(self) -> None:
@@ -373,7 +346,12 @@ def put_setting(db: sa.Connection, key: str, value: Any) -> None:
     upsert(db, tables.settings, ["key"], ["value"], [{"key": key, "value": value}])
 
 
-# -- what both dialects need ------------------------------------------------------------------------
+# -- what both dialects need -------------------------------------------------------------------------
+
+
+def connect(source: Store | sa.Connection) -> AbstractContextManager[sa.Connection]:
+    """A connection to read from: a new one of a store, or the one at hand."""
+    return source.reading() if isinstance(source, Store) else nullcontext(source)
 
 
 def insert(db: sa.Connection, table: sa.TableClause) -> Any:
@@ -390,8 +368,8 @@ def upsert(
     db.execute(statement.on_conflict_do_update(index_elements=key, set_=new), rows)
 
 
-def chunked(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """The values, as many at a time as are written at a time."""
+def batches(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """The values, `CHUNK` at a time."""
     rest = iter(values)
     while chunk := list(islice(rest, CHUNK)):
         yield chunk
@@ -405,7 +383,7 @@ def _engine(where: str) -> sa.Engine:
     if "://" in where and not where.startswith("sqlite:"):
         raise StudyError("a store is a file (SQLite) or a postgresql:// URL")
     url = sa.make_url(where) if where.startswith("sqlite:") else sa.URL.create("sqlite", database=where)
-    engine = sa.create_engine(url, connect_args={"timeout": 60})
+    engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE})
 
     @sa.event.listens_for(engine, "connect")
     def _settle(connection: Any, _record: Any) -> None:
@@ -426,9 +404,31 @@ def _engine(where: str) -> sa.Engine:
     return engine
 
 
-def _copy(source: Path, target: Path) -> None:
+def _can_be_written(path: Path) -> bool:
+    """Whether SQLite may write here: to the file, where there is one, and beside it."""
+    beside = path.absolute().parent
+    return beside.is_dir() and os.access(beside, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    """Copy a database, with what its log still holds, without a write to its folder; nothing where there is none.
+
+    Where nobody may write beside it, SQLite cannot open a database with a log; then the files themselves are copied.
+    """
+    if not source.is_file():
+        return
     try:
-        copy_of_sqlite(source, target)
+        if _can_be_written(source):
+            uri = f"{source.absolute().as_uri()}?mode=ro"
+            with (
+                closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as there,
+                closing(sqlite3.connect(target)) as here,
+            ):
+                there.backup(here)
+            return
+        for ending in ("", "-wal"):
+            if (one := source.with_name(source.name + ending)).is_file():
+                shutil.copyfile(one, target.with_name(target.name + ending))
     except (OSError, sqlite3.Error) as error:
         raise StudyError(f"the store {source} cannot be read: {error}") from None
 
@@ -436,7 +436,7 @@ def _copy(source: Path, target: Path) -> None:
 def _migrate(db: sa.Connection) -> None:
     """Take the steps that this database has not seen; one process at a time."""
     if db.dialect.name == "postgresql":
-        db.execute(sa.text("select pg_advisory_xact_lock(7235077)"))
+        db.execute(sa.text(f"select pg_advisory_xact_lock({_MIGRATING})"))
     if _is_current(db):  # alembic takes a third of a second to import, and nearly every store is current
         return
     from alembic import command
@@ -460,9 +460,10 @@ def _is_current(db: sa.Connection) -> bool:
     return list(db.execute(sa.text("select version_num from alembic_version")).scalars()) == [last.removeprefix("v")]
 
 
-# -- Open the database of a study ------------------------------------------------------------------
+# -- the database of a study -------------------------------------------------------------------------
 
-STORE_FILE = "study.db"
+Opening = Callable[[Study, str | None], Store]
+"""One of the ways to open it: `open_store`, `open_scratch`, `open_to_read`."""
 
 
 def open_store(study: Study, url: str | None = None) -> Store:
@@ -471,36 +472,28 @@ def open_store(study: Study, url: str | None = None) -> Store:
     Raises
     ------
     StudyError
-        Where it cannot be used, see `assay.study.store.connection.Store.open`.
+        Where it cannot be used, see `Store.open`.
     """
-    pass  # merged
-
-    return Store.open(_where(study, url))
+    return Store.open(_place(study, url))
 
 
 def open_scratch(study: Study, url: str | None = None) -> Store:
     """The study's database as it stands, of which nothing that is done is kept; see `Store.scratch`."""
-    pass  # merged
-
-    return Store.scratch(_where(study, url))
+    return Store.scratch(_place(study, url))
 
 
 def open_to_read(study: Study, url: str | None = None) -> Store:
     """The study's database, or what stands in it, where nobody may write to it: on a read-only mount."""
-    pass  # merged
+    where = _place(study, url)
+    remote = "://" in where and not where.startswith("sqlite:")
+    path = None if remote else sa.make_url(where).database if where.startswith("sqlite:") else where
+    return Store.open(where) if path is None or _can_be_written(Path(path)) else Store.scratch(where)
 
-    where = _where(study, url)
-    return Store.open(where) if Store.can_be_written(where) else Store.scratch(where)
 
-
-def _where(study: Study, url: str | None) -> str:
+def _place(study: Study, url: str | None) -> str:
     require("sqlalchemy", "judge", "a study's database")
     require("alembic", "judge", "a study's database")
     return url or study.config.store or str(study.folder / STORE_FILE)
-
-
-Opening = Callable[[Study, str | None], "Store"]
-"""One of the ways to open it: `open_store`, `open_scratch`, `open_to_read`."""
 
 
 @contextmanager
@@ -513,23 +506,21 @@ def store_in_use(study: Study, url: str | None = None, *, opening: Opening = ope
         Where the database fails; what was written before stays.
     """
     with opening(study, url) as opened:
-        pass  # merged
-
         try:
             yield opened
         except DatabaseError as error:
-            raise store_words(opened, error) from None
+            raise store_error(opened, error) from None
 
 
-def store_words(store: Store, error: BaseException) -> StudyError:
+def store_error(store: Store, error: BaseException) -> StudyError:
     """What went wrong in the database, and what to do about it."""
-    told = " ".join(str(getattr(error, "orig", None) or error).split())
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
     if store.is_scratch:
         return StudyError(
-            f"a copy of the store {store.where} failed: {told}. The store is as it was; mend that (room for it in "
+            f"a copy of the store {store.where} failed: {said}. The store is as it was; mend that (room for it in "
             "the folder for temporary files, a server that runs) and do it again"
         )
     return StudyError(
-        f"the store {store.where} failed: {told}. What it took before is kept; mend that (room on the disk, a server "
+        f"the store {store.where} failed: {said}. What it took before is kept; mend that (room on the disk, a server "
         "that runs) and do it again: it goes on from there"
     )

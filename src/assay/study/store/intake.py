@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import polars as pl
@@ -16,23 +17,22 @@ from assay.data.names import KindUnknownError, SpellingError
 from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
-from assay.study.items import Item, canonical, picture_digests
+from assay.study.items import canonical, picture_digests
 from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
 from assay.study.store.answers import FileLabel, put_file_labels
-from assay.study.store.connection import Store, chunked, put_setting
+from assay.study.store.connection import Store, batches, put_setting
 from assay.study.store.items import (
     NewItem,
-    Put,
     Role,
     active_items,
-    current_questions,
     keep_pairs,
     put_items,
     put_questions,
+    questions,
     retire_items,
 )
 from assay.study.store.people import WRITES, invited_names, put_annotators, retire_judges
-from assay.study.store.work import Changed, deciding
+from assay.study.store.work import Changed, change_study
 
 SYNCED = "taken in"
 """The setting that names what the folder said when it was last taken into the store."""
@@ -40,12 +40,8 @@ SYNCED = "taken in"
 WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 """Settings: how many labels of the file are of items that the study does not have; columns not taken from it."""
 
-_READING = 2
-"""How the folder is read; a new number takes every study in anew."""
-
 OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
 """Columns of the file of labels that say which label it is; others are kept with the answer."""
-
 
 CONFIG = "study"
 """The setting that holds what study.yaml said then, for a server that goes on while the folder changes."""
@@ -60,7 +56,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     Parameters
     ----------
     changed : {"new-version", "same-question"}, optional
-        What is said of a change that takes answers out of count.
+        What is said of a change after which answers will no longer count.
 
     Raises
     ------
@@ -71,11 +67,18 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     if store.setting(SYNCED) == digest:
         return
     labels = _labels_of_people(study)
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         db = change.db
         now = store.now(db)
-        put = Put(_sync_items(db, study, now), tuple(c for c in (study.config.items.document,) if c is not None))
-        put_questions(db, study.config.questions, put, now, same=change.changed == "same-question")
+        columns, document = _sync_items(db, study, now), study.config.items.document
+        put_questions(
+            db,
+            study.config.questions,
+            now,
+            columns=columns,
+            hidden=() if document is None else (document,),
+            same=change.changed == "same-question",
+        )
         retire_judges(db)
         put_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
         put_annotators(db, [(s.name, "judge", s.model_dump(mode="json") | WRITES) for s in study.systems])
@@ -88,21 +91,16 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
 def digest_of_study(study: Study) -> str:
     """Of everything that `sync_study` reads."""
     config = study.config
-    whole = hashlib.sha256(canonical([_READING, config.model_dump(mode="json", exclude_defaults=True)]).encode())
+    whole = hashlib.sha256(canonical(config.model_dump(mode="json", exclude_defaults=True)).encode())
     for path in study.files():
         if path.is_file():
             with path.open("rb") as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
     if config.items.images:
-        for item in _every_item(study):
+        known = (one.item for role in _KNOWN for one in study.known_items(role))
+        for item in chain(study.items(), known):
             whole.update(canonical(picture_digests(item, config.items.images, study.folder)).encode())
     return whole.hexdigest()
-
-
-def _every_item(study: Study) -> Iterator[Item]:
-    yield from study.items()
-    for role in _KNOWN:
-        yield from (known.item for known in study.known_items(role))
 
 
 _KNOWN: tuple[Literal["check", "warm-up"], ...] = ("check", "warm-up")
@@ -114,7 +112,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     columns: dict[str, None] = {}
     role: Role = "source" if study.systems else "item"
     retire_items(db)
-    for chunk in chunked(enumerate(study.items())):
+    for chunk in batches(enumerate(study.items())):
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
         if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
             raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")
@@ -133,7 +131,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     return list(columns)
 
 
-# -- the file of labels -----------------------------------------------------------------------------
+# -- the file of labels -------------------------------------------------------------------------------
 
 
 def _labels_of_people(study: Study) -> Annotations | None:
@@ -192,11 +190,10 @@ def _file_labels(
 ) -> tuple[dict[FileLabel, tuple[Any, Any]], int]:
     """By what it answers, each label with what is kept beside it; and how many are of unknown items."""
     known = set(active_items(db, "item"))
-    ids = {q.definition.name: q.id for q in current_questions(db)}
+    ids = {q.definition.name: q.id for q in questions(db)}
     frames = (labels.labels, labels.items, labels.annotators)
     varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
-    conditions = {c: labels.column(c).to_list() for c in varied}
-    beside = {c: labels.column(c).to_list() for c in kept}
+    columns = {c: labels.column(c).to_list() for c in (*varied, *kept)}
     own = _on_own_scale(labels, study)
     wanted: dict[FileLabel, tuple[Any, Any]] = {}
     without_item = 0
@@ -205,9 +202,10 @@ def _file_labels(
             without_item += 1
             continue
         question = ids[row.get("criterion") or study.question_names[0]]
-        condition = canonical(_there(conditions, number))
-        key = FileLabel(row["item"], question, row["annotator"], condition, int(row.get("repeat") or 1))
-        about = _there(beside, number)
+        condition, about = (
+            {c: columns[c][number] for c in names if columns[c][number] is not None} for names in (varied, kept)
+        )
+        key = FileLabel(row["item"], question, row["annotator"], canonical(condition), int(row.get("repeat") or 1))
         wanted[key] = (own[number], {"about": json.loads(canonical(about))} if about else None)
     return wanted, without_item
 
@@ -221,14 +219,6 @@ def _on_own_scale(labels: Annotations, study: Study) -> list[Label]:
     for question in study.config.questions:
         part = frame.filter(pl.col("criterion") == question.name)
         cast = scale_of(question.scale).cast(part["label"])
-        own |= zip(part["_place"], map(_plain, cast), strict=True)
+        plain = (int(x) if isinstance(x, float) and x.is_integer() else x for x in cast)
+        own |= zip(part["_place"], plain, strict=True)
     return [own[number] for number in range(frame.height)]
-
-
-def _plain(label: Label) -> Label:
-    return int(label) if isinstance(label, float) and label.is_integer() else label
-
-
-def _there(columns: Mapping[str, Sequence[Any]], row: int) -> dict[str, Any]:
-    """What a row has in these columns."""
-    return {column: values[row] for column, values in columns.items() if values[row] is not None}

@@ -1,8 +1,7 @@
-"""Items as they stand in the store, with what they said before."""
+"""What is asked: items with what they said before, questions in all their versions, and pairs of systems' outputs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,9 +12,7 @@ from assay.errors import StudyError
 from assay.study.items import Item, canonical, digest_of
 from assay.study.schema import PAIR, OutputPairs, Question
 from assay.study.store import tables
-from assay.study.store.connection import CHUNK, Store, chunked, insert, put_setting, setting, upsert
-
-# -- Items as they stand in the store, with what they said before ----------------------------------
+from assay.study.store.connection import CHUNK, Store, batches, connect, insert, put_setting, setting, upsert
 
 Role = Literal["item", "triplet", "source", "check", "warm-up"]
 """What an item is for: to be judged (also a pair of outputs), three items drawn for odd-one-out, to be written about by
@@ -27,9 +24,14 @@ NOT_COUNTED: dict[str, str] = {
 }
 """Why answers to items of these roles are not in the table."""
 
-
 DRAWN = "triplets"
 """The setting that says how many triplets were drawn, for whoever plans what to ask of judges."""
+
+PAIRS, _NAMES = "pairs", "pairs by name"
+"""Settings: what the pairs of outputs were drawn from, and their names."""
+
+
+# -- items -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,10 @@ def items(store: Store, role: Role = "item") -> Iterator[tuple[Item, str]]:
         last = rows[-1].position
 
 
-def items_named(store: Store, names: Iterable[str]) -> dict[str, Item]:
+def items_named(source: Store | sa.Connection, names: Iterable[str]) -> dict[str, Item]:
     """Items by name."""
-    with store.reading() as db:
-        return items_by_name(db, names)
-
-
-def items_by_name(db: sa.Connection, names: Iterable[str]) -> dict[str, Item]:
-    """Items by name; within a transaction."""
-    rows = db.execute(sa.select(tables.items).where(tables.items.c.item.in_(list(names)))).all()
+    with connect(source) as db:
+        rows = db.execute(sa.select(tables.items).where(tables.items.c.item.in_(list(names)))).all()
     return {row.item: _item(row) for row in rows}
 
 
@@ -98,7 +95,7 @@ def known_items(store: Store, role: Role) -> dict[str, dict[str, Any]]:
 
 
 def active_items(db: sa.Connection, role: Role | None = None, among: Collection[str] | None = None) -> list[str]:
-    """Names of what the study has now, of one role or of any, and among these names; within a transaction."""
+    """Names of what the study has now, of one role or of any, and among these names."""
     i = tables.items.c
     query = sa.select(i.item).where(i.active)
     query = query if role is None else query.where(i.role == role)
@@ -106,7 +103,7 @@ def active_items(db: sa.Connection, role: Role | None = None, among: Collection[
 
 
 def digests_of(db: sa.Connection, names: Iterable[str]) -> dict[str, str]:
-    """What names the contents of items now, by item; within a transaction."""
+    """What names the contents of items now, by item."""
     i = tables.items.c
     rows = db.execute(sa.select(i.item, i.digest).where(i.item.in_(list(names))))
     return {row.item: row.digest for row in rows}
@@ -120,7 +117,7 @@ def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dic
     contents: dict[str, dict[str, Any]] = {}
     for row in db.execute(sa.select(tables.contents).order_by(tables.contents.c.kept_at)):
         contents.setdefault(row.item, {})[row.digest] = row
-    for chunk in chunked(contents):
+    for chunk in batches(contents):
         for row in db.execute(sa.select(tables.items).where(tables.items.c.item.in_(chunk))):
             contents[row.item].setdefault(row.digest, row)
     numbers = {}
@@ -129,12 +126,9 @@ def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dic
             seen: dict[str, int] = {}
             for digest, row in rows.items():
                 columns = {*question.shown_columns(row.fields), *question.choices}
-                shown = [{c: v for c, v in (part or {}).items() if c in columns} for part in (row.fields, row.pictures)]
+                shown = [{c: v for c, v in part.items() if c in columns} for part in (row.fields, row.pictures)]
                 numbers[number, item, digest] = seen.setdefault(canonical(shown), len(seen) + 1)
     return numbers
-
-
-# -- writing ----------------------------------------------------------------------------------------
 
 
 def retire_items(db: sa.Connection) -> None:
@@ -144,8 +138,10 @@ def retire_items(db: sa.Connection) -> None:
 
 def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
     """Add items, or change those of the same name; what they said before is kept."""
-    rows = [
-        {
+    if not new:
+        return
+    rows = {
+        one.item.name: {
             "item": one.item.name,
             "position": one.position,
             "document": one.item.document,
@@ -157,32 +153,20 @@ def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
             "active": True,
         }
         for one in new
-    ]
-    if rows:
-        _keep_contents(db, {str(row["item"]): row for row in rows}, now)
-        changed = ("position", "document", "fields", "pictures", "digest", "role", "known", "active")
-        upsert(db, tables.items, ["item"], changed, rows)
-
-
-def _keep_contents(db: sa.Connection, new: Mapping[str, Mapping[str, Any]], now: float) -> None:
-    """Keep what items have said so far, where that is about to change."""
+    }
     i = tables.items.c
-    query = sa.select(i.item, i.digest, i.document, i.fields, i.pictures).where(i.item.in_(new))
-    old = []
-    for row in db.execute(query):
-        if row.digest != new[row.item]["digest"]:
-            # An earlier assay kept no digests of images; those that are there now count as the ones there were.
-            pictures = new[row.item]["pictures"] if row.pictures is None else row.pictures
-            old.append({**row._mapping, "pictures": pictures, "kept_at": now})
-    if old:
-        db.execute(insert(db, tables.contents).on_conflict_do_nothing(), old)
+    old = sa.select(i.item, i.digest, i.document, i.fields, i.pictures).where(i.item.in_(rows))
+    changed = [{**r._mapping, "kept_at": now} for r in db.execute(old) if r.digest != rows[r.item]["digest"]]
+    if changed:
+        db.execute(insert(db, tables.contents).on_conflict_do_nothing(), changed)
+    upsert(db, tables.items, ["item"], [c.name for c in i if c.name != "item"], list(rows.values()))
 
 
 def _item(row: Any) -> Item:
     return Item(row.item, row.document, row.fields)
 
 
-# -- Questions in all their versions, and the words that people read with them ---------------------
+# -- questions in all their versions, and the words that people read with them ------------------------
 
 
 @dataclass(frozen=True)
@@ -191,25 +175,19 @@ class AskedQuestion:
 
     id: int
     version: int
-    digest: str
     definition: Question
 
 
-def questions(store: Store) -> list[AskedQuestion]:
+def questions(source: Store | sa.Connection) -> list[AskedQuestion]:
     """The current version of every question."""
-    with store.reading() as db:
-        return current_questions(db)
-
-
-def current_questions(db: sa.Connection) -> list[AskedQuestion]:
-    """The current version of every question; within a transaction."""
     q = tables.questions
-    rows = db.execute(sa.select(q).where(q.c.current).order_by(q.c.id))
-    return [AskedQuestion(r.id, r.version, r.digest, Question.model_validate(r.definition)) for r in rows]
+    with connect(source) as db:
+        rows = db.execute(sa.select(q).where(q.c.current).order_by(q.c.id)).all()
+    return [AskedQuestion(r.id, r.version, Question.model_validate(r.definition)) for r in rows]
 
 
 def question_names(db: sa.Connection) -> dict[int, str]:
-    """What each version of each question is called, by its number; within a transaction."""
+    """What each version of each question is called, by its number."""
     q = tables.questions.c
     return {row.id: row.name for row in db.execute(sa.select(q.id, q.name))}
 
@@ -222,100 +200,53 @@ def questions_by_id(store: Store, ids: Sequence[int]) -> dict[int, Question]:
     return {number: Question.model_validate(rows[number]) for number in ids}
 
 
-# -- versions ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Put:
-    """How questions are put to people: what it takes to tell whether two wordings are one question."""
-
-    columns: Sequence[str]
-    """Those of the items."""
-    hidden: Sequence[str]
-    """Those that are never shown."""
-
-    def digest(self, question: Question) -> str:
-        """Names what people see of a question and may answer."""
-        return digest_of(question.as_put(self.columns, self.hidden))
-
-
-def put_questions(db: sa.Connection, asked: Sequence[Question], put: Put, now: float, *, same: bool = False) -> None:
+def put_questions(
+    db: sa.Connection,
+    asked: Sequence[Question],
+    now: float,
+    *,
+    columns: Sequence[str],
+    hidden: Sequence[str],
+    same: bool = False,
+) -> None:
     """Make these the questions that are asked.
 
     One that people see as they did before, however long ago, is that version again, with all its answers. Another
     wording is a new version, or (``same``) one more wording of the version that is asked now.
+
+    Parameters
+    ----------
+    columns, hidden : list of str
+        Those of the items, and those that are never shown, see `assay.study.schema.Question.wording`.
     """
+    q = tables.questions
+    db.execute(sa.update(q).where(q.c.name.not_in([question.name for question in asked])).values(current=False))
     for question in asked:
-        _put_question(db, question, put, now, same)
-    q = tables.questions
-    gone = q.c.name.not_in([question.name for question in asked])
-    db.execute(sa.update(q).where(gone).values(current=False))
+        _put_question(db, question, digest_of(question.wording(columns, hidden)), now, same)
 
 
-def _put_question(db: sa.Connection, question: Question, put: Put, now: float, same: bool) -> None:
-    q = tables.questions
-    digest, definition = put.digest(question), question.model_dump(mode="json")
-    mine = q.c.name == question.name
+def _put_question(db: sa.Connection, question: Question, digest: str, now: float, same: bool) -> None:
+    """``digest`` names what people see of the question and may answer."""
+    q, w = tables.questions, tables.wordings.c
+    mine, definition = q.c.name == question.name, question.model_dump(mode="json")
     versions = db.execute(sa.select(q).where(mine).order_by(q.c.current.desc(), q.c.version.desc())).all()
-    wordings = _wordings(db, versions, put)
-    alike = [row.id for row in versions if digest in wordings[row.id]]
-    if not alike and same and versions:
-        alike = [versions[0].id]
+    alike = sa.select(w.question).where(w.question.in_([row.id for row in versions]), w.digest == digest)
+    number = db.execute(alike).scalar()
+    if number is None and same and versions:
+        number = versions[0].id
     db.execute(sa.update(q).where(mine).values(current=False))
-    if alike:
-        for other in alike[1:]:  # before versions were compared with all before them, one might be made twice
-            _merge(db, alike[0], other)
-        db.execute(sa.update(q).where(q.c.id == alike[0]).values(current=True, definition=definition))
-        _keep_wording(db, alike[0], digest, definition, now)
-        return
-    version = max((row.version for row in versions), default=0) + 1
-    row = {"name": question.name, "version": version, "definition": definition}
-    row |= {"digest": digest_of(definition), "current": True, "made_at": now}
-    number = db.execute(sa.insert(q).returning(q.c.id), row).scalar_one()
-    _keep_wording(db, number, digest, definition, now)
-
-
-def _wordings(db: sa.Connection, versions: Sequence[Any], put: Put) -> dict[int, set[str]]:
-    """The wordings of each version; those of versions that an earlier assay made are worked out first."""
-    w = tables.wordings.c
-    found: dict[int, set[str]] = {row.id: set() for row in versions}
-    for row in db.execute(sa.select(w.question, w.digest).where(w.question.in_(found))):
-        found[row.question].add(row.digest)
-    for row in versions:
-        if not found[row.id]:
-            found[row.id].add(put.digest(Question.model_validate(row.definition)))
-    return found
-
-
-def _keep_wording(db: sa.Connection, question: int, digest: str, definition: dict[str, Any], now: float) -> None:
-    row = {"question": question, "digest": digest, "definition": definition, "made_at": now}
-    db.execute(insert(db, tables.wordings).on_conflict_do_nothing(), row)
-
-
-def _merge(db: sa.Connection, kept: int, other: int) -> None:
-    """Let the answers to one version be answers to another, where that has none of its own in their place."""
-    _move(db, tables.assignments, "question", other, kept, ("item", "annotator", "recipe", "condition", "repeat"))
-    t = tables.tasks.c
-    for asked in db.execute(sa.select(t.questions).distinct()).scalars().all():
-        ids = json.loads(asked)
-        if other in ids:
-            now = canonical([kept if number == other else number for number in ids])
-            _move(db, tables.tasks, "questions", asked, now, ("annotator", "condition", "item", "repeat"))
-
-
-def _move(db: sa.Connection, table: sa.TableClause, column: str, old: Any, new: Any, rest: Sequence[str]) -> None:
-    """Put a value in place of another, where no row with the new one has the rest of the key."""
-    there = table.alias()
-    taken = sa.select(there.c[column]).where(there.c[column] == new, *(there.c[name] == table.c[name] for name in rest))
-    moving = sa.update(table).where(table.c[column] == old, sa.not_(taken.correlate(table).exists()))
-    db.execute(moving.values({column: new}))
-
-
-# -- what people read beside them -------------------------------------------------------------------
+    if number is None:
+        version = max((row.version for row in versions), default=0) + 1
+        row = {"name": question.name, "version": version, "definition": definition, "current": True, "made_at": now}
+        number = db.execute(sa.insert(q).returning(q.c.id), row).scalar_one()
+    else:
+        db.execute(sa.update(q).where(q.c.id == number).values(current=True, definition=definition))
+    wording = {"question": number, "digest": digest, "definition": definition, "made_at": now}
+    db.execute(insert(db, tables.wordings).on_conflict_do_nothing(), wording)
 
 
 def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
-    """Keep the words that people read under a number; the same words have the same number."""
+    """Keep the words that people read beside the questions under a number; the same words have the same number."""
     f = tables.forms
     with store.writing() as db:
         row = {"digest": digest, "definition": definition, "made_at": store.now(db)}
@@ -323,10 +254,7 @@ def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
         return int(db.execute(sa.select(f.c.id).where(f.c.digest == digest)).scalar_one())
 
 
-# -- Outputs of the systems of a study, and the pairs of them that are put before people and ju ----
-
-PAIRS, _NAMES = "pairs", "pairs by name"
-"""Settings: what the pairs were drawn from, and their names."""
+# -- outputs of systems, and the pairs of them that are put before people and judges ------------------
 
 
 @dataclass(frozen=True)
@@ -354,15 +282,15 @@ class WrittenOutputs:
         return digest_of([[vars(one) for one in self.outputs], comparisons.model_dump(mode="json")])
 
 
-def written(db: sa.Connection) -> WrittenOutputs:
+def system_outputs(db: sa.Connection) -> WrittenOutputs:
     """The outputs that count, by item and system; within a transaction."""
-    a, s, i, q = tables.assignments, tables.answers, tables.items.c, tables.questions.c
-    joined = a.outerjoin(s, s.c.id == a.c.answer).join(tables.items, i.item == a.c.item)
-    joined = joined.join(tables.questions, q.id == a.c.question)
-    query = sa.select(a.c.item, a.c.annotator, a.c.repeat, a.c.status, s.c.label, s.c.status.label("came"))
-    query = query.select_from(joined).where(a.c.active, q.current, i.active, i.role == "source")
+    a, s, i, q = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.questions))
+    joined = tables.assignments.outerjoin(tables.answers, s.id == a.answer)
+    query = sa.select(a.item, a.annotator, a.repeat, a.status, s.label, s.status.label("came"))
+    query = query.select_from(tables.join(joined, tables.items, tables.questions))
+    query = query.where(a.active, q.current, i.active, i.role == "source")
     found, lacking, unreadable = [], 0, 0
-    for row in db.execute(query.order_by(i.position, a.c.annotator, a.c.repeat)):
+    for row in db.execute(query.order_by(i.position, a.annotator, a.repeat)):
         if row.came == "valid":
             found.append(SystemOutput(row.item, row.annotator, row.repeat, str(row.label)))
         elif row.status == "missing":
@@ -389,9 +317,11 @@ def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: st
     db.execute(sa.update(i).where(i.c.role == "item").values(active=False))
     taken = set(active_items(db))
     names: list[str] = []
-    for chunk in chunked(enumerate(pairs)):
-        of = items_by_name(db, {str(pair["pair_of"]) for _, pair in chunk})
-        new = [NewItem(n, _pair_item(pair, of), known={"pair of": pair["pair_of"]}) for n, pair in chunk]
+    for chunk in batches(enumerate(pairs)):
+        of = items_named(db, {str(pair["pair_of"]) for _, pair in chunk})
+        new = [
+            NewItem(n, _pair_item(pair, of[pair["pair_of"]]), known={"pair of": pair["pair_of"]}) for n, pair in chunk
+        ]
         for one in new:
             if one.item.name in taken:
                 raise StudyError(f"the item '{one.item.name}' has the name of a pair of outputs; rename it")
@@ -404,13 +334,12 @@ def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: st
 def keep_pairs(db: sa.Connection) -> None:
     """Let the pairs that were drawn count again, where the items have been taken in anew."""
     i = tables.items
-    for chunk in chunked(setting(db, _NAMES) or ()):
+    for chunk in batches(setting(db, _NAMES) or ()):
         db.execute(sa.update(i).where(i.c.item.in_(chunk)).values(active=True))
 
 
-def _pair_item(pair: Mapping[str, Any], of: Mapping[str, Item]) -> Item:
-    """A pair as an item: what the item has, the two texts, and what is known of them."""
+def _pair_item(pair: Mapping[str, Any], of: Item) -> Item:
+    """A pair as an item: what its item has, the two texts, and what is known of them."""
     texts = digest_of([pair[column] for column in PAIR])[:8]
     sides = (f"{pair[side]} {pair[f'{side}_output']}" for side in ("first", "second"))
-    name = " | ".join([pair["pair_of"], *sides, texts])
-    return Item(name, pair["pair_of"], of[pair["pair_of"]].fields | dict(pair))
+    return Item(" | ".join([of.name, *sides, texts]), of.name, of.fields | dict(pair))

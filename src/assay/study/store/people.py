@@ -1,8 +1,7 @@
-"""People who may answer: who was invited, which link of theirs is good, what they agreed to."""
+"""Who answers: annotators, the people who were invited, and the tasks that lie before them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,9 +10,9 @@ import sqlalchemy as sa
 
 from assay.errors import StudyError, unknown
 from assay.study.store import tables
-from assay.study.store.connection import Store, put_setting, setting, upsert
+from assay.study.store.connection import Store, connect, put_setting, setting, upsert
 
-# -- Annotators ------------------------------------------------------------------------------------
+# -- annotators --------------------------------------------------------------------------------------
 
 WRITES = {"writes": True}
 """What the definition of a system has: a model whose outputs are compared, and which judges nothing."""
@@ -53,7 +52,7 @@ def active_annotators(db: sa.Connection) -> list[dict[str, Any]]:
     return [dict(row._mapping) for row in db.execute(sa.select(n).where(n.c.active))]
 
 
-# -- People who may answer -------------------------------------------------------------------------
+# -- people who may answer ---------------------------------------------------------------------------
 
 State = Literal["active", "paused", "revoked"]
 
@@ -106,7 +105,7 @@ def _check_free(db: sa.Connection, name: str) -> None:
 def set_state(store: Store, name: str, state: State) -> None:
     """Let a person answer, have them wait, or end their link for good."""
     with store.exclusive() as db:
-        person = _invited(db, name)
+        person = invited(db, name)
         if state != "revoked":
             _check_counts(person)
         _change(db, name, state=state)
@@ -115,10 +114,10 @@ def set_state(store: Store, name: str, state: State) -> None:
 def new_link(store: Store, name: str) -> Person:
     """A new link for a person, who is let in again if theirs was ended; those before it open nothing any more."""
     with store.exclusive() as db:
-        person = _invited(db, name)
+        person = invited(db, name)
         _check_counts(person)
         _change(db, name, link=person.link + 1, state="active" if person.state == "revoked" else person.state)
-        return _invited(db, name)
+        return invited(db, name)
 
 
 def _check_counts(person: Person) -> None:
@@ -128,21 +127,12 @@ def _check_counts(person: Person) -> None:
         )
 
 
-def _invited(db: sa.Connection, name: str) -> Person:
-    """A person by name; refused where nobody of that name is invited."""
-    row = db.execute(_PEOPLE.where(tables.people.c.annotator == name)).first()
-    if row is None:
-        raise StudyError(unknown("person", name, sorted(invited_names(db)), "the people who are invited"))
-    return _person(row)
-
-
 def _change(db: sa.Connection, name: str, **columns: Any) -> None:
     p = tables.people
     db.execute(sa.update(p).where(p.c.annotator == name).values(columns))
 
 
-# -- whose answers do not count, and whose are gone -------------------------------------------------
-
+# -- whose answers do not count, and whose are gone --------------------------------------------------
 
 ERASED = "erased"
 """The setting that says when somebody was erased, and how much of theirs, but not who."""
@@ -157,7 +147,7 @@ def exclude(store: Store, name: str, reason: str = "") -> int:
         How many labels of theirs counted so far.
     """
     with store.exclusive() as db:
-        person = _invited(db, name)
+        person = invited(db, name)
         if person.excluded_at is None:
             _change(db, name, excluded_at=store.now(db), excluded_for=reason, state="revoked")
         elif reason:
@@ -174,17 +164,16 @@ def readmit(store: Store, name: str) -> int:
         How many labels of theirs count again.
     """
     with store.exclusive() as db:
-        if _invited(db, name).excluded_at is None:
+        if invited(db, name).excluded_at is None:
             raise StudyError(f"'{name}' is not excluded")
         _change(db, name, excluded_at=None, excluded_for=None)
         return _n_labels(db, name)
 
 
 def _n_labels(db: sa.Connection, name: str) -> int:
-    a, s = tables.assignments, tables.answers
-    joined = a.join(s, s.c.id == a.c.answer)
-    query = sa.select(sa.func.count()).select_from(joined).where(a.c.annotator == name, s.c.status == "valid")
-    return int(db.execute(query).scalar_one())
+    query = sa.select(sa.func.count()).select_from(tables.LATEST)
+    mine = (tables.assignments.c.annotator == name, tables.answers.c.status == "valid")
+    return int(db.execute(query.where(*mine)).scalar_one())
 
 
 def erase(store: Store, name: str) -> int:
@@ -197,14 +186,14 @@ def erase(store: Store, name: str) -> int:
     int
         How many answers, all revisions counted.
     """
-    t, d, a, s, p, n = (getattr(tables, one) for one in _OF_A_PERSON)
+    t, d, a, s = tables.tasks, tables.drafts, tables.assignments, tables.answers
     with store.exclusive() as db:
-        _invited(db, name)
+        invited(db, name)
         tasks = sa.select(t.c.id).where(t.c.annotator == name)
         assignments = sa.select(a.c.id).where(a.c.annotator == name)
         db.execute(sa.delete(d).where(d.c.task.in_(tasks)))
         number = db.execute(sa.delete(s).where(s.c.assignment.in_(assignments))).rowcount
-        for table in (t, a, p, n):
+        for table in (t, a, tables.people, tables.annotators):
             db.execute(sa.delete(table).where(table.c.annotator == name))
         entry = {"erased_at": store.now(db), "answers": number}
         put_setting(db, ERASED, [*(setting(db, ERASED) or []), entry])
@@ -212,10 +201,7 @@ def erase(store: Store, name: str) -> int:
     return number
 
 
-_OF_A_PERSON = ("tasks", "drafts", "assignments", "answers", "people", "annotators")
-
-
-# -- what is known of them --------------------------------------------------------------------------
+# -- what is known of them ---------------------------------------------------------------------------
 
 
 def consent(store: Store, name: str, digest: str) -> None:
@@ -227,44 +213,42 @@ def consent(store: Store, name: str, digest: str) -> None:
 
 
 def closed_up_to(db: sa.Connection, name: str) -> int:
-    """Up to which page a person's answers are closed to them; within a transaction."""
+    """Up to which page a person's answers are closed to them."""
     p = tables.people.c
     return int(db.execute(sa.select(p.closed).where(p.annotator == name)).scalar() or 0)
 
 
 def close_pages(db: sa.Connection, name: str, up_to: int) -> None:
-    """Close what a person answered up to this page; within a transaction. No page is opened again by it."""
+    """Close what a person answered up to this page. No page is opened again by it."""
     p = tables.people
     db.execute(sa.update(p).where(p.c.annotator == name, p.c.closed < up_to).values(closed=up_to))
 
 
-def invited(store: Store, name: str) -> Person:
-    """A person by name; refused where nobody of that name is invited."""
-    with store.reading() as db:
-        return _invited(db, name)
-
-
-def find(store: Store, name: str) -> Person | None:
+def find(source: Store | sa.Connection, name: str) -> Person | None:
     """A person by name; None where nobody of that name is invited."""
-    with store.reading() as db:
+    with connect(source) as db:
         row = db.execute(_PEOPLE.where(tables.people.c.annotator == name)).first()
     return None if row is None else _person(row)
 
 
-def everybody(store: Store) -> list[Person]:
+def invited(source: Store | sa.Connection, name: str) -> Person:
+    """A person by name; refused where nobody of that name is invited."""
+    with connect(source) as db:
+        person = find(db, name)
+        if person is None:
+            raise StudyError(unknown("person", name, sorted(invited_names(db)), "the people who are invited"))
+        return person
+
+
+def everybody(source: Store | sa.Connection) -> list[Person]:
     """All who were invited, in the order of their invitations."""
-    with store.reading() as db:
-        return everybody_invited(db)
-
-
-def everybody_invited(db: sa.Connection) -> list[Person]:
-    """All who were invited, in the order of their invitations; within a transaction."""
     p = tables.people.c
-    return [_person(row) for row in db.execute(_PEOPLE.order_by(p.invited_at, p.annotator))]
+    with connect(source) as db:
+        return [_person(row) for row in db.execute(_PEOPLE.order_by(p.invited_at, p.annotator))]
 
 
 def invited_names(db: sa.Connection) -> set[str]:
-    """The names of all who were invited; within a transaction."""
+    """The names of all who were invited."""
     return set(db.execute(sa.select(tables.people.c.annotator)).scalars())
 
 
@@ -276,13 +260,12 @@ _PEOPLE = sa.select(
 
 
 def _person(row: Any) -> Person:
-    definition = json.loads(row.definition) if isinstance(row.definition, str) else row.definition
-    attributes = (definition or {}).get("attributes", {})
-    stands = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "")
-    return Person(row.annotator, attributes, *stands)
+    attributes = (row.definition or {}).get("attributes", {})
+    known = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "")
+    return Person(row.annotator, attributes, *known)
 
 
-# -- Tasks -----------------------------------------------------------------------------------------
+# -- tasks -------------------------------------------------------------------------------------------
 # The functions here work within the caller's transaction: whoever reads what others hold before giving
 # something writes it in the same `Store.exclusive`.
 
@@ -292,7 +275,7 @@ Task = Any
 
 @dataclass(frozen=True)
 class Slot:
-    """What counts together toward the overlap of an item.
+    """Tasks that are counted together: of one session, and of one group, or of these people whatever their group.
 
     Attributes
     ----------
@@ -301,24 +284,22 @@ class Slot:
     condition : str
         What is varied, such as the scale of a session.
     party : str
-        The group of people.
+        The group of people; empty where there are no groups.
+    people : list of str, optional
     """
 
     questions: str
     condition: str
-    party: str
+    party: str = ""
+    people: Collection[str] | None = None
 
     @property
     def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks they are."""
-        return sa.and_(counting(self.questions, self.condition), tables.tasks.c.party == self.party)
-
-
-def counting(questions: str, condition: str) -> sa.ColumnElement[bool]:
-    """Which tasks of a session may count: not those that come a second time, came too late, or are of the excluded."""
-    t = tables.tasks.c
-    asked = sa.and_(t.questions == questions, t.condition == condition)
-    return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
+        """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
+        t = tables.tasks.c
+        who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
+        asked = sa.and_(t.questions == self.questions, t.condition == self.condition, who)
+        return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
 def held(now: float) -> sa.ColumnElement[bool]:
@@ -327,18 +308,18 @@ def held(now: float) -> sa.ColumnElement[bool]:
     return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
 
-def _taken(now: float) -> sa.ColumnElement[bool]:
+def _takes_place(now: float) -> sa.ColumnElement[bool]:
     """Whether a task takes a place of its item: answered, or held."""
     return sa.or_(tables.tasks.c.state == "answered", held(now))
 
 
-# -- places -----------------------------------------------------------------------------------------
+# -- the places of an item, of which each person takes one ---------------------------------------------
 
 
 def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: float) -> dict[str, int]:
-    """How many places of each item are taken, by item; those of which none is are left out."""
+    """How many places of each item are taken, by item; items without one are not in it."""
     t = tables.tasks.c
-    query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _taken(now)).group_by(t.item)
+    query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _takes_place(now)).group_by(t.item)
     return {item: int(number) for item, number in db.execute(query)}
 
 
@@ -346,12 +327,12 @@ def places_of_others(db: sa.Connection, task: Task, now: float) -> int:
     """How many places of a task's item other tasks take."""
     t = tables.tasks.c
     slot = Slot(task.questions, task.condition, task.party)
-    others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _taken(now))
+    others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _takes_place(now))
     return int(db.execute(others).scalar_one())
 
 
 def answered_enough(db: sa.Connection, slot: Slot, items: Collection[str], wanted: int) -> list[str]:
-    """The items that have as many answers as are wanted."""
+    """The items that have all the answers that are wanted."""
     t = tables.tasks.c
     query = sa.select(t.item).where(t.item.in_(items), slot.tasks, t.state == "answered")
     return list(db.execute(query.group_by(t.item).having(sa.func.count() >= wanted)).scalars())
@@ -384,7 +365,7 @@ def taken_so_far(db: sa.Connection, slot: Slot, wanted: int, now: float) -> Take
 def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) -> list[tuple[str, str, bool]]:
     """(person, item, whether it takes a place) for every item that is not full and was given to somebody."""
     t = tables.tasks.c
-    counts = sa.case((sa.and_(slot.tasks, _taken(now)), 1), else_=0)
+    counts = sa.case((sa.and_(slot.tasks, _takes_place(now)), 1), else_=0)
     query = sa.select(t.annotator, t.item, counts).where(_items_of(slot), t.item.not_in(_full(slot, wanted, now)))
     return [(person, item, bool(taken)) for person, item, taken in db.execute(query)]
 
@@ -398,7 +379,7 @@ def _items_of(slot: Slot) -> sa.ColumnElement[bool]:
 
 def _full(slot: Slot, wanted: int, now: float) -> sa.Select[Any]:
     t = tables.tasks.c
-    query = sa.select(t.item).where(_items_of(slot), slot.tasks, _taken(now))
+    query = sa.select(t.item).where(_items_of(slot), slot.tasks, _takes_place(now))
     return query.group_by(t.item).having(sa.func.count() >= wanted)
 
 
@@ -410,11 +391,11 @@ def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> floa
         *(slot.tasks, t.state == "given", t.expires_at > now, t.annotator != person, t.item.not_in(mine)),
         t.role.in_(("item", "triplet")),
     )
-    found = db.execute(query).scalar()
-    return None if found is None else float(found)
+    found: float | None = db.execute(query).scalar()
+    return found
 
 
-# -- triplets ---------------------------------------------------------------------------------------
+# -- triplets ----------------------------------------------------------------------------------------
 
 
 def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]:
@@ -431,15 +412,15 @@ def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, 
     taken = (
         sa.select(sa.func.count())
         .where(t.item == i.item, t.questions == questions, t.party == party)
-        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _taken(now))
+        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
         .scalar_subquery()
     )
     lacking = sa.select(i.item).where(i.role == "triplet", i.active, i.item.not_in(mine), taken < wanted)
-    found = db.execute(lacking.order_by(i.position).limit(1)).scalar()
-    return None if found is None else str(found)
+    found: str | None = db.execute(lacking.order_by(i.position).limit(1)).scalar()
+    return found
 
 
-# -- one person's tasks -----------------------------------------------------------------------------
+# -- one person's tasks ------------------------------------------------------------------------------
 
 
 def is_closed(task: Task, closed: int) -> bool:
@@ -500,7 +481,7 @@ def set_task_state(db: sa.Connection, number: int, state: str, *, extra: bool, c
     db.execute(sa.update(t).where(t.c.id == number).values(state=state, closed_at=closed_at, extra=extra))
 
 
-# -- what is half written ---------------------------------------------------------------------------
+# -- what is half written ----------------------------------------------------------------------------
 
 
 def put_draft(db: sa.Connection, task: int, revision: int, body: Mapping[str, Any], now: float) -> None:

@@ -1,4 +1,7 @@
-"""The answers that count, as the one table."""
+"""What the store holds, read as a whole: the one table, sums of what people did, the record of all they were given.
+
+Only reads; what takes a connection works within the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,199 @@ from assay.errors import StudyError, listing
 from assay.study.items import canonical
 from assay.study.schema import Question, scale_of
 from assay.study.store import tables
-from assay.study.store.answers import PAGE
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
-from assay.study.store.items import NOT_COUNTED, Role, content_numbers, current_questions
-from assay.study.store.people import ERASED, WRITES, active_annotators, counting, held, is_excluded
+from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
+from assay.study.store.people import ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.tables import PAGE
 
-# -- What several judges, or one judge asked several times, say together ---------------------------
+# -- the answers that count, as the one table ---------------------------------------------------------
 
 
-def with_ensembles(
+def stored_annotations(
+    store: Store, notes: Sequence[str] = (), folder: Path | None = None, *, excluded_people: bool = False
+) -> Annotations:
+    """Every answer that counts, as the one table.
+
+    The latest answer of each current assignment counts. Missing answers, answers to earlier versions of a question
+    or to a judge since changed, and those of people who are excluded, are not in it and counted in ``reading``.
+
+    Parameters
+    ----------
+    store : Store
+    notes : list of str
+        Said in ``reading``.
+    folder : Path, optional
+        The study's, named in the message for a store without labels.
+    excluded_people : bool
+        Keep the answers of people who are excluded, with True in the column ``excluded``.
+
+    Raises
+    ------
+    StudyError
+        While there is no answer with a label.
+    """
+    with store.reading() as db:
+        asked = {q.id: q.definition for q in questions(db)}
+        annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
+        names = {one["annotator"] for one in annotators}
+        rows, excluded = _counted_rows(db, asked, names, excluded_people=excluded_people)
+        # Of texts that pairs or triplets are drawn from, those alone are asked about.
+        drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
+        items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
+        without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
+    if not rows:
+        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
+    conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
+    frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
+    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=(*notes, *further))
+    for reason, number in sorted(excluded.items()):
+        reading = reading.without(reason, number)
+    reading = reading.without("the label is of an item that the study does not have", without_item)
+    if not_kept:
+        reading = reading.noted(f"the file of labels has {listing(not_kept)} too; those of the items count")
+    seen = set(frame["criterion"].to_list())
+    return Annotations.from_frame(
+        frame,
+        scale={q.name: _common_scale(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
+        spelling="apart",  # the study has told them apart
+        conditions=[c for c in conditions if c in frame.columns],
+        items=items,
+        annotators=_annotators_frame(annotators),
+        reading=reading,
+    )
+
+
+def sources_frame(db: sa.Connection) -> pl.DataFrame:
+    """The items that systems write about, one row each; within a transaction."""
+    return _items_frame(db, tables.items.c.role == "source")
+
+
+def _counted_rows(
+    db: sa.Connection, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """The answers that count as rows, and how many do not, by reason."""
+    a, s, i, p = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.people))
+    query = sa.select(
+        *(a.item, a.annotator, a.question, a.repeat, a.condition, a.active, a.content),
+        *(s.label, s.status, s.reason, s.shown, s.seconds, i.active.label("there"), i.role),
+        *(p.excluded_at, p.excluded_for),
+    )
+    joined = tables.join(tables.join(tables.LATEST, tables.items), tables.people, outer=True)
+    query = query.where(i.role != "source")  # what systems wrote is no label, see `assay.study.store.items`
+    rows: list[dict[str, Any]] = []
+    excluded: Counter[str] = Counter()
+    numbers = content_numbers(db, asked)
+    for row in db.execute(query.select_from(joined).order_by(i.position, a.id)):
+        why = _exclusion_reason(row, asked, annotators, excluded_people=excluded_people)
+        if why is None:
+            number = numbers.get((row.question, row.item, row.content), 1)
+            rows.append(_label_row(row, asked[row.question].name, number))
+        else:
+            excluded[why] += 1
+    return rows, excluded
+
+
+def _exclusion_reason(
+    row: Any, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
+) -> str | None:
+    """Why an answer does not count; None where it does."""
+    if not row.there:
+        return "the item is no longer in the study"
+    if row.role in NOT_COUNTED:
+        return NOT_COUNTED[row.role]
+    if row.question not in asked:
+        return "the question has changed since, or is no longer asked"
+    if row.annotator not in annotators:
+        return "the judge is no longer in the study"
+    if not row.active:
+        return "the judge, its prompt or the item has changed since"
+    if row.excluded_at is not None and not excluded_people:
+        return f"{row.annotator} is excluded" + (f": {row.excluded_for}" if row.excluded_for else "")
+    return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
+
+
+def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
+    shown, condition = row.shown or {}, json.loads(row.condition)
+    own = {"item": row.item, "annotator": row.annotator, "label": row.label}
+    own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
+    own[CONTENT] = content
+    if "order" in shown:
+        own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
+    about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
+    about |= {} if row.excluded_at is None else {"excluded": True}
+    own |= condition | {"_about": about} | about
+    return own
+
+
+def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
+    labels = [row["label"] for row in rows]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("item", "annotator", "criterion")}
+    if any(isinstance(label, str) for label in labels):
+        columns["label"] = [label if isinstance(label, str) else plain_number(label) for label in labels]
+    else:
+        columns["label"] = pl.Series(labels, strict=False)
+    if any(row["repeat"] > 1 for row in rows):
+        columns["repeat"] = [row["repeat"] for row in rows]
+    if any(row[CONTENT] > 1 for row in rows):
+        columns[CONTENT] = [row[CONTENT] for row in rows]
+    shown = ["order", "position"] if any("order" in row for row in rows) else []
+    about = [name for row in rows for name in row["_about"]]
+    for name in dict.fromkeys([*conditions, *shown, *about]):
+        columns[name] = pl.Series([row.get(name) for row in rows], strict=False)
+    return pl.DataFrame(columns)
+
+
+def _common_scale(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
+    """The question's scale, or one that also holds labels given on other scales and means of labels."""
+    labels = frame.filter(pl.col("criterion") == criterion)
+    if labels.height == 0 or not scale.numeric or "scale" not in frame.columns:
+        off = labels.height and not scale.valid(labels["label"]).all()
+        if off and scale.bounds is not None and labels["label"].dtype.is_numeric():
+            return Interval(*scale.bounds)
+        return Nominal() if off else scale
+    given = [parse_scale(s) for s in labels["scale"].drop_nulls().unique().to_list()]
+    bounds = [one.bounds for one in given if one.bounds is not None]
+    if len(bounds) < len(given) or not given:
+        return Interval() if given else scale
+    return Interval(min(low for low, _ in bounds), max(high for _, high in bounds))
+
+
+def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFrame:
+    """One row an item of the study: its columns, lists and objects among them left as JSON text."""
+    i = tables.items
+    items = db.execute(sa.select(i).where(i.c.active, which).order_by(i.c.position)).all()
+    columns: dict[str, Any] = {"item": [item.item for item in items]}
+    if any(item.document is not None for item in items):
+        columns["document"] = [item.document for item in items]
+    for name in dict.fromkeys(name for item in items for name in item.fields if name not in ("item", "document")):
+        values = [item.fields.get(name) for item in items]
+        plain = [canonical(v) if isinstance(v, list | dict) else v for v in values]
+        kinds = {type(v) for v in plain if v is not None}
+        mixed = len(kinds) > 1 and not kinds <= {int, float}
+        columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
+    return pl.DataFrame(columns)
+
+
+def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
+    about = ("model", "provider", "strategy", "attributes")
+    rows = []
+    for person in people:
+        definition = person["definition"]
+        row = {"annotator": person["annotator"], "kind": person["kind"]}
+        row |= {name: definition[name] for name in about[:3] if definition.get(name)}
+        if definition.get("strategy") == "few-shot":
+            row["demonstrations"] = definition["demonstrations"]["use"]
+        if "of" in definition:
+            row["strategy"] = f"{definition['rule']} of {', '.join(definition['of'])}"
+        rows.append(row | definition.get("attributes", {}))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+# -- what several judges, or one judge asked several times, say together ------------------------------
+
+
+def add_ensembles(
     frame: pl.DataFrame, conditions: Sequence[str], annotators: Sequence[dict[str, Any]]
 ) -> tuple[pl.DataFrame, list[str]]:
     """The table with a row for each answer of an ensemble, and a note on each.
@@ -49,28 +235,25 @@ def with_ensembles(
     parts = [frame]
     kept = [c for c in conditions if c != "order"]
     for annotator in annotators:
-        definition = annotator["definition"]
+        name, definition = annotator["annotator"], annotator["definition"]
         if "of" not in definition:
             continue
-        members = frame.filter(pl.col("annotator").is_in(definition["of"]))
+        members, rule = frame.filter(pl.col("annotator").is_in(definition["of"])), definition["rule"]
         if members.height == 0:
-            notes.append(f"{annotator['annotator']}: none of its judges has answered yet")
+            notes.append(f"{name}: none of its judges has answered yet")
             continue
-        rule, name = definition["rule"], annotator["annotator"]
-        numeric = frame["label"].dtype.is_numeric()
-        if rule != "majority" and not numeric:
+        if rule != "majority" and not frame["label"].dtype.is_numeric():
             notes.append(f"{name}: labels that are not numbers have no {rule}; their majority counts")
             rule = "majority"
         grouped = members.group_by(["item", "criterion", *kept], maintain_order=True).agg(pl.col("label"))
-        ties = 0
-        labels = []
-        for item, criterion, votes in grouped.select("item", "criterion", "label").iter_rows():
-            label, tied = combined(votes, rule, f"{definition['seed']}/{name}/{item}/{criterion}")
-            labels.append(label)
-            ties += tied
+        combined = [
+            combine_votes(votes, rule, f"{definition['seed']}/{name}/{item}/{criterion}")
+            for item, criterion, votes in grouped.select("item", "criterion", "label").iter_rows()
+        ]
         dtype = frame["label"].dtype if rule == "majority" else pl.Float64
-        parts.append(grouped.with_columns(label=pl.Series(labels, dtype=dtype), annotator=pl.lit(name)))
-        if ties:
+        labels = pl.Series([label for label, _ in combined], dtype=dtype)
+        parts.append(grouped.with_columns(label=labels, annotator=pl.lit(name)))
+        if ties := sum(tied for _, tied in combined):
             notes.append(f"{name}: {ties} of {grouped.height} majorities were ties, drawn by seed")
     if len(parts) == 1:
         return frame, notes
@@ -80,7 +263,7 @@ def with_ensembles(
     return whole, notes
 
 
-def combined(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
+def combine_votes(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
     """One label from several, and whether it had to be drawn (by ``draw``) from a tie."""
     if rule == "mean":
         return sum(votes) / len(votes), False
@@ -94,15 +277,12 @@ def combined(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool]:
     return best[chance % len(best)], len(best) > 1
 
 
-# -- How a study stands, summed by the database; only reads, within the caller's transaction -------
+# -- sums of what people did ---------------------------------------------------------------------------
 
 
 def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     """How many rows of a group fulfil all conditions."""
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
-
-
-# -- what each person did ---------------------------------------------------------------------------
 
 
 def done_by_person(db: sa.Connection, questions: str) -> dict[str, Any]:
@@ -130,27 +310,20 @@ def known_answers(
     """
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
     every = tables.answers.alias().c
-    earliest = s.id.in_(sa.select(sa.func.min(every.id)).group_by(every.assignment))
-    which = sa.and_(s.assignment == a.id, earliest) if first else s.id == a.answer
-    joined = tables.assignments.join(tables.answers, which)
     query = sa.select(a.annotator, a.item, a.condition, a.repeat, a.question, s.label)
-    query = query.select_from(joined.join(tables.items, i.item == a.item))
+    query = query.select_from(tables.join(tables.EVERY if first else tables.LATEST, tables.items))
+    earliest = s.id.in_(sa.select(sa.func.min(every.id)).group_by(every.assignment))
     query = query.where(a.recipe == PAGE, i.role == role, i.active, a.question.in_(questions))
-    query = query if first else query.where(s.status == "valid")
+    query = query.where(earliest if first else s.status == "valid")
     return db.execute(query if person is None else query.where(a.annotator == person)).all()
 
 
 def flags_by_person(db: sa.Connection) -> dict[str, int]:
     """How many items each person has flagged."""
     a, s = tables.assignments.c, tables.answers.c
-    joined = tables.assignments.join(tables.answers, s.id == a.answer)
-    tasks = (
-        sa.select(a.annotator, a.item, a.condition, a.repeat)
-        .distinct()
-        .select_from(joined)
-        .where(a.recipe == PAGE, s.flag.is_not(None))
-    ).subquery()
-    query = sa.select(tasks.c.annotator, sa.func.count()).group_by(tasks.c.annotator)
+    tasks = sa.select(a.annotator, a.item, a.condition, a.repeat).distinct().select_from(tables.LATEST)
+    each = tasks.where(a.recipe == PAGE, s.flag.is_not(None)).subquery().c
+    query = sa.select(each.annotator, sa.func.count()).group_by(each.annotator)
     return {name: int(number) for name, number in db.execute(query)}
 
 
@@ -160,95 +333,54 @@ def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str
     All questions of a task are saved together with the same seconds; each save has those since the last.
     """
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
-    joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(tables.items, i.item == a.item)
     task = (a.annotator, a.item, a.condition, a.repeat)
     saves = (
         sa.select(*task, sa.func.max(s.seconds).label("seconds"))
-        .select_from(joined)
+        .select_from(tables.join(tables.EVERY, tables.items))
         .where(a.recipe == PAGE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
         .where(a.question.in_(questions))
         .group_by(*task, s.revision)
     ).subquery()
     whole = sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds"))
-    tasks = whole.group_by(*(saves.c[c.name] for c in task)).subquery()
-    r = (
-        sa.select(
-            *(tasks.c.annotator, tasks.c.seconds),
-            sa.func.row_number().over(partition_by=tasks.c.annotator, order_by=tasks.c.seconds).label("place"),
-            sa.func.count().over(partition_by=tasks.c.annotator).label("of"),
-        )
-        .subquery()
-        .c
+    each = whole.group_by(*(saves.c[c.name] for c in task)).subquery().c
+    ranks = sa.select(
+        *(each.annotator, each.seconds),
+        sa.func.row_number().over(partition_by=each.annotator, order_by=each.seconds).label("place"),
+        sa.func.count().over(partition_by=each.annotator).label("of"),
     )
+    r = ranks.subquery().c
     middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
     query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
     return {name: float(seconds) / 60 for name, seconds in db.execute(query)}
 
 
-# -- what was said ----------------------------------------------------------------------------------
-
-
 def remarks(db: sa.Connection, most: int) -> Sequence[Any]:
     """Answers that count and have a flag, a comment or were skipped, newest first."""
     a, s = tables.assignments.c, tables.answers.c
-    joined = tables.assignments.join(tables.answers, s.id == a.answer)
     skipped = sa.and_(s.status == "missing", s.reason.like("skipped%"))
-    query = (
-        sa.select(a.annotator, a.item, s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown)
-        .select_from(joined)
-        .where(a.recipe == PAGE, sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped))
-    )
+    query = sa.select(a.annotator, a.item, s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown)
+    query = query.select_from(tables.LATEST)
+    query = query.where(a.recipe == PAGE, sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped))
     return db.execute(query.order_by(s.id.desc()).limit(most)).all()
 
 
 def states_and_roles(db: sa.Connection, tasks: Collection[int]) -> dict[int, Any]:
     """State and role of tasks, by their numbers."""
     t = tables.tasks.c
-    query = sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks)))
-    return {row.id: row for row in db.execute(query)}
+    return {row.id: row for row in db.execute(sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks))))}
 
 
 def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any]:
     """The labels of people that count (question, condition, item, annotator, label), the first time first."""
     a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
-    joined = tables.assignments.join(tables.answers, s.id == a.answer).join(tables.items, i.item == a.item)
-    joined = joined.join(tables.annotators, n.annotator == a.annotator)
-    query = (
-        sa.select(a.question, a.condition, a.item, a.annotator, s.label)
-        .select_from(joined)
-        .where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
-        .where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
-    )
+    query = sa.select(a.question, a.condition, a.item, a.annotator, s.label)
+    query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
+    query = query.where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
+    query = query.where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
     return db.execute(query.order_by(a.repeat, a.id)).all()
 
 
-# -- what is short ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Work:
-    """Tasks that are counted together: of one session, and of one group or of these people.
-
-    Attributes
-    ----------
-    questions, condition : str
-        As in `assay.study.store.people.Slot`.
-    party : str, optional
-    people : list of str, optional
-    """
-
-    questions: str
-    condition: str
-    party: str | None = None
-    people: Collection[str] | None = None
-
-    @property
-    def tasks(self) -> sa.ColumnElement[bool]:
-        """Which tasks they are."""
-        t = tables.tasks.c
-        who = [] if self.party is None else [t.party == self.party]
-        who += [] if self.people is None else [t.annotator.in_(self.people)]
-        return sa.and_(counting(self.questions, self.condition), *who)
+# -- which items are short of answers ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -272,11 +404,11 @@ class Shortfall:
     first: Sequence[Any]
 
 
-def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float, most: int) -> Shortfall:
+def shortfall(db: sa.Connection, slot: Slot, role: Role, wanted: int, now: float, most: int) -> Shortfall:
     """Which items of a role have fewer answers than wanted; the first of them by name, ``most`` at most."""
     t, i = tables.tasks.c, tables.items.c
     counts = (_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    taken = sa.select(t.item, *counts).where(work.tasks).group_by(t.item).subquery()
+    taken = sa.select(t.item, *counts).where(slot.tasks).group_by(t.item).subquery()
     have, before = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
     lacking = (
         sa.select(i.item, i.position, have, before)
@@ -291,11 +423,11 @@ def shortfall(db: sa.Connection, work: Work, role: Role, wanted: int, now: float
     return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
 
 
-def items_by_person(db: sa.Connection, work: Work, now: float) -> list[tuple[int, int]]:
+def items_by_person(db: sa.Connection, slot: Slot, now: float) -> list[tuple[int, int]]:
     """(answered, held) for each person who was given items."""
     t = tables.tasks.c
     query = sa.select(_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    rows = db.execute(query.where(work.tasks, t.role == "item").group_by(t.annotator))
+    rows = db.execute(query.where(slot.tasks, t.role == "item").group_by(t.annotator))
     return [(int(row.have), int(row.held)) for row in rows]
 
 
@@ -311,12 +443,12 @@ def n_pairs(db: sa.Connection) -> int:
     return sum(n * (n - 1) // 2 for n in pools if n > 2)
 
 
-# -- Everything that people were given, shown and asked, table by table ----------------------------
+# -- the record: everything that people were given, shown and asked, table by table ------------------
 
 Rows = Iterable[dict[str, Any]]
 
 _AT_ONCE = 1000
-"""Rows that are in memory at a time."""
+"""Rows that are in memory at a time: a server writes the record while it answers people."""
 
 
 @contextmanager
@@ -325,7 +457,7 @@ def study_record(store: Store) -> Iterator[dict[str, Rows]]:
     with store.reading() as db:
         if db.dialect.name == "postgresql":  # all tables as of one moment, which SQLite gives anyway
             db = db.execution_options(isolation_level="REPEATABLE READ")
-        yield {name: rows(db) for name, rows in _TABLES.items()}
+        yield {name: rows(db) for name, rows in _RECORD.items()}
 
 
 def _rows(db: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
@@ -334,16 +466,16 @@ def _rows(db: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
         yield dict(row._mapping)
 
 
-def _answers(db: sa.Connection) -> Rows:
+def _answer_rows(db: sa.Connection) -> Rows:
     a, s, q = tables.assignments.c, tables.answers.c, tables.questions.c
-    joined = tables.answers.join(tables.assignments, s.assignment == a.id).join(tables.questions, q.id == a.question)
     query = sa.select(
         *(s.id, a.annotator, a.item, a.question, q.name.label("criterion"), q.version, a.condition, a.repeat),
         *(s.revision, s.status, s.label, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
         sa.and_(a.active, a.answer == s.id, s.status == "valid").label("latest"),
         is_excluded(a.annotator).label("excluded"),
     )
-    for row in _rows(db, query.select_from(joined).where(a.recipe == PAGE).order_by(s.id)):
+    query = query.select_from(tables.join(tables.EVERY, tables.questions)).where(a.recipe == PAGE)
+    for row in _rows(db, query.order_by(s.id)):
         shown = row.pop("shown") or {}
         row["condition"] = json.loads(row["condition"])
         about = {"latest": bool(row.pop("latest")), "excluded": bool(row.pop("excluded"))}
@@ -352,44 +484,17 @@ def _answers(db: sa.Connection) -> Rows:
         yield {"id": number, "task": shown.get("task"), **row, "shown": rest, **about}
 
 
-def _tasks(db: sa.Connection) -> Rows:
-    t = tables.tasks
+def _task_rows(db: sa.Connection) -> Rows:
+    t = tables.tasks.c
     query = sa.select(
-        *(t.c.id, t.c.annotator, t.c.item, t.c.role, t.c.questions, t.c.condition, t.c.repeat, t.c.party),
-        *(t.c.session, t.c.page, t.c.place, t.c.state, t.c.extra, t.c.form, t.c.shown),
-        *(t.c.given_at, t.c.expires_at, t.c.closed_at),
+        *(t.id, t.annotator, t.item, t.role, t.questions, t.condition, t.repeat, t.party, t.session, t.page, t.place),
+        *(t.state, t.extra, t.form, t.shown, t.given_at, t.expires_at, t.closed_at),
     )
-    for row in _rows(db, query.order_by(t.c.annotator, t.c.place)):
-        row["questions"], row["condition"] = json.loads(row["questions"]), json.loads(row["condition"])
-        row["extra"] = bool(row["extra"])
-        yield row
+    for row in _rows(db, query.order_by(t.annotator, t.place)):
+        yield row | {name: json.loads(row[name]) for name in ("questions", "condition")}
 
 
-def _questions(db: sa.Connection) -> Rows:
-    q = tables.questions.c
-    for row in _rows(db, sa.select(q.id, q.name, q.version, q.current, q.made_at, q.definition).order_by(q.id)):
-        yield row | {"current": bool(row["current"])}
-
-
-def _forms(db: sa.Connection) -> Rows:
-    f = tables.forms.c
-    yield from _rows(db, sa.select(f.id, f.digest, f.made_at, f.definition).order_by(f.id))
-
-
-def _items(db: sa.Connection) -> Rows:
-    i = tables.items.c
-    query = sa.select(i.item, i.role, i.position, i.document, i.digest, i.active, i.fields, i.pictures, i.known)
-    for row in _rows(db, query.order_by(i.role, i.position, i.item)):
-        yield row | {"active": bool(row["active"])}
-
-
-def _contents(db: sa.Connection) -> Rows:
-    c = tables.contents.c
-    query = sa.select(c.item, c.digest, c.document, c.fields, c.pictures, c.kept_at)
-    yield from _rows(db, query.order_by(c.kept_at, c.item, c.digest))
-
-
-def _people(db: sa.Connection) -> Rows:
+def _people_rows(db: sa.Connection) -> Rows:
     p, n = tables.people.c, tables.annotators.c
     query = sa.select(
         *(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to),
@@ -401,229 +506,24 @@ def _people(db: sa.Connection) -> Rows:
         yield {"annotator": row.pop("annotator"), "attributes": attributes, **row}
 
 
-def _erased(db: sa.Connection) -> Rows:
-    yield from setting(db, ERASED) or []
+def _whole(table: sa.TableClause, columns: str, order: str) -> Callable[[sa.Connection], Rows]:
+    """The rows of one table, with these of its columns."""
+    query = sa.select(*(table.c[name] for name in columns.split()))
+    query = query.order_by(*(table.c[name] for name in order.split()))
+    return lambda db: _rows(db, query)
 
 
-_TABLES: dict[str, Callable[[sa.Connection], Rows]] = {
-    "answers": _answers,
-    "tasks": _tasks,
-    "questions": _questions,
-    "forms": _forms,
-    "items": _items,
-    "contents": _contents,
-    "people": _people,
-    "erased": _erased,
+_RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
+    "answers": _answer_rows,
+    "tasks": _task_rows,
+    "questions": _whole(tables.questions, "id name version current made_at definition", "id"),
+    "forms": _whole(tables.forms, "id digest made_at definition", "id"),
+    "items": _whole(
+        tables.items,
+        "item role position document digest active fields pictures known",
+        "role position item",
+    ),
+    "contents": _whole(tables.contents, "item digest document fields pictures kept_at", "kept_at item digest"),
+    "people": _people_rows,
+    "erased": lambda db: setting(db, ERASED) or [],
 }
-
-
-# -- The answers that count, as the one table ------------------------------------------------------
-
-
-def stored_annotations(
-    store: Store, notes: Sequence[str] = (), folder: Path | None = None, *, excluded_people: bool = False
-) -> Annotations:
-    """Every answer that counts, as the one table.
-
-    The latest answer of each current assignment counts. Missing answers, answers to earlier versions of a question
-    or to a judge since changed, and those of people who are excluded, are left out and counted in ``reading``.
-
-    Parameters
-    ----------
-    store : Store
-    notes : list of str
-        Said in ``reading``.
-    folder : Path, optional
-        The study's, named in the message for a store without labels.
-    excluded_people : bool
-        Keep the answers of people who are excluded, with True in the column ``excluded``.
-
-    Raises
-    ------
-    StudyError
-        While there is no answer with a label.
-    """
-    with store.reading() as db:
-        questions = {q.id: q.definition for q in current_questions(db)}
-        annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
-        names = {one["annotator"] for one in annotators}
-        rows, excluded = _counting(db, questions, names, excluded_people=excluded_people)
-        items = _counted_items(db, drawn=any(q.drawn_from for q in questions.values()))
-        excluded_before = _excluded_before(db)
-    if not rows:
-        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
-    conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    frame, further = with_ensembles(_frame(rows, conditions), conditions, annotators)
-    said = (*notes, *further)
-    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=said)
-    return Annotations.from_frame(
-        frame,
-        scale=_scales(questions.values(), frame),
-        spelling="apart",  # the study has told them apart
-        conditions=[c for c in conditions if c in frame.columns],
-        items=_items_frame(items),
-        annotators=_annotators_frame(annotators),
-        reading=_with_exclusions(reading, excluded, *excluded_before),
-    )
-
-
-# -- which answers count ----------------------------------------------------------------------------
-
-
-def _counting(
-    db: sa.Connection, questions: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
-) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The answers that count as rows, and how many do not, by reason."""
-    a, s, i, p = tables.assignments, tables.answers, tables.items, tables.people
-    query = sa.select(
-        *(a.c.item, a.c.annotator, a.c.question, a.c.repeat, a.c.condition, a.c.active, a.c.content),
-        *(s.c.label, s.c.status, s.c.reason, s.c.shown, s.c.seconds, i.c.active.label("there"), i.c.role),
-        *(p.c.excluded_at, p.c.excluded_for),
-    )
-    joined = a.join(s, s.c.id == a.c.answer).join(i, i.c.item == a.c.item)
-    joined = joined.outerjoin(p, p.c.annotator == a.c.annotator)
-    rows: list[dict[str, Any]] = []
-    excluded: Counter[str] = Counter()
-    numbers = content_numbers(db, questions)
-    query = query.where(i.c.role != "source")  # what systems wrote is no label, see `assay.study.store.items`
-    for row in db.execute(query.select_from(joined).order_by(i.c.position, a.c.id)):
-        why = _excluded(row, questions, annotators, excluded_people=excluded_people)
-        if why is None:
-            number = numbers.get((row.question, row.item, row.content), 1)
-            rows.append(_label_row(row, questions[row.question].name, number))
-        else:
-            excluded[why] += 1
-    return rows, excluded
-
-
-def _excluded(
-    row: Any, questions: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
-) -> str | None:
-    """Why an answer does not count; None where it does."""
-    if not row.there:
-        return "the item is no longer in the study"
-    if row.role in NOT_COUNTED:
-        return NOT_COUNTED[row.role]
-    if row.question not in questions:
-        return "the question has changed since, or is no longer asked"
-    if row.annotator not in annotators:
-        return "the judge is no longer in the study"
-    if not row.active:
-        return "the judge, its prompt or the item has changed since"
-    if row.excluded_at is not None and not excluded_people:
-        return f"{row.annotator} is excluded" + (f": {row.excluded_for}" if row.excluded_for else "")
-    return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
-
-
-def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
-    shown, condition = row.shown or {}, json.loads(row.condition)
-    own = {"item": row.item, "annotator": row.annotator, "label": row.label}
-    own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
-    own[CONTENT] = content
-    if "order" in shown:
-        own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
-    about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
-    about |= {} if row.excluded_at is None else {"excluded": True}
-    own |= condition | {"_about": about} | about
-    return own
-
-
-def sources_frame(db: sa.Connection) -> pl.DataFrame:
-    """The items that systems write about, one row each; within a transaction."""
-    i = tables.items
-    query = sa.select(i).where(i.c.active, i.c.role == "source").order_by(i.c.position)
-    return _items_frame([dict(row._mapping) for row in db.execute(query)])
-
-
-def _counted_items(db: sa.Connection, *, drawn: bool) -> list[dict[str, Any]]:
-    """The items that are asked about; of texts that pairs or triplets are drawn from, those alone."""
-    i = tables.items
-    others = (*NOT_COUNTED, "source", "item") if drawn else (*NOT_COUNTED, "source")
-    query = sa.select(i).where(i.c.active, i.c.role.not_in(others))
-    return [dict(row._mapping) for row in db.execute(query)]
-
-
-def _excluded_before(db: sa.Connection) -> tuple[int, list[str]]:
-    """Labels of the file, and columns of it, that did not come into the store."""
-    return setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
-
-
-def _with_exclusions(reading: Reading, excluded: Counter[str], without_item: int, not_kept: list[str]) -> Reading:
-    for reason, number in sorted(excluded.items()):
-        reading = reading.without(reason, number)
-    reading = reading.without("the label is of an item that the study does not have", without_item)
-    if not_kept:
-        reading = reading.noted(f"the file of labels has {listing(not_kept)} too; those of the items count")
-    return reading
-
-
-# -- frames and scales ------------------------------------------------------------------------------
-
-
-def _scales(questions: Iterable[Question], frame: pl.DataFrame) -> dict[str, Scale]:
-    """The scale of each criterion that the frame has labels on."""
-    seen = set(frame["criterion"].to_list())
-    return {q.name: _fitting(scale_of(q.scale), frame, q.name) for q in questions if q.name in seen}
-
-
-def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
-    labels = [row["label"] for row in rows]
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("item", "annotator", "criterion")}
-    if any(isinstance(label, str) for label in labels):
-        columns["label"] = [label if isinstance(label, str) else plain_number(label) for label in labels]
-    else:
-        columns["label"] = pl.Series(labels, strict=False)
-    if any(row["repeat"] > 1 for row in rows):
-        columns["repeat"] = [row["repeat"] for row in rows]
-    if any(row[CONTENT] > 1 for row in rows):
-        columns[CONTENT] = [row[CONTENT] for row in rows]
-    shown = ["order", "position"] if any("order" in row for row in rows) else []
-    about = [name for row in rows for name in row["_about"]]
-    for name in dict.fromkeys([*conditions, *shown, *about]):
-        columns[name] = pl.Series([row.get(name) for row in rows], strict=False)
-    return pl.DataFrame(columns)
-
-
-def _fitting(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
-    """The question's scale, or one that also holds labels given on other scales and means of labels."""
-    labels = frame.filter(pl.col("criterion") == criterion)
-    if labels.height == 0 or not scale.numeric or "scale" not in frame.columns:
-        off = labels.height and not scale.valid(labels["label"]).all()
-        if off and scale.bounds is not None and labels["label"].dtype.is_numeric():
-            return Interval(*scale.bounds)
-        return Nominal() if off else scale
-    given = [parse_scale(s) for s in labels["scale"].drop_nulls().unique().to_list()]
-    bounds = [one.bounds for one in given if one.bounds is not None]
-    if len(bounds) < len(given) or not given:
-        return Interval() if given else scale
-    return Interval(min(low for low, _ in bounds), max(high for _, high in bounds))
-
-
-def _items_frame(items: list[dict[str, Any]]) -> pl.DataFrame:
-    """One row an item: its columns, lists and objects among them left as JSON text."""
-    names = dict.fromkeys(name for item in items for name in item["fields"] if name not in ("item", "document"))
-    columns: dict[str, Any] = {"item": [item["item"] for item in items]}
-    if any(item["document"] is not None for item in items):
-        columns["document"] = [item["document"] for item in items]
-    for name in names:
-        values = [item["fields"].get(name) for item in items]
-        plain = [canonical(v) if isinstance(v, list | dict) else v for v in values]
-        kinds = {type(v) for v in plain if v is not None}
-        mixed = len(kinds) > 1 and not kinds <= {int, float}
-        columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
-    return pl.DataFrame(columns)
-
-
-def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
-    about = ("model", "provider", "strategy", "attributes")
-    rows = []
-    for person in people:
-        definition = person["definition"]
-        row = {"annotator": person["annotator"], "kind": person["kind"]}
-        row |= {name: definition[name] for name in about[:3] if definition.get(name)}
-        if definition.get("strategy") == "few-shot":
-            row["demonstrations"] = definition["demonstrations"]["use"]
-        if "of" in definition:
-            row["strategy"] = f"{definition['rule']} of {', '.join(definition['of'])}"
-        rows.append(row | definition.get("attributes", {}))
-    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,4 +1,4 @@
-"""The store's tables as statements need them; their full form stands in the migrations."""
+"""The store's tables as statements need them, and how they are joined; their full form stands in the migrations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from sqlalchemy.dialects import postgresql
 
 _JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 
+PAGE = "page"
+"""The recipe and session of an assignment that is answered on the page."""
 
 FILE = "file"
 """The session of an assignment that a file of labels has answered."""
@@ -26,14 +28,14 @@ items = _table(
     pictures=_JSON,
     active=sa.Boolean,
 )
-questions = _table("questions", "id", "name", "version", "digest", "made_at", definition=_JSON, current=sa.Boolean)
+questions = _table("questions", "id", "name", "version", "made_at", definition=_JSON, current=sa.Boolean)
 wordings = _table("wordings", "question", "digest", "made_at", definition=_JSON)
 annotators = _table("annotators", "annotator", "kind", definition=_JSON, active=sa.Boolean)
 runs = _table("runs", "id", "host", "process", "started_at", "seen_at", "ended_at", "cost")
 assignments = _table(
     "assignments",
     *("id", "item", "question", "annotator", "recipe", "condition", "repeat", "session", "status", "run"),
-    *("expires_at", "answer", "content"),
+    *("answer", "content"),
     shown=_JSON,
     active=sa.Boolean,
 )
@@ -47,11 +49,10 @@ answers = _table(
 )
 prompts = _table("prompts", "fingerprint", "body")
 settings = _table("settings", "key", value=_JSON)
-
 people = _table(
     "people",
-    *("annotator", "link", "state", "invited_at", "consented_at", "consented_to", "seen_at"),
-    *("closed", "excluded_at", "excluded_for"),
+    *("annotator", "link", "state", "invited_at", "consented_at", "consented_to", "closed"),
+    *("excluded_at", "excluded_for"),
 )
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
@@ -68,3 +69,24 @@ TABLES = (
     *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
     *(people, forms, tasks, contents, drafts),
 )
+
+# -- joins -------------------------------------------------------------------------------------------
+
+LATEST = assignments.join(answers, answers.c.id == assignments.c.answer)
+"""Each assignment that is closed, with the answer that closed it."""
+
+EVERY = assignments.join(answers, answers.c.assignment == assignments.c.id)
+"""Each answer that was ever given, with its assignment."""
+
+_SHARED = {"items": "item", "questions": "question", "annotators": "annotator", "people": "annotator"}
+"""The column of an assignment that names a row of the table."""
+
+
+def join(start: Any, *others: sa.TableClause, outer: bool = False) -> sa.Join:
+    """Assignments, or a join of them, with the item, question, annotator or person of each."""
+    for other in others:
+        here = assignments.c[_SHARED[other.name]]
+        key = other.c.id if other is questions else other.c[_SHARED[other.name]]
+        start = start.join(other, key == here, isouter=outer)
+    joined: sa.Join = start
+    return joined

@@ -1,4 +1,4 @@
-"""Triplets in the store: drawn one at a time while people answer, or all at once for judges alone; and pairs."""
+"""Who is to answer what: changes of the study, the plan of its judging, runs and their claims, triplets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sa
 
 from assay.errors import ChangedStudyError, StudyError, counted, listing
-from assay.statistics.triplets import Sampler, Triplet, name_of
+from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
 from assay.study.schema import TRIPLET, TRIPLET_ITEMS
 from assay.study.store import tables
-from assay.study.store.connection import Connection, Store, chunked, insert, put_setting
-from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_by_name, put_items, question_names
+from assay.study.store.connection import Connection, Store, batches, insert, put_setting
+from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_named, put_items, question_names
 from assay.study.store.people import invited_names, is_excluded, triplets_drawn
 from assay.study.store.tables import FILE
 
-# -- A change of the study -------------------------------------------------------------------------
+# -- a change of the study ---------------------------------------------------------------------------
 
 Changed = Literal["new-version", "same-question"]
 """What a change is said to make: another question, to which earlier answers are none; or the same one still."""
@@ -35,17 +35,29 @@ Changed = Literal["new-version", "same-question"]
 
 @dataclass
 class Change:
-    """A change under way: what it takes out of count is known when its block has ended."""
+    """A change under way: which answers will no longer count is known when its block has ended."""
 
     db: Connection
     changed: Changed | None
     lost: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many answers no longer count, by question and kind of annotator."""
 
+    @property
+    def words(self) -> str:
+        """``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``; empty where all of them do."""
+        if not self.lost:
+            return ""
+        parts = []
+        for question in dict.fromkeys(question for question, _ in sorted(self.lost)):
+            kinds = {name: self.lost[question, kind] for kind, name in (("human", "people"), ("judge", "judges"))}
+            who = [f"{number} of {name}" for name, number in kinds.items() if number]
+            parts.append(f"{counted(sum(kinds.values()), 'answer')} to '{question}' ({', '.join(who)})")
+        return f"{listing(parts)} would no longer count, because the study has changed since they were given"
+
 
 @contextmanager
-def deciding(store: Store, changed: Changed | None) -> Iterator[Change]:
-    """One transaction that takes no answer out of count unless somebody has said that it may.
+def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
+    """One transaction in which every answer goes on counting unless somebody has said that it need not.
 
     Labels from a file follow the file. A block within another is decided by the outer one.
 
@@ -69,10 +81,10 @@ def deciding(store: Store, changed: Changed | None) -> Iterator[Change]:
             store.within.change = None
         change.lost = Counter((place.question, place.kind) for place in gone)
         if change.lost and changed is None:
-            raise ChangedStudyError(in_words(change.lost))
+            raise ChangedStudyError(change.words)
         if change.lost and changed == "same-question":
             raise ChangedStudyError(
-                f"{in_words(change.lost)}, whatever the words: their question, item, judge or condition is gone",
+                f"{change.words}, whatever the words: their question, item, judge or condition is gone",
                 can_keep=False,
             )
 
@@ -90,34 +102,25 @@ class Place(NamedTuple):
 
 def counting_answers(db: sa.Connection) -> dict[int, Place]:
     """The assignments whose answer is in the table, but for labels of a file, and what each of them answers."""
-    a, i, q, n = tables.assignments, tables.items.c, tables.questions.c, tables.annotators.c
-    joined = a.join(tables.answers, tables.answers.c.id == a.c.answer).join(tables.items, i.item == a.c.item)
-    joined = joined.join(tables.questions, q.id == a.c.question)
-    joined = joined.join(tables.annotators, n.annotator == a.c.annotator)
-    columns = (a.c.id, q.name, n.kind, a.c.item, a.c.annotator, a.c.condition, a.c.repeat)
-    query = sa.select(*columns).select_from(joined)
-    query = query.where(a.c.active, q.current, i.active, i.role.not_in(NOT_COUNTED), tables.answers.c.status == "valid")
-    query = query.where(sa.or_(n.kind == "human", n.active), sa.func.coalesce(a.c.session, "") != FILE)
-    query = query.where(sa.not_(is_excluded(a.c.annotator)))
+    a, s, i, q, n = (
+        t.c for t in (tables.assignments, tables.answers, tables.items, tables.questions, tables.annotators)
+    )
+    query = sa.select(a.id, q.name, n.kind, a.item, a.annotator, a.condition, a.repeat)
+    query = query.select_from(tables.join(tables.LATEST, tables.items, tables.questions, tables.annotators))
+    query = query.where(a.active, q.current, i.active, i.role.not_in(NOT_COUNTED), s.status == "valid")
+    query = query.where(sa.or_(n.kind == "human", n.active), sa.func.coalesce(a.session, "") != FILE)
+    query = query.where(sa.not_(is_excluded(a.annotator)))
     return {row[0]: Place(*row[1:]) for row in db.execute(query)}
 
 
-def in_words(lost: Mapping[tuple[str, str], int]) -> str:
-    """``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``."""
-    questions: dict[str, dict[str, int]] = {}
-    for (question, kind), number in sorted(lost.items()):
-        questions.setdefault(question, {})[kind] = number
-    parts = []
-    for question, kinds in questions.items():
-        who = [f"{kinds[kind]} of {name}" for kind, name in (("human", "people"), ("judge", "judges")) if kind in kinds]
-        parts.append(f"{counted(sum(kinds.values()), 'answer')} to '{question}' ({', '.join(who)})")
-    return f"{listing(parts)} would no longer count, because the study has changed since they were given"
+# -- what is planned ---------------------------------------------------------------------------------
 
+LEASE = 60.0
+"""Seconds after which a run on another machine that gives no sign of life loses what it had claimed: many times the
+second between two signs, so that a machine that is slow for a while keeps its claims."""
 
-# -- Assignments of judges that are found again ----------------------------------------------------
-
-SENT = "sent:"
-"""How the recipe of an assignment begins that names the request; earlier ones named the parts of study.yaml."""
+PLANNED = "plan"
+"""The setting that names the plan whose assignments are in the store."""
 
 
 @dataclass(frozen=True)
@@ -128,120 +131,12 @@ class Assignment:
     question: int
     annotator: str
     recipe: str
+    """Names the request that is sent."""
     condition: str
     repeat: int
     shown: dict[str, Any] | None = None
     content: str | None = None
     """Names the content of the item."""
-    earlier: str | None = None
-    """The recipe that assay 0.1 gave it."""
-
-
-def has_earlier(store: Store) -> bool:
-    """Whether the store holds assignments of judges that assay 0.1 named."""
-    a = tables.assignments.c
-    query = sa.select(a.id).where(a.session.is_(None), a.recipe.not_like(f"{SENT}%")).limit(1)
-    with store.reading() as db:
-        return db.execute(query).first() is not None
-
-
-def found_again(
-    db: sa.Connection, wanted: Sequence[Assignment], names: Mapping[int, str], counting: Collection[int]
-) -> list[dict[str, Any]]:
-    """The rows of assignments, under the recipe and in the version of the question in which they are there already.
-
-    Parameters
-    ----------
-    names : dict
-        The name of each version of each question.
-    counting : set of int
-        Assignments whose answers go on counting, whatever is sent now.
-    """
-    there = _there(db, wanted, names)
-    same = _same(db, wanted)
-    moved: list[dict[str, Any]] = []
-    alike: list[dict[str, Any]] = []
-    rows = []
-    for one in wanted:
-        recipe = same.get((one.annotator, one.recipe), one.recipe)
-        mine = there.get(_place(one, names), [])
-        found = _found(mine, one, recipe)
-        if found is None and (kept := next((row for row in mine if row.id in counting), None)) is not None:
-            found = kept
-            if kept.recipe.startswith(SENT):
-                recipe = kept.recipe
-                alike.append({"annotator": one.annotator, "recipe": one.recipe, "same_as": recipe})
-        if found is not None and (found.question, found.recipe) != (one.question, recipe):
-            moved.append({"number": found.id, "now": one.question, "made": recipe})
-        row = {**vars(one), "recipe": recipe}
-        del row["earlier"]
-        rows.append(row)
-    if moved:
-        a = tables.assignments
-        put: dict[str, Any] = {"question": sa.bindparam("now"), "recipe": sa.bindparam("made")}
-        db.execute(sa.update(a).where(a.c.id == sa.bindparam("number")).values(put), moved)
-    if alike:
-        db.execute(insert(db, tables.same_requests).on_conflict_do_nothing(), alike)
-    return rows
-
-
-def _place(one: Any, names: Mapping[int, str]) -> tuple[Any, ...]:
-    return one.item, names[one.question], one.annotator, one.condition, one.repeat
-
-
-def _there(db: sa.Connection, wanted: Sequence[Assignment], names: Mapping[int, str]) -> dict[tuple[Any, ...], Any]:
-    """The judges' assignments that there are on these items, by item, question, judge, condition and repeat."""
-    a = tables.assignments.c
-    query = sa.select(a.id, a.item, a.question, a.annotator, a.recipe, a.condition, a.repeat)
-    query = query.where(a.item.in_({one.item for one in wanted}), a.session.is_(None)).order_by(a.id)
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for row in db.execute(query):
-        found.setdefault(_place(row, names), []).append(row)
-    return found
-
-
-def _same(db: sa.Connection, wanted: Sequence[Assignment]) -> dict[tuple[str, str], str]:
-    """What counts as the same request as one before, by annotator and recipe."""
-    s = tables.same_requests.c
-    query = sa.select(s.annotator, s.recipe, s.same_as).where(s.recipe.in_({one.recipe for one in wanted}))
-    return {(row.annotator, row.recipe): row.same_as for row in db.execute(query)}
-
-
-def _found(mine: Sequence[Any], one: Assignment, recipe: str) -> Any:
-    """The row that stands for an assignment: in this version of its question, in another, or as 0.1 named it."""
-    fitting = [row for row in mine if row.recipe == recipe]
-    fitting.sort(key=lambda row: row.question != one.question)
-    fitting += [row for row in mine if row.recipe == one.earlier and row.question == one.question]
-    return fitting[0] if fitting else None
-
-
-# -- Who is to answer what -------------------------------------------------------------------------
-
-LEASE = 60.0
-"""Seconds after which a run on another machine that gives no sign of life loses what it had claimed."""
-
-PLANNED = "plan"
-"""The setting that names the plan whose assignments are in the store."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """An assignment that a run holds, with what is needed to ask it."""
-
-    id: int
-    item: Item
-    question: int
-    annotator: str
-    condition: dict[str, Any]
-    repeat: int
-    shown: dict[str, Any] | None
-    revision: int
-    """How many answers there are already."""
-    unread: tuple[str, str] | None
-    """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
-
-
-# -- what is planned --------------------------------------------------------------------------------
 
 
 def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: Changed | None = None) -> None:
@@ -260,20 +155,63 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
     a, n = tables.assignments, tables.annotators.c
     of_judges = a.c.annotator.in_(sa.select(n.annotator).where(n.kind == "judge"))
     from_file = sa.func.coalesce(a.c.session, "") == FILE
-    with deciding(store, changed) as change:
+    with change_study(store, changed) as change:
         db = change.db
         counting = set(counting_answers(db)) if change.changed == "same-question" else set()
         db.execute(sa.update(a).where(of_judges, sa.not_(from_file)).values(active=False))
         key = ["item", "question", "annotator", "recipe", "condition", "repeat"]
         statement = insert(db, a).on_conflict_do_update(index_elements=key, set_={"active": True})
         names = question_names(db)
-        for chunk in chunked(assignments):
-            rows = found_again(db, chunk, names, counting)
+        for chunk in batches(assignments):
+            rows = _rows_as_before(db, chunk, names, counting)
             db.execute(statement, [row | {"status": "open", "active": True} for row in rows])
         put_setting(db, PLANNED, digest)
 
 
-# -- runs -------------------------------------------------------------------------------------------
+def _rows_as_before(
+    db: sa.Connection, wanted: Sequence[Assignment], names: Mapping[int, str], counting: Collection[int]
+) -> list[dict[str, Any]]:
+    """The rows of assignments, under the recipe and in the version of the question in which they are there already.
+
+    Parameters
+    ----------
+    names : dict
+        The name of each version of each question.
+    counting : set of int
+        Assignments whose answers go on counting, whatever is sent now.
+    """
+    a, s = tables.assignments, tables.same_requests
+
+    def place(one: Any) -> tuple[Any, ...]:
+        return one.item, names[one.question], one.annotator, one.condition, one.repeat
+
+    there: dict[tuple[Any, ...], list[Any]] = {}
+    query = sa.select(a.c.id, a.c.item, a.c.question, a.c.annotator, a.c.recipe, a.c.condition, a.c.repeat)
+    query = query.where(a.c.item.in_({one.item for one in wanted}), a.c.session.is_(None))
+    for row in db.execute(query.order_by(a.c.id)):
+        there.setdefault(place(row), []).append(row)
+    query = sa.select(s).where(s.c.recipe.in_({one.recipe for one in wanted}))
+    same = {(row.annotator, row.recipe): row.same_as for row in db.execute(query)}
+    rows, moved, alike = [], [], []
+    for one in wanted:
+        recipe = same.get((one.annotator, one.recipe), one.recipe)
+        mine = there.get(place(one), [])
+        fitting = [row for row in mine if row.recipe == recipe]
+        found: Any = next((row for row in fitting if row.question == one.question), fitting[0] if fitting else None)
+        if found is None and (kept := next((row for row in mine if row.id in counting), None)) is not None:
+            found, recipe = kept, kept.recipe
+            alike.append({"annotator": one.annotator, "recipe": one.recipe, "same_as": recipe})
+        if found is not None and found.question != one.question:
+            moved.append({"number": found.id, "now": one.question})
+        rows.append({**vars(one), "recipe": recipe})
+    if moved:
+        db.execute(sa.update(a).where(a.c.id == sa.bindparam("number")).values(question=sa.bindparam("now")), moved)
+    if alike:
+        db.execute(insert(db, s).on_conflict_do_nothing(), alike)
+    return rows
+
+
+# -- runs --------------------------------------------------------------------------------------------
 
 
 def start_run(store: Store) -> int:
@@ -286,7 +224,7 @@ def start_run(store: Store) -> int:
         now = store.now(db)
         row = {"host": _host(), "process": _process(os.getpid()), "started_at": now, "seen_at": now, "cost": 0.0}
         run = db.execute(sa.insert(tables.runs).returning(tables.runs.c.id), row).scalar_one()
-        release_expired(db, now)
+        _release_expired(db, now)
         db.execute(sa.update(a).where(a.c.status == "failed").values(status="open"))
     return int(run)
 
@@ -297,7 +235,7 @@ def heartbeat(store: Store, run: int) -> None:
     with store.writing_durably() as db:
         now = store.now(db)
         db.execute(sa.update(r).where(r.c.id == run).values(seen_at=now))
-        release_expired(db, now)
+        _release_expired(db, now)
 
 
 def end_run(store: Store, run: int) -> None:
@@ -315,13 +253,13 @@ def charge(store: Store, run: int, cost: float) -> None:
         db.execute(sa.update(r).where(r.c.id == run).values(cost=r.c.cost + cost))
 
 
-def spent(store: Store) -> float:
+def dollars_spent(store: Store) -> float:
     """Dollars paid so far, by all runs."""
     with store.reading() as db:
         return float(db.execute(sa.select(sa.func.coalesce(sa.func.sum(tables.runs.c.cost), 0.0))).scalar_one())
 
 
-def release_expired(db: sa.Connection, now: float) -> None:
+def _release_expired(db: sa.Connection, now: float) -> None:
     """Open again what is claimed by runs whose process is gone, or whose lease is over."""
     a, r = tables.assignments.c, tables.runs
     claimed = sa.select(a.run).where(a.status == "claimed").distinct()
@@ -337,103 +275,6 @@ def _release(db: sa.Connection, runs: Sequence[int]) -> None:
     held = sa.and_(a.c.status == "claimed", a.c.run.in_(runs))
     missing = sa.exists().where(s.c.id == a.c.answer, s.c.status == "missing")
     db.execute(sa.update(a).where(held).values(status=sa.case((missing, "missing"), else_="open"), run=None))
-
-
-# -- claims -----------------------------------------------------------------------------------------
-
-
-def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
-    """Take up to ``most`` open assignments of these judges; nobody else gets them.
-
-    With ``unread``, those whose reply could not be read in an earlier run instead.
-    """
-    a = tables.assignments
-    which = _unread(run) if unread else a.c.status == "open"
-    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
-    wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
-    take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
-    with store.writing() as db:
-        ids = list(db.execute(take.returning(a.c.id)).scalars())
-        return _claims(db, ids)
-
-
-def _unread(run: int) -> sa.ColumnElement[bool]:
-    """Assignments without a label, whose replies could not be read in a run before this one."""
-    a, s = tables.assignments, tables.answers
-    of_it = sa.exists().where(s.c.assignment == a.c.id)
-    return sa.and_(
-        a.c.status.in_(("missing", "open")),
-        of_it.where(s.c.status.in_(("missing", "unreadable"))),
-        sa.not_(of_it.where(s.c.run == run)),
-    )
-
-
-def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
-    """How many assignments of these judges `claim` gives to a run with ``unread``."""
-    a = tables.assignments
-    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
-    with store.reading() as db:
-        return int(db.execute(query).scalar_one())
-
-
-def about_item(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
-    """What these judges are asked about an item, answered or not, each as if for the first time."""
-    a = tables.assignments
-    wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
-    with store.reading() as db:
-        return [replace(one, unread=None) for one in _claims(db, list(db.execute(wanted.order_by(a.c.id)).scalars()))]
-
-
-def sample(store: Store, judge: str, most: int) -> list[Claim]:
-    """Some open assignments of a judge, as if claimed: for estimates."""
-    a = tables.assignments
-    wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
-    with store.reading() as db:
-        return _claims(db, list(db.execute(wanted.order_by(a.c.id).limit(most)).scalars()))
-
-
-def counts(store: Store, judges: Sequence[str] | None = None) -> dict[str, int]:
-    """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
-    a = tables.assignments
-    query = sa.select(a.c.status, sa.func.count()).where(a.c.active).group_by(a.c.status)
-    if judges is not None:
-        query = query.where(a.c.annotator.in_(judges))
-    with store.reading() as db:
-        return {status: int(number) for status, number in db.execute(query)}
-
-
-def _claims(db: sa.Connection, ids: list[int]) -> list[Claim]:
-    a, i, s = tables.assignments, tables.items, tables.answers.c
-    before = sa.select(s.assignment, s.status, s.reply, s.reason).where(s.assignment.in_(ids)).order_by(s.id)
-    earlier: dict[int, list[Any]] = {}
-    for row in db.execute(before):
-        earlier.setdefault(row.assignment, []).append(row)
-    wanted = sa.select(
-        *(a.c.id, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.shown),
-        *(i.c.item, i.c.document, i.c.fields),
-    )
-    wanted = wanted.select_from(a.join(i, i.c.item == a.c.item)).where(a.c.id.in_(ids)).order_by(a.c.id)
-    return [_claim(row, earlier.get(row.id, [])) for row in db.execute(wanted)]
-
-
-def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
-    # A question that was missing is asked from the start: what could not be read before is of no more use.
-    last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
-    unread = last if last is not None and last.status == "unreadable" else None
-    return Claim(
-        id=row.id,
-        item=Item(row.item, row.document, row.fields),
-        question=row.question,
-        annotator=row.annotator,
-        condition=json.loads(row.condition),
-        repeat=row.repeat,
-        shown=row.shown,
-        revision=len(earlier),
-        unread=None if unread is None else (unread.reply or "", unread.reason or ""),
-    )
-
-
-# -- processes --------------------------------------------------------------------------------------
 
 
 def _host() -> str:
@@ -471,14 +312,124 @@ def _alive(process: str) -> bool:
     return True
 
 
-# -- Triplets in the store -------------------------------------------------------------------------
+# -- claims ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An assignment that a run holds, with what is needed to ask it."""
+
+    id: int
+    item: Item
+    question: int
+    annotator: str
+    condition: dict[str, Any]
+    repeat: int
+    shown: dict[str, Any] | None
+    revision: int
+    """How many answers there are already."""
+    unread: tuple[str, str] | None
+    """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
+
+
+def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
+    """Take up to ``most`` open assignments of these judges; nobody else gets them.
+
+    With ``unread``, those whose reply could not be read in an earlier run instead.
+    """
+    a = tables.assignments
+    which = _unread(run) if unread else a.c.status == "open"
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
+    wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
+    take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
+    with store.writing() as db:
+        return _claims(db, db.execute(take.returning(a.c.id)).scalars().all())
+
+
+def _unread(run: int) -> sa.ColumnElement[bool]:
+    """Assignments without a label, whose replies could not be read in a run before this one."""
+    a, s = tables.assignments, tables.answers
+    of_it = sa.exists().where(s.c.assignment == a.c.id)
+    return sa.and_(
+        a.c.status.in_(("missing", "open")),
+        of_it.where(s.c.status.in_(("missing", "unreadable"))),
+        sa.not_(of_it.where(s.c.run == run)),
+    )
+
+
+def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
+    """How many assignments of these judges `claim` gives to a run with ``unread``."""
+    a = tables.assignments
+    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return int(db.execute(query).scalar_one())
+
+
+def item_claims(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
+    """What these judges are asked about an item, answered or not, each as if for the first time."""
+    a = tables.assignments
+    wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
+    with store.reading() as db:
+        return [replace(one, unread=None) for one in _claims(db, db.execute(wanted).scalars().all())]
+
+
+def sample(store: Store, judge: str, most: int) -> list[Claim]:
+    """Some open assignments of a judge, as if claimed: for estimates."""
+    a = tables.assignments
+    wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
+    with store.reading() as db:
+        return _claims(db, db.execute(wanted.order_by(a.c.id).limit(most)).scalars().all())
+
+
+def counts(store: Store, judges: Sequence[str]) -> dict[str, int]:
+    """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
+    a = tables.assignments
+    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges)).group_by(a.c.status)
+    with store.reading() as db:
+        return {status: int(number) for status, number in db.execute(query)}
+
+
+def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:
+    a, i, s = tables.assignments, tables.items, tables.answers.c
+    earlier: dict[int, list[Any]] = {}
+    before = sa.select(s.assignment, s.status, s.reply, s.reason).where(s.assignment.in_(ids)).order_by(s.id)
+    for row in db.execute(before):
+        earlier.setdefault(row.assignment, []).append(row)
+    wanted = sa.select(
+        *(a.c.id, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.shown),
+        *(i.c.item, i.c.document, i.c.fields),
+    )
+    wanted = wanted.select_from(tables.join(a, i)).where(a.c.id.in_(ids)).order_by(a.c.id)
+    return [_claim(row, earlier.get(row.id, [])) for row in db.execute(wanted)]
+
+
+def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
+    # A question that was missing is asked from the start: what could not be read before is of no more use.
+    last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
+    unread = last if last is not None and last.status == "unreadable" else None
+    return Claim(
+        id=row.id,
+        item=Item(row.item, row.document, row.fields),
+        question=row.question,
+        annotator=row.annotator,
+        condition=json.loads(row.condition),
+        repeat=row.repeat,
+        shown=row.shown,
+        revision=len(earlier),
+        unread=None if unread is None else (unread.reply or "", unread.reason or ""),
+    )
+
+
+# -- triplets and pairs of items that are drawn ------------------------------------------------------
 
 MOST_AT_ONCE = 6000
 """More triplets are not drawn for judges alone: drawing takes longer for each, and every one is asked."""
 
 
 class TripletDrawer:
-    """Draws the triplets of a study; knows those that other processes have drawn.
+    """Draws the triplets of a study one at a time while people answer, or all at once for judges alone.
+
+    It knows those that other processes have drawn.
 
     Parameters
     ----------
@@ -512,11 +463,9 @@ class TripletDrawer:
         triplet = self.sampler(db).next(self._chance(self._drawn_until))
         if triplet is None:
             return None
-        one = self._item(triplet, items_by_name(db, triplet))
-        put_items(db, [NewItem(self._drawn_until, one, "triplet", {"members": list(triplet)})], self.store.now(db))
+        self._put(db, [triplet], self._drawn_until, items_named(db, triplet))
         self.sampler(db)
-        put_setting(db, DRAWN, self._drawn_until)
-        return one.name
+        return name_of(triplet)
 
     def draw_for_judges(self) -> None:
         """Where nobody is invited, all triplets that are still to be drawn: those that people would have seen.
@@ -540,15 +489,25 @@ class TripletDrawer:
                 )
 
     def _draw_all(self, db: sa.Connection, sampler: Sampler) -> None:
-        self._check_number(sampler)
-        new: list[Triplet] = []
+        pairs = sum(len(pool) * (len(pool) - 1) // 2 for pool in self._pools().values() if len(pool) > 2)
+        if not pairs:
+            raise StudyError(
+                "no triplet can be drawn: its three items come from one document, and none has three items; "
+                "leave items.document out to draw from all of them, or add items"
+            )
+        number = pairs * self.wanted // 3
+        if number > MOST_AT_ONCE and sampler.short():
+            raise StudyError(
+                f"about {number} triplets would be drawn, and judges alone are asked {MOST_AT_ONCE} at most; name "
+                "items.document so that triplets stay within documents, take fewer items, or let each pair be seen "
+                "less often (people.pairs)"
+            )
+        new: list[Sequence[str]] = []
         while (triplet := sampler.next(self._chance(self._drawn_until + len(new)))) is not None:
             sampler.add([triplet])
             new.append(triplet)
         self._put(db, new, self._drawn_until)
-        if new:
-            self.sampler(db)
-            put_setting(db, DRAWN, self._drawn_until)
+        self._drawn_until += len(new)
 
     def _draw_pairs(self, db: sa.Connection) -> None:
         """Every pair of a document that is not there yet."""
@@ -567,33 +526,20 @@ class TripletDrawer:
                 "items.document so that pairs stay within documents, or take fewer items"
             )
         self._put(db, new, start)
+
+    def _put(
+        self, db: sa.Connection, new: Sequence[Sequence[str]], start: int, of: Mapping[str, Item] | None = None
+    ) -> None:
+        """Make items of what was drawn, at the positions from ``start`` on."""
+        of = of or {item.name: item for item, _ in items(self.store)}
+        for chunk in batches(enumerate(new, start=start)):
+            made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
+            put_items(db, made, self.store.now(db))
         if new:
             put_setting(db, DRAWN, start + len(new))
 
-    def _put(self, db: sa.Connection, new: Iterable[Sequence[str]], start: int) -> None:
-        """Make items of what was drawn."""
-        of = {item.name: item for item, _ in items(self.store)}
-        for chunk in chunked(enumerate(new, start=start)):
-            made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
-            put_items(db, made, self.store.now(db))
-
-    def _check_number(self, sampler: Sampler) -> None:
-        pools = self._pools().values()
-        pairs = sum(len(pool) * (len(pool) - 1) // 2 for pool in pools if len(pool) > 2)
-        number = pairs * self.wanted // 3
-        if not pairs:
-            raise StudyError(
-                "no triplet can be drawn: its three items come from one document, and none has three items; "
-                "leave items.document out to draw from all of them, or add items"
-            )
-        if number > MOST_AT_ONCE and sampler.short():
-            raise StudyError(
-                f"about {number} triplets would be drawn, and judges alone are asked {MOST_AT_ONCE} at most; name "
-                "items.document so that triplets stay within documents, take fewer items, or let each pair be seen "
-                "less often (people.pairs)"
-            )
-
     def _pools(self) -> dict[str, list[str]]:
+        """The items that may stand in one triplet: those of a document."""
         pools: dict[str, list[str]] = {}
         for item, _digest in items(self.store):
             pools.setdefault(item.document or "", []).append(item.name)
