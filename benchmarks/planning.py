@@ -20,9 +20,9 @@ from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import studies
 from assay.replacement.closeness import Panel
 from assay.replacement.panel import AltTestSettings, AltTestTable
-from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, settles
+from assay.replacement.studies import Pilot, SimulatedStudies, settles
 from assay.simulation import LabelSource, simulate
-from assay.statistics.wins import NeededEpsilon
+from assay.statistics.wins import NeededEpsilon, Posterior
 from type_one_error import PRIOR, boundary_noise, show
 
 SEED = 20261122

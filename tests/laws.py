@@ -41,7 +41,7 @@ from assay.preference.votes import (
 )
 from assay.psychometrics.design import DisattenuationSettings, DStudySettings, GStudySettings, LoopSettings
 from assay.psychometrics.raters.table import RaschSettings, RaterSettings
-from assay.replacement.panel import AltTestBySettings, AltTestSettings, PairedSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.verdict.report import ReportSettings
 
@@ -321,7 +321,7 @@ PANEL: dict[str, Sequence[Any]] = {
 }  # fmt: skip
 DECISION: dict[str, Sequence[Any]] = {
     "epsilon": [0.2, 0.05],
-    "annotators": [{"annotators": "expert", "epsilon": None}, {"annotators": "skilled", "epsilon": None}],
+    "expertise": [{"expertise": "expert", "epsilon": None}, {"expertise": "skilled", "epsilon": None}],
     "score": ["accuracy", closeness, {"score": "similarity", "similarity": similar}],
     "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
@@ -424,7 +424,8 @@ QUESTIONS = (
         {**EPSILON, "min_items": 10},
     ),
     Question(
-        "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), AltTestSettings, DECISION,
+        "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), CompareSettings,
+        {**DECISION, "judges": [("gpt",)]},
         EPSILON, chunks=True,
     ),
     Question(
@@ -612,8 +613,10 @@ QUESTIONS = (
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
          "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
          "judge": [],
-         "alt_test": [Given(fdr=0.3), Given(threshold=0.9), Given(test="wilcoxon", min_items=2),
-                      Given(balance=True, min_class=0), Given(test="exact")],
+         "expertise": [{"epsilon": None, "expertise": "expert"}], "fdr": [0.3], "threshold": [0.9],
+         "test": [{"test": "wilcoxon", "min_items": 2}, "exact"], "balance": [{"balance": True, "min_class": 0}],
+         **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
+                                  "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
     ),

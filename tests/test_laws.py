@@ -262,11 +262,10 @@ def test_types_and_run_time_know_the_same_options():
     from assay.preference.separability import SeparabilityOptions
     from assay.preference.votes import RatingSettings, SeparabilitySettings, SetSettings
     from assay.psychometrics.design import DesignOptions, DesignSettings
-    from assay.replacement.panel import AltTestOptions, AltTestSettings, PlanOptions
 
     for typed, settings in (
-        (AltTestOptions, AltTestSettings), (Intervals, IntervalSettings),
-        (concordance.CoefficientOptions, concordance.CoefficientSettings), (PlanOptions, AltTestSettings),
+        (Intervals, IntervalSettings),
+        (concordance.CoefficientOptions, concordance.CoefficientSettings),
         (DesignOptions, DesignSettings),
         (SetOptions, SetSettings), (RatingOptions, RatingSettings), (SeparabilityOptions, SeparabilitySettings),
         (MapOptions, MapSettings), (ReliabilityOptions, ReliabilitySettings),
@@ -274,7 +273,6 @@ def test_types_and_run_time_know_the_same_options():
         hints = typing.get_type_hints(typed)
         known = {name: hint for name, (hint, _) in hints_of(settings).items()}
         assert {name: known[name] for name in hints} == hints
-    assert set(typing.get_type_hints(AltTestOptions)) == set(hints_of(AltTestSettings))
 
 
 # -- null clusters ----------------------------------------------------------------------------------

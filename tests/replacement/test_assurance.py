@@ -15,8 +15,9 @@ from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, enough, settles
+from assay.replacement.studies import Pilot, SimulatedStudies, enough, settles
 from assay.reporting.tables import interval, number
+from assay.statistics.wins import Posterior
 
 SETTINGS = AltTestSettings(epsilon=0.15)
 ALWAYS = np.array([1.0, 0.0, 0.0])
@@ -279,8 +280,8 @@ def test_the_needed_epsilon_by_hand():
 def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
     needed = TEST.needed_epsilon
     words = (
-        f"passes from {TEST.smallest_epsilon:.3f} up; truly as good as half of the annotators from "
-        f"{number(needed.estimate)} up {interval(needed.low, needed.high)}."
+        f"passes at ε ≥ {TEST.smallest_epsilon:.3f}; as good as half of the annotators at "
+        f"ε = {number(needed.estimate)} {interval(needed.low, needed.high)}."
     )
     assert words in TEST.summary()
     assert words in " ".join(card(TEST).beside)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,13 +15,14 @@ from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alt_test import AltTest, table_of, wrap
 from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.replacement.decision import OPTIMAL, TONES, Tally, tally
-from assay.replacement.panel import AltTestOptions, AltTestSettings, AltTestTable, Rule, labels_of
+from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.statistics.wins import SideBySide
@@ -157,29 +158,28 @@ def _items_needed(test: AltTest) -> dict[str, int | None]:
     return dict(zip(ITEMS_NEEDED, numbers, strict=True))
 
 
-def compare_judges(
-    labels: Annotations | Chunks, judges: Sequence[str] | str | None = None, **options: Unpack[AltTestOptions]
-) -> JudgeComparison:
+@question(CompareSettings)
+def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
     """Which judge is closest to the people, and is it better than the next?
 
     Parameters
     ----------
     labels : Annotations or Chunks
         One criterion.
-    judges : list of str
-        All judges of the table when not given.
-    **options
-        As in `alt_test`.
 
     Raises
     ------
     DesignError
         Where the table has no judges.
     """
-    settings = AltTestSettings.of(options, "the alt-test")
+    return compare(labels, settings)
+
+
+def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
+    """`compare_judges`, for callers that have its settings."""
     if not labels.judges:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
-    table = table_of(labels, settings)
+    table, judges = table_of(labels, settings.of_one_test), settings.judges
     chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))
     tallies = tally(table, [(name, table.judge_code(name)) for name in names])

@@ -9,12 +9,13 @@ because inverse probability weights make every mean a mean over classes.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +24,26 @@ from assay.data.annotations import Answers
 from assay.data.ratings import LABELS
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.closeness import Panel, Trivial, count_against, signs
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
-from assay.statistics.wins import EXACT, LOSS, WIN, AdvantageProbability, exact_below, exact_p, robust_p, score
+from assay.statistics.wins import (
+    EXACT,
+    LOSS,
+    WIN,
+    AdvantageProbability,
+    NeededEpsilon,
+    Posterior,
+    exact_below,
+    exact_p,
+    robust_p,
+    score,
+)
 
-# -- From win counts to the verdict ----------------------------------------------------------------
+T = TypeVar("T")
 
 Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
 
@@ -210,10 +222,10 @@ def p_values(
 
     With ``clustering`` the standard error is the cluster-robust one and clusters are counted, not items.
     """
-    return _p_values(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
+    return _t_test(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
 
 
-def _p_values(
+def _t_test(
     parts: tuple[Floats, Floats, Floats], n: Floats, epsilon: float | Floats, clustering: Clustering | None
 ) -> tuple[Floats, Floats, Floats]:
     """`p_values` from the mean differences, their standard errors and degrees of freedom."""
@@ -282,6 +294,14 @@ def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: C
     return exact_below(counts[..., 0, :], epsilon)
 
 
+def ranked(counts: Floats, test: Test) -> Bools:
+    """Which annotators have Wilcoxon's signed-rank test: of few items, as published, or all: (..., annotators)."""
+    n = counts.sum(axis=(-1, -2))
+    if counts.shape[-2] > 1 or test not in ("published", "wilcoxon"):
+        return np.zeros(n.shape, dtype=bool)
+    return np.asarray(~is_flat(t_parts(counts)[1]) & (n > 0) & ((test == "wilcoxon") | (n < SMALL)))
+
+
 def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
     """The two one-sided p-values of the signed-rank test of d − epsilon: counts (..., 3), (...) each.
 
@@ -333,15 +353,13 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
         names = tuple("exact score" if k <= EXACT else "score" for k in n.tolist())
         return correct(*one_sided(counts, epsilon, test), fdr, names)
     parts = t_parts(counts)
-    statistic, p, reverse = _p_values(parts, n, epsilon, clustering)
+    statistic, p, reverse = _t_test(parts, n, epsilon, clustering)
     flat = is_flat(parts[1]) & ~np.isnan(p)
-    ranked = np.zeros(len(p), dtype=bool)
-    if counts.shape[-2] == 1 and clustering is None:
-        ranked = ~flat & ((test == "wilcoxon") | ((test == "published") & (n < SMALL)))
-    if ranked.any():
-        p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
-        statistic[ranked] = np.nan
-    each = zip(flat.tolist(), ranked.tolist(), strict=True)
+    by_rank = np.zeros(len(p), dtype=bool) if clustering is not None else ranked(counts, test)
+    if by_rank.any():
+        p[by_rank], reverse[by_rank] = wilcoxon_p(counts[by_rank, 0], epsilon)
+        statistic[by_rank] = np.nan
+    each = zip(flat.tolist(), by_rank.tolist(), strict=True)
     tests = tuple("exact" if f else "wilcoxon" if r else "t" for f, r in each)
     return correct(statistic, p, reverse, fdr, tests)
 
@@ -660,6 +678,101 @@ class Tally:
             names = tuple(f"{self.table.humans[j]} with {self.n[j]}" for j in left)
             found.append(Exclusion("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
         return tuple(found)
+
+
+# -- Which epsilon would do? As published, and in truth --------------------------------------------
+
+
+def winning_at(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:
+    """The winning rate at each epsilon, corrected together with the tests ``among`` which it is: (values,)."""
+    together = among or (test,)
+    mine = next(i for i, one in enumerate(together) if one is test)
+    p = np.concatenate([_winning_p_at(one, epsilons) for one in together], axis=1)
+    start = sum(len(one.tested) for one in together[:mine])
+    rejected = by_rejects(p, test.table.settings.fdr)[:, start : start + len(test.tested)]
+    return np.asarray(rejected @ (test.quality / test.quality.sum()))
+
+
+def _winning_p_at(test: Tally, epsilons: Floats) -> Floats:
+    """The p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
+    p = winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
+    for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
+        p[:, j] = wilcoxon_p(test.counts[j, 0], epsilons)[0]
+    return p
+
+
+def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
+    """The smallest epsilon at which the judge passes as published; NaN where it does not pass at 1.
+
+    Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
+    """
+    s = test.table.settings
+
+    def passing(epsilons: Floats) -> Bools:
+        return np.asarray(passes(winning_at(test, epsilons, among), s.threshold))
+
+    if not len(test.tested) or not passing(np.ones(1))[0]:
+        return math.nan
+    if passing(np.zeros(1))[0]:
+        return 0.0
+    # omega never falls as epsilon grows. Steps of a test are made at once; exact tests cost by their number, so they
+    # are fewer, and six digits have to do.
+    parts, rounds = (2, 20) if s.test == "exact" else (10, 9)
+    low, high = 0.0, 1.0
+    for _ in range(rounds):
+        steps = np.linspace(low, high, parts + 1)
+        first = int(np.argmax(np.append(passing(steps[1:-1]), True)))
+        low, high = float(steps[first]), float(steps[first + 1])
+    return high
+
+
+_NEEDED: dict[bytes, Estimates] = {}
+
+
+def needed_epsilon(test: Tally) -> Estimates:
+    """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+    s, unit = test.table.settings, test.table.units.name
+    statistic = NeededEpsilon(test.quality, s.threshold)
+    if test.table.ratings.clusters is not None:
+        return estimate_sums(statistic, test.units, s, unit=unit)
+    units = test.units.reshape(len(test.units), len(test.tested), -1, 3)
+
+    def drawn(n: int) -> Floats:
+        left = Posterior.of(units, test.n_items)
+        return left.truths(n, np.random.default_rng(s.seed)) @ left.rows.reshape(len(left.rows), -1)
+
+    how = (s.method, s.n_resamples, s.confidence, s.seed, unit, test.n_items)
+    key = content_key(statistic, test.units, how)
+    return remembered(_NEEDED, key, lambda: estimate_open(statistic, test.units, drawn, s, unit=unit))
+
+
+REMEMBERED = 256
+"""Answers that are kept for tests of the same counts: every judge of a large study, some kilobytes each."""
+
+
+def remembered(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
+    """What was made for this key before, or is made now."""
+    if key not in known:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        known[key] = make()
+    return known[key]
+
+
+def content_key(*parts: object) -> bytes:
+    """The same for the same arrays and numbers, wherever they stand."""
+    mixed = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            mixed.update(f"{part.shape}{part.dtype}".encode() + part.tobytes())
+        elif is_dataclass(part):
+            mixed.update(content_key(*(getattr(part, f.name) for f in fields(part))))
+        else:
+            mixed.update(f"{part!r};".encode())
+    return mixed.digest()
+
+
+# -- one pass over the labels ----------------------------------------------------------------------
 
 
 def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]:
