@@ -51,7 +51,7 @@ class World:
             item=np.repeat(np.arange(ITEMS), self.m), annotator=np.tile(np.arange(self.m), ITEMS),
             value=given.ravel(), n_items=ITEMS, n_annotators=self.m, quality=np.ones(self.m), labels=table.rule.labels,
         )  # fmt: skip
-        found = studies.by_unit(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
+        found = studies.unit_wins(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
         kinds, times = np.unique(found.reshape(ITEMS, -1), axis=0, return_counts=True)
         self.kinds, self.share = kinds.reshape(-1, *found.shape[1:]), times / ITEMS
 

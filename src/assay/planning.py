@@ -550,7 +550,7 @@ class StudyEnds:
     @classmethod
     def of(cls, blocks: Iterator[SimulatedStudies], settings: PlanSettings, each: int) -> StudyEnds:
         """Put the test to every block of studies at every epsilon."""
-        found = [_tested(block, settings) for block in blocks]
+        found = [_end_studies(block, settings) for block in blocks]
         return cls(settings, each, *(np.concatenate(parts, axis=-2) for parts in zip(*found, strict=True)))
 
     @property
@@ -622,14 +622,14 @@ class StudyEnds:
         return notes
 
 
-def _tested(studies: SimulatedStudies, settings: PlanSettings) -> tuple[Any, ...]:
+def _end_studies(studies: SimulatedStudies, settings: PlanSettings) -> tuple[Any, ...]:
     """The arrays of `StudyEnds` for a block of studies."""
     s = settings.alt_test
     tested = studies.tested(s)
     counts = np.where(tested[..., None, None], studies.counts, 0.0)
     weight = studies.quality[:, None, :] * tested
     weight = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
-    ranked = decision.ranked(counts, s.test)
+    ranked = decision.uses_ranks(counts, s.test)
     ends, winning = [], []
     for epsilon in settings.epsilons:
         p = decision.winning_p(counts, epsilon, s.test)

@@ -90,7 +90,7 @@ def test_annotators_who_look_different_by_chance_are_drawn_alike():
         rng = np.random.default_rng(0)
         plain = of.posterior.truths(500, rng)
         rows = of.posterior.rows[:, :4, 0]
-        d = [share @ (rows[..., 2] - rows[..., 0]) for share in (plain, of._alike(plain, rng))]
+        d = [share @ (rows[..., 2] - rows[..., 0]) for share in (plain, of._shrink(plain, rng))]
         assert d[0].mean(axis=1) == pytest.approx(d[1].mean(axis=1), abs=0.02)
         return (-outcomes.mean(axis=0)).std(ddof=1), *(one.std(axis=1, ddof=1).mean() for one in d)
 

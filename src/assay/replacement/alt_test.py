@@ -328,7 +328,7 @@ class AltTest(Result):
 
     @cached_property
     def _pilot(self) -> studies.Pilot:
-        return studies.Pilot.of_test(self.tally)
+        return studies.pilot_of_test(self.tally)
 
 
 def said_epsilon(test: AltTest) -> str:

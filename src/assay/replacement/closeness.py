@@ -205,7 +205,7 @@ class AlignmentScore(ABC):
         """
         raise NotImplementedError
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """For each constant, the judge's score with all people of an item less that of the constant, as far as its
         sign goes: (items,), NaN where the judge has no label or nobody can be compared with. Then for each of `DRAWN`,
         so far as the score has them.
@@ -214,11 +214,11 @@ class AlignmentScore(ABC):
         judge that draws its labels alike stands below them as often as above.
         """
         n, fixed = panel.n_items, len(constants)
-        own, people = _of_other_items(panel, judge)
+        own, people = _draw_other_items(panel, judge)
         constant = np.where(np.isnan(judge), np.nan, constants[:, None])
         scores = self.item_scores(panel, np.concatenate([judge[None], constant, own, people]))
         known = ~np.isnan(scores)
-        above = _without_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
+        above = _zero_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
         above = np.where(known[0] & known[1:], above, np.nan)
         yield from above[:fixed]
         for drawn in above[fixed:].reshape(len(DRAWN), -1, n):
@@ -239,7 +239,7 @@ class Accuracy(AlignmentScore):
         f = judge[panel.item]
         same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
         with_judge = same - panel.own * (panel.value == f)
-        difference = _without_rounding(with_judge - panel.agreement, panel.others)
+        difference = _zero_rounding(with_judge - panel.agreement, panel.others)
         difference[np.isnan(f)] = np.nan
         return panel.compared_only(difference)
 
@@ -247,14 +247,14 @@ class Accuracy(AlignmentScore):
         """The majority vote; ties are drawn."""
         return majority(panel, rng)
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """Weight of the people who share the judge's label, less that of those who gave the constant."""
         item, value, weight = panel.compared
         total, n = panel.item_sums[0], panel.n_items
         mine = np.bincount(item, weight * (value == judge[item]), n)
         mine[np.isnan(judge) | (total == 0)] = np.nan
         for constant in constants:
-            yield _without_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
+            yield _zero_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class NegRMSE(AlignmentScore):
         f, h = judge[panel.item], panel.value
         leaning = panel.others * (f + h) - panel.doubled
         size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
-        return panel.compared_only((h - f) * _without_rounding(leaning, size))
+        return panel.compared_only((h - f) * _zero_rounding(leaning, size))
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The mean of the labels."""
@@ -281,13 +281,13 @@ class NegRMSE(AlignmentScore):
         with np.errstate(invalid="ignore"):
             return np.asarray(total / weight)
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """SSE of the constant less that of the judge, over all people of the item."""
         weight, total = panel.item_sums
         for constant in constants:
             leaning = weight * (judge + constant) - 2 * total
             size = weight * (np.abs(judge) + abs(constant)) + 2 * np.abs(total)
-            yield np.where(weight == 0, np.nan, (constant - judge) * _without_rounding(leaning, size))
+            yield np.where(weight == 0, np.nan, (constant - judge) * _zero_rounding(leaning, size))
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class PairwiseScore(AlignmentScore):
         of_judge, of_annotator = np.split(scores, 2)
         n = len(panel.item)
         judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
-        difference = _without_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
+        difference = _zero_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
         return np.where(known & (panel.companions > 0), difference, np.nan)
 
     def item_scores(self, panel: Panel, labels: Floats) -> Floats:
@@ -406,7 +406,7 @@ class CustomScore(AlignmentScore):
         return found
 
 
-def _of_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
+def _draw_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
     """The judge's labels of three other items, and a person's of each: (3, items) each, NaN where there is none."""
     asked = np.flatnonzero(~np.isnan(judge) & (panel.people > 0))
     rng = np.random.default_rng(len(asked))  # what is drawn depends on nothing that the items mean
@@ -521,7 +521,7 @@ def _codes(values: Floats) -> tuple[Ints, Floats]:
     return codes, labels
 
 
-def _without_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
+def _zero_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
     return np.where(np.abs(difference) <= TIE * size, 0.0, difference)
 
 
@@ -604,8 +604,8 @@ def medoids(score: AlignmentScore, panel: Panel, constants: Floats) -> Floats:
     Candidates are the constants and labels of other people and judges, evenly spaced among all.
     """
     labels = np.unique(panel.value)
-    others = _spaced(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
-    candidates, items = np.union1d(constants, others), _spaced(np.flatnonzero(panel.people > 0), SAMPLE)
+    others = _space_evenly(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
+    candidates, items = np.union1d(constants, others), _space_evenly(np.flatnonzero(panel.people > 0), SAMPLE)
     asked = np.full((len(candidates), panel.n_items), np.nan)
     asked[:, items] = candidates[:, None]
     scores = score.item_scores(panel, asked)[:, items]
@@ -615,7 +615,7 @@ def medoids(score: AlignmentScore, panel: Panel, constants: Floats) -> Floats:
     return candidates[np.argsort(-rank, kind="stable")[:FEW]]
 
 
-def _spaced(values: NDArray[Any], most: int) -> NDArray[Any]:
+def _space_evenly(values: NDArray[Any], most: int) -> NDArray[Any]:
     """So many of the values, evenly spaced."""
     return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))] if len(values) else values
 
@@ -633,7 +633,7 @@ class _Frequency:
 def signs(score: AlignmentScore, panel: Panel, judge: Floats, constants: Floats) -> Iterator[tuple[Ints, Ints]]:
     """For each constant, the items that can be compared, and 1 where the judge is closer, 0 for a tie, −1 where not;
     then for each of the score's drawn judges."""
-    for difference in score.over_constants(panel, judge, constants):
+    for difference in score.constant_differences(panel, judge, constants):
         item = np.flatnonzero(~np.isnan(difference))
         yield item, np.sign(difference[item]).astype(np.int64)
 
@@ -649,7 +649,7 @@ def count_against(
         By class of the item's majority label where ``shares``, (items, classes), are given (C.1).
     """
     if shares is None:
-        each = score.over_constants(panel, judge, constants)
+        each = score.constant_differences(panel, judge, constants)
         outcomes = [[np.count_nonzero(o) for o in (d > 0, d == 0, d < 0)] for d in each]
         return np.array(outcomes, dtype=float).reshape(len(outcomes), 1, 3)
     found = [

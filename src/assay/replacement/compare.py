@@ -179,11 +179,11 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
     """`compare_judges`, for callers that have its settings."""
     if not labels.judges:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
-    table, judges = table_of(labels, settings.of_one_test), settings.judges
+    table, judges = table_of(labels, settings.single_test), settings.judges
     chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))
     tallies = tally(table, [(name, table.judge_code(name)) for name in names])
-    estimates, joint = _together(tallies)
+    estimates, joint = _estimate_together(tallies)
     tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
     lead = _lead(joint, [t.name for t in tallies if len(t.tested)], [tests[name] for name in order[:2]])
@@ -209,7 +209,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
     )
 
 
-def _together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
+def _estimate_together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
     """Each judge's estimates, and rho of those that can be tested, under the same resamples.
 
     Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
@@ -263,7 +263,7 @@ def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, 
     else:
         measure, each = "mean_pearson", _cross_sums
     codes = tuple(table.judge_code(name) for name in judges)
-    reduce = partial(_reported, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
+    reduce = partial(_measure, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
     one = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     whole = table.whole or not table.ratings.in_chunks
     found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, 1)
@@ -272,7 +272,7 @@ def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, 
     return {name: float(value) for name, value in zip(judges, values, strict=True)}, measure
 
 
-def _reported(rule: Rule, codes: tuple[int, ...], centre: float, each: _Sums, answers: Answers, unit: Ints) -> Floats:
+def _measure(rule: Rule, codes: tuple[int, ...], centre: float, each: _Sums, answers: Answers, unit: Ints) -> Floats:
     """What the measure needs of each judge, summed over items."""
     panel = rule.panel_of(answers)
     return np.stack([each(rule, panel, labels_of(answers, code), centre) for code in codes])

@@ -76,7 +76,7 @@ class Clustering:
     share : float
         Effective clusters per item: one of 60 items and nine of five are not ten clusters.
     design : float
-        The design effect of the verdict's test; see `clustered`. NaN where a class lies in one cluster alone.
+        The design effect of the verdict's test; see `clustering_of`. NaN where a class lies in one cluster alone.
     n_clusters : int
         How many clusters there are.
     """
@@ -91,7 +91,7 @@ class Clustering:
         return Clustering(self.inflation[which], self.share[which], self.design[which], self.n_clusters[which])
 
 
-def clustered(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
+def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
     """What shared clusters take from the tests of several groups of comparisons.
 
     The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each over one less its leverage, so
@@ -294,7 +294,7 @@ def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: C
     return exact_below(counts[..., 0, :], epsilon)
 
 
-def ranked(counts: Floats, test: Test) -> Bools:
+def uses_ranks(counts: Floats, test: Test) -> Bools:
     """Which annotators have Wilcoxon's signed-rank test: of few items, as published, or all: (..., annotators)."""
     n = counts.sum(axis=(-1, -2))
     if counts.shape[-2] > 1 or test not in ("published", "wilcoxon"):
@@ -355,7 +355,7 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
     parts = t_parts(counts)
     statistic, p, reverse = _t_test(parts, n, epsilon, clustering)
     flat = is_flat(parts[1]) & ~np.isnan(p)
-    by_rank = np.zeros(len(p), dtype=bool) if clustering is not None else ranked(counts, test)
+    by_rank = np.zeros(len(p), dtype=bool) if clustering is not None else uses_ranks(counts, test)
     if by_rank.any():
         p[by_rank], reverse[by_rank] = wilcoxon_p(counts[by_rank, 0], epsilon)
         statistic[by_rank] = np.nan
@@ -529,7 +529,7 @@ class Tally:
     facts : (5,) int
         See `FACTS`.
     while_reading : (constants, classes, 3) float or None
-        `over_constants`, where labels are looked at slice by slice.
+        `constant_counts`, where labels are looked at slice by slice.
     """
 
     table: AltTestTable
@@ -604,7 +604,7 @@ class Tally:
         position[self.tested] = np.arange(len(self.tested))
         used = compared.where(position[compared.panel.annotator[compared.row]] >= 0)
         annotator = position[used.panel.annotator[used.row]]
-        return clustered(
+        return clustering_of(
             self.counts, annotator, clusters[used.panel.item[used.row]], used.sign, used.shares
         )  # fmt: skip
 
@@ -621,20 +621,20 @@ class Tally:
         return best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
-    def over_constants(self) -> Floats:
+    def constant_counts(self) -> Floats:
         """Items on which the judge is closer to the people than each trivial judge, as close, farther:
         (constants, classes, 3)."""
         if self.while_reading is not None:
             return self.while_reading
-        return _over_constants(self.table.rule, self.table.panel, self.judge)
+        return _count_constants(self.table.rule, self.table.panel, self.judge)
 
     @cached_property
     def trivial(self) -> Trivial:
         """The judge against every constant answer."""
-        counts = self.over_constants
+        counts = self.constant_counts
         p, _ = best_p(counts, 0.0, self.constants_clustering)
         rule = self.table.rule
-        named = (*rule.named(rule.constants), *rule.score.drawn)
+        named = (*rule.label_names(rule.constants), *rule.score.drawn)
         return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p), len(rule.score.drawn))
 
     @cached_property
@@ -645,12 +645,12 @@ class Tally:
             return None
         panel = self.table.panel
         shares = rule.item_shares(panel)
-        parts = list(signs(rule.score, panel, rule.asked(panel, self.judge), rule.constants))
+        parts = list(signs(rule.score, panel, rule.usable_labels(panel, self.judge), rule.constants))
         item = np.concatenate([i for i, _ in parts])
         which = np.repeat(np.arange(len(parts)), [len(i) for i, _ in parts])
         sign = np.concatenate([s for _, s in parts])
-        return clustered(
-            self.over_constants, which, clusters[item], sign, None if shares is None else shares[item]
+        return clustering_of(
+            self.constant_counts, which, clusters[item], sign, None if shares is None else shares[item]
         )  # fmt: skip
 
     @property
@@ -711,13 +711,14 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
     def passing(epsilons: Floats) -> Bools:
         return np.asarray(passes(winning_at(test, epsilons, among), s.threshold))
 
-    if not len(test.tested) or not passing(np.ones(1))[0]:
+    if not len(test.tested):
         return math.nan
-    if passing(np.zeros(1))[0]:
-        return 0.0
-    # omega never falls as epsilon grows. Steps of a test are made at once; exact tests cost by their number, so they
-    # are fewer, and six digits have to do.
-    parts, rounds = (2, 20) if s.test == "exact" else (10, 9)
+    at_0, at_1 = passing(np.array([0.0, 1.0]))
+    if at_0 or not at_1:
+        return 0.0 if at_0 else math.nan
+    # omega never falls as epsilon grows. Steps are tested at once, six rounds of 32 for nine digits; exact tests cost
+    # by their number: there, halving finds six digits.
+    parts, rounds = (2, 20) if s.test == "exact" else (32, 6)
     low, high = 0.0, 1.0
     for _ in range(rounds):
         steps = np.linspace(low, high, parts + 1)
@@ -743,14 +744,14 @@ def needed_epsilon(test: Tally) -> Estimates:
 
     how = (s.method, s.n_resamples, s.confidence, s.seed, unit, test.n_items)
     key = content_key(statistic, test.units, how)
-    return remembered(_NEEDED, key, lambda: estimate_open(statistic, test.units, drawn, s, unit=unit))
+    return remember(_NEEDED, key, lambda: estimate_open(statistic, test.units, drawn, s, unit=unit))
 
 
 REMEMBERED = 256
 """Answers that are kept for tests of the same counts: every judge of a large study, some kilobytes each."""
 
 
-def remembered(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
+def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
     """What was made for this key before, or is made now."""
     if key not in known:
         if len(known) >= REMEMBERED:
@@ -787,9 +788,15 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     k = 0 if whole else len(table.rule.constants) + len(table.rule.score.drawn)
     shapes = (len(codes), units.n, m, c, 3), (len(codes), k, c, 3), (len(codes), len(FACTS))
     reduce = partial(_tally, table.rule, codes, table.panel if whole else None, shapes)
-    found = (
-        reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
-    )  # fmt: skip
+    if whole:
+        found = reduce(table.ratings.answers, units.of_item)
+    elif table.ratings.in_chunks or _uses_workers():
+        found = table.ratings.add_up(reduce, units, 1)
+    else:
+        # One table for all slices: a table for each, and their sum, would take half of the time.
+        found = np.zeros(sum(math.prod(shape) for shape in shapes))
+        for read, first, last in table.ratings.slices(1):
+            reduce(read(), units.of_item[first:last], found)
     wins, over, facts = _parts(found, shapes)
     counted = np.rint(facts).astype(np.int64)
     found_all = [
@@ -800,6 +807,13 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
         for one in found_all:
             _refuse_small_classes(one)
     return found_all
+
+
+def _uses_workers() -> bool:
+    """Whether the caller has asked joblib for several workers."""
+    from joblib.parallel import get_active_backend
+
+    return get_active_backend()[1] not in (None, 1)
 
 
 def _refuse_small_classes(found: Tally) -> None:
@@ -826,12 +840,13 @@ def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
 
 
 def _tally(
-    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints
+    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
+    into: Floats | None = None,
 ) -> Floats:  # fmt: skip
     """Win counts by judge and unit, then those over constants unless all is ``whole``, then facts, as one flat array
-    that can be added up."""
+    that can be added up, or added to one."""
     panel = rule.panel_of(answers) if whole is None else whole
-    found = np.empty(sum(math.prod(shape) for shape in shapes))
+    found = np.zeros(sum(math.prod(shape) for shape in shapes)) if into is None else into
     wins, over, facts = _parts(found, shapes)
     n_units, m = shapes[0][1:3]
     labelled, usable = panel.people > 0, rule.usable(panel.people, panel.reference)
@@ -840,19 +855,19 @@ def _tally(
         compared = rule.compare(panel, judge)
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
-        compared.counts(group, n_units * m, out=wins[i].reshape(n_units * m, *wins.shape[3:]))
+        compared.counts(group, n_units * m, into=wins[i].reshape(n_units * m, *wins.shape[3:]))
         if whole is None:
-            over[i] = _over_constants(rule, panel, judge)
+            over[i] += _count_constants(rule, panel, judge)
         unknown = np.isnan(judge)
         there = np.zeros(panel.n_items, dtype=bool)
         there[item] = True
         each = (labelled & ~usable, usable & unknown, ~labelled & ~unknown, there)
-        facts[i] = [float(np.count_nonzero(f)) for f in each] + [len(item)]
+        facts[i] += [float(np.count_nonzero(f)) for f in each] + [len(item)]
     return found
 
 
-def _over_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
-    return count_against(rule.score, panel, rule.asked(panel, judge), rule.constants, rule.item_shares(panel))
+def _count_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
+    return count_against(rule.score, panel, rule.usable_labels(panel, judge), rule.constants, rule.item_shares(panel))
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

@@ -131,7 +131,7 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
 
 def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """`alt_test_by`, for callers that have its settings."""
-    by, correction, each = settings.by, settings.correction, settings.of_one_test
+    by, correction, each = settings.by, settings.correction, settings.single_test
     labels = in_memory(labels, "the alt-test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
@@ -149,7 +149,7 @@ def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySe
     if not tests:
         raise DesignError(f"no {by} can be tested; {next(iter(untested))}: {next(iter(untested.values()))}")
     if correction == "across":
-        tests = _corrected_together(tests)
+        tests = _correct_domains(tests)
     return AltTestBy(judge, by, tests, correction, untested, _run(settings, labels, judge, tests, untested))
 
 
@@ -174,7 +174,7 @@ def _run(
     )  # fmt: skip
 
 
-def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
+def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     """The same tests with one correction over the annotators of all of them."""
     each = [test.decided for test in tests.values()]
     settings = next(iter(tests.values())).settings
@@ -267,7 +267,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     labels = in_memory(labels, "the test of paired annotators")
     if settings.clusters is not None:
         raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
-    groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.of_one_test
+    groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
     settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
     found = tally(table, [(judge, table.judge_code(judge))])[0]

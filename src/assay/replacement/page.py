@@ -101,7 +101,7 @@ _REASONS = {
 }
 
 
-def asked(tests: Sequence[AltTest]) -> str:
+def question_words(tests: Sequence[AltTest]) -> str:
     """What is asked, and of whom: the first thing that a reader wants to know."""
     test = max(tests, key=lambda t: t.n_annotators)
     s, judges = test.settings, list(dict.fromkeys(t.judge for t in tests))
@@ -270,11 +270,11 @@ def card_by(result: AltTestBy) -> Card:
         f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
         f"{evidence[:1].upper()}{evidence[1:]}. As published it passes in {result.passed_in}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
-        tuple(_in_domain(name, test) for name, test in tests.items()),
+        tuple(_domain_line(name, test) for name, test in tests.items()),
     )  # fmt: skip
 
 
-def _in_domain(name: str, test: AltTest) -> str:
+def _domain_line(name: str, test: AltTest) -> str:
     """One domain on a line: verdict and reason, what they rest on, and the items that would tell."""
     if not test.n_annotators:
         return f"{name}: {_REASONS['nobody has enough items']}."

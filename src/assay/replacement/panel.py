@@ -191,7 +191,7 @@ class AltTestSettings(IntervalSettings, RuleSettings):
         return EPSILON[self.expertise] if self.expertise is not None else 0.0
 
     @property
-    def of_one_test(self) -> AltTestSettings:
+    def single_test(self) -> AltTestSettings:
         """The options of a single test, where a question has more."""
         if type(self) is AltTestSettings:
             return self
@@ -278,9 +278,9 @@ class HeadToHead:
         shares = None if self.shares is None else self.shares[keep]
         return replace(self, row=self.row[keep], sign=self.sign[keep], shares=shares)
 
-    def counts(self, group: Ints, n_groups: int, out: Floats | None = None) -> Floats:
+    def counts(self, group: Ints, n_groups: int, into: Floats | None = None) -> Floats:
         """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
-        return count_wins(self.sign, group, n_groups, self.shares, out)
+        return count_wins(self.sign, group, n_groups, self.shares, into)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ class Rule:
         enough = people >= (1 if self.settings.fixed_reference else self.settings.min_humans)
         return enough if reference is None else enough & ~np.isnan(reference)
 
-    def asked(self, panel: Panel, judge: Floats) -> Floats:
+    def usable_labels(self, panel: Panel, judge: Floats) -> Floats:
         """The judge's labels of the usable items, NaN elsewhere: what trivial judges are compared with."""
         return np.where(self.usable(panel.people, panel.reference), judge, np.nan)
 
@@ -351,7 +351,7 @@ class Rule:
         """Class of each item's majority label, where labels are balanced: (items, classes)."""
         return class_shares(panel) if self.settings.balance else None
 
-    def named(self, values: Floats) -> tuple[Label, ...]:
+    def label_names(self, values: Floats) -> tuple[Label, ...]:
         """What numbers stand for."""
         if self.labels is not None:
             return tuple(self.labels[int(v)] for v in values.tolist())
@@ -388,7 +388,7 @@ class AltTestTable:
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
         """Check the table and reduce it to arrays."""
         if isinstance(labels, Chunks):
-            return cls._of_chunks(labels, settings)
+            return cls._read_chunks(labels, settings)
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
@@ -404,7 +404,7 @@ class AltTestTable:
         ratings = Ratings.of(labels, clusters=settings.clusters)
         score = _score_for(ratings, settings)
         if settings.normalise:
-            ratings = replace(ratings, source=_normalised(ratings.answers, settings.normalise))
+            ratings = replace(ratings, source=_normalise(ratings.answers, settings.normalise))
         reference, named = _reference(labels, ratings.answers, settings)
         codes = _codes_of(humans, ratings)
         rule = Rule(
@@ -419,7 +419,7 @@ class AltTestTable:
         return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))
 
     @classmethod
-    def _of_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
+    def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
         for name in NEED_MEMORY:
             if getattr(settings, name):
                 raise DesignError(
@@ -491,7 +491,7 @@ class AltTestTable:
     @cached_property
     def classes(self) -> tuple[Label, ...]:
         """Classes of the majority label that win counts are kept by; none unless labels are balanced."""
-        return self.rule.named(np.unique(self.panel.compared[1])) if self.settings.balance else ()
+        return self.rule.label_names(np.unique(self.panel.compared[1])) if self.settings.balance else ()
 
     @property
     def n_classes(self) -> int:
@@ -539,7 +539,7 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
             "free text is compared by a similarity: give similarity=..., a name such as words, rouge-l or "
             "embeddings:MODEL, or a table of label pairs; in Python also a function of two labels"
         )
-    if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _of_texts(scale):
+    if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _all_texts(scale):
         raise DesignError(
             f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
             "similarity=... out, or give a table of label pairs with a number each"
@@ -548,24 +548,24 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
         raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
         raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
-    return make_score(chosen, _ready(settings.similarity, ratings))
+    return make_score(chosen, _fit_similarity(settings.similarity, ratings))
 
 
-def _ready(similarity: Any, ratings: Ratings) -> Any:
+def _fit_similarity(similarity: Any, ratings: Ratings) -> Any:
     """A similarity of texts, fitted to all texts of the table; anything else as it is."""
     if not isinstance(similarity, Similarity):
         return similarity
     return similarity.fitted([str(label) for label in ratings.source.categories or ()])
 
 
-def _of_texts(scale: Scale) -> bool:
+def _all_texts(scale: Scale) -> bool:
     """Whether every label is a text."""
     if scale.numeric or scale.kind == "preference":
         return False
     return all(isinstance(category, str) for category in scale.categories or ())
 
 
-def _normalised(answers: Answers, how: Normalise) -> Answers:
+def _normalise(answers: Answers, how: Normalise) -> Answers:
     """Each annotator's labels on a scale of the annotator's own (FAQ)."""
     value = answers.value.astype(float)
     who = answers.annotator

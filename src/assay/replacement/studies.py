@@ -155,7 +155,7 @@ class Pilot:
         cls, by_unit: Floats, n_items: int, quality: Floats, clustering: Clustering | None = None,
         over_clustering: Clustering | None = None,
     ) -> Pilot:  # fmt: skip
-        """From what each unit shows: (units, annotators + constants, classes, 3), as `by_unit` gives it."""
+        """From what each unit shows: (units, annotators + constants, classes, 3), as `unit_wins` gives it."""
         m = len(quality)
         used = by_unit[by_unit[:, :m].any(axis=(1, 2, 3))]
         lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
@@ -165,36 +165,10 @@ class Pilot:
         posterior = Posterior.of(np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1), n_items)
         return cls(posterior, quality, clustering, over_clustering)
 
-    @classmethod
-    def of_test(cls, test: Tally) -> Pilot:
-        """The items of a test as a pilot for further studies by those who were tested."""
-        table, units = test.table, test.table.units
-        if table.ratings.in_chunks:
-            found = table.ratings.add_up(partial(_of_slice, table.rule, test.code, units.n), units, 1)
-        else:
-            found = by_unit(table.rule, table.panel, test.judge, units.of_item, units.n)
-        kept = np.concatenate([test.tested, np.arange(len(table.humans), found.shape[1])])
-        return cls.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
-
-    @classmethod
-    def of_panel(cls, rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
-        """The items of some annotators alone, compared with each other, as a pilot for further studies by them."""
-        place = np.full(panel.n_annotators, -1)
-        place[members] = np.arange(len(members))
-        annotator = place[panel.annotator]
-        keep = annotator >= 0
-        part = replace(
-            panel, item=panel.item[keep], annotator=annotator[keep], value=panel.value[keep],
-            n_annotators=len(members), quality=panel.quality[members],
-        )  # fmt: skip
-        found = by_unit(rule, part, judge, np.arange(panel.n_items), panel.n_items)
-        shown = found[:, : len(members)].any(axis=(1, 2, 3))
-        return cls.of(found, int(np.count_nonzero(shown)), part.quality)
-
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> SimulatedStudies:
         """Studies of ascending sizes, the smaller ones the beginning of the larger: ``n_each`` of each truth drawn."""
         of, m = self.posterior, len(self.quality)
-        share = np.repeat(self._alike(of.truths(n_truths, rng), rng), n_each, axis=0)
+        share = np.repeat(self._shrink(of.truths(n_truths, rng), rng), n_each, axis=0)
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         rows = of.rows.reshape(len(of.rows), -1)
         added = np.stack([rng.multinomial(k, share).astype(float) @ rows for k in np.diff(units, prepend=0)], axis=1)
@@ -202,7 +176,7 @@ class Pilot:
         quality = np.tile(self.quality, (len(found), 1))
         return SimulatedStudies(found[:, :, :m], found[:, :, m:], quality, False, self.clustering, self.over_clustering)
 
-    def _alike(self, share: Floats, rng: np.random.Generator) -> Floats:
+    def _shrink(self, share: Floats, rng: np.random.Generator) -> Floats:
         """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
 
         Few items make annotators look different who are not, and drawing from few items does so again; studies would
@@ -224,10 +198,10 @@ class Pilot:
         drawn = share @ behind / (share @ n)
         own, at_hand = drawn - drawn.mean(axis=1, keepdims=True), observed - observed.mean()
         wanted = drawn - own + real[:, None] * at_hand + np.sqrt(real)[:, None] * (own - at_hand)
-        return _tilted(share, behind, n, wanted)
+        return _tilt(share, behind, n, wanted)
 
 
-def _tilted(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
+def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
     """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting, by Newton).
 
     Parameters
@@ -253,7 +227,33 @@ def _tilted(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
     return found
 
 
-def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
+def pilot_of_test(test: Tally) -> Pilot:
+    """The items of a test as a pilot for further studies by those who were tested."""
+    table, units = test.table, test.table.units
+    if table.ratings.in_chunks:
+        found = table.ratings.add_up(partial(_slice_wins, table.rule, test.code, units.n), units, 1)
+    else:
+        found = unit_wins(table.rule, table.panel, test.judge, units.of_item, units.n)
+    kept = np.concatenate([test.tested, np.arange(len(table.humans), found.shape[1])])
+    return Pilot.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
+
+
+def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
+    """The items of some annotators alone, compared with each other, as a pilot for further studies by them."""
+    place = np.full(panel.n_annotators, -1)
+    place[members] = np.arange(len(members))
+    annotator = place[panel.annotator]
+    keep = annotator >= 0
+    part = replace(
+        panel, item=panel.item[keep], annotator=annotator[keep], value=panel.value[keep],
+        n_annotators=len(members), quality=panel.quality[members],
+    )  # fmt: skip
+    found = unit_wins(rule, part, judge, np.arange(panel.n_items), panel.n_items)
+    shown = found[:, : len(members)].any(axis=(1, 2, 3))
+    return Pilot.of(found, int(np.count_nonzero(shown)), part.quality)
+
+
+def unit_wins(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
     """Wins, ties and losses of each unit, against each annotator, then each constant.
 
     Returns
@@ -268,16 +268,16 @@ def by_unit(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -
     found = np.zeros((n_units, m + k, n_classes, 3))
     found[:, :m] = wins.reshape(n_units, m, n_classes, 3)
     shares = rule.item_shares(panel)
-    for c, (item, sign) in enumerate(signs(rule.score, panel, rule.asked(panel, judge), rule.constants)):
+    for c, (item, sign) in enumerate(signs(rule.score, panel, rule.usable_labels(panel, judge), rule.constants)):
         mine = unit[item] >= 0
         of_item = None if shares is None else shares[item[mine]]
         found[:, m + c] = count_wins(sign[mine], unit[item[mine]], n_units, of_item)
     return found
 
 
-def _of_slice(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
-    """`by_unit` of one slice of a folder."""
-    return by_unit(rule, rule.panel_of(answers), labels_of(answers, code), unit, n_units)
+def _slice_wins(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
+    """`unit_wins` of one slice of a folder."""
+    return unit_wins(rule, rule.panel_of(answers), labels_of(answers, code), unit, n_units)
 
 
 # -- panels of annotators, and studies by them --------------------------------------------------------
@@ -330,7 +330,7 @@ def studies_by_panels(
 ) -> Iterator[SimulatedStudies]:  # fmt: skip
     """Studies by panels, (panels, annotators), drawn from what the items of each leave open: of each its truths."""
     for one, n in zip(members, n_truths, strict=True):
-        pilot = Pilot.of_panel(table.rule, table.panel, judge, one)
+        pilot = pilot_of_panel(table.rule, table.panel, judge, one)
         step = max(1, STUDY_CELLS // (EACH * len(sizes) * len(pilot.posterior.weight)))
         for start in range(0, n, step):
             yield pilot.studies(sizes, min(step, n - start), EACH, rng)
@@ -386,7 +386,7 @@ def score_studies(
     n_classes = counts.shape[3]
     over = np.zeros((n_studies, n_sizes, 0, n_classes, 3))
     if constants:
-        asked = np.where(step < n_sizes, rule.asked(panel, judge.ravel()), np.nan)
+        asked = np.where(step < n_sizes, rule.usable_labels(panel, judge.ravel()), np.nan)
         shares = rule.item_shares(panel)
         each = [
             count_wins(sign, where // n_items * n_sizes + step[where], n_studies * n_sizes,
@@ -462,7 +462,7 @@ def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float =
     s = settings
     decides = (s.alpha, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
     key = decision.content_key(pilot, n_items, decides, power, TRUTHS)
-    return decision.remembered(_ENOUGH, key, lambda: _enough(pilot, n_items, settings, power))
+    return decision.remember(_ENOUGH, key, lambda: _enough(pilot, n_items, settings, power))
 
 
 def _enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float) -> Enough:
@@ -760,7 +760,7 @@ def _assurance(test: Tally, panels: Panels, chosen: SizeCurveSettings, s: AltTes
     """The share of studies by such panels that end in a verdict: (sizes,)."""
     table, sizes, rng = test.table, tuple(chosen.sizes or ()), np.random.default_rng(chosen.seed)
     if panels.members.shape[1] == len(test.tested):
-        studies = [Pilot.of_test(test).studies(sizes, TRUTHS, EACH, rng)]
+        studies = [pilot_of_test(test).studies(sizes, TRUTHS, EACH, rng)]
     elif table.ratings.clusters is not None:
         return np.full(len(sizes), np.nan)
     else:

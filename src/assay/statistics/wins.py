@@ -24,7 +24,7 @@ Scale = Literal["share", "difference"]
 
 
 def count_wins(
-    sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None, out: Floats | None = None
+    sign: Ints, group: Ints, n_groups: int, shares: Floats | None = None, into: Floats | None = None
 ) -> Floats:  # fmt: skip
     """Wins, ties and losses by group: (groups, classes, 3).
 
@@ -36,16 +36,23 @@ def count_wins(
         Of each comparison.
     shares : (n, classes) float, optional
         Class of the majority label without the answer (C.1).
-    out : (groups, classes, 3) float, optional
-        Where they are written to; a table of many groups is long to copy.
+    into : (groups, classes, 3) float, optional
+        What they are added to.
     """
+    k = 1 if shares is None else shares.shape[1]
+    found = np.zeros((n_groups, k, 3)) if into is None else into
     place = 1 - sign
+    if len(sign) < n_groups * 3:
+        # A table that is larger than what is counted takes longer to copy than to count into.
+        place += group * (3 * k)
+        for c in range(k):
+            np.add.at(found.reshape(-1), place + 3 * c, 1.0 if shares is None else shares[:, c])
+        return found
     if n_groups > 1:
         place += group * 3
-    found = np.empty((n_groups, 1 if shares is None else shares.shape[1], 3)) if out is None else out
-    for c in range(found.shape[1]):
+    for c in range(k):
         each = np.bincount(place, None if shares is None else shares[:, c], n_groups * 3)
-        found[:, c] = each.reshape(n_groups, 3)
+        found[:, c] += each.reshape(n_groups, 3)
     return found
 
 
@@ -79,10 +86,10 @@ def advantage(counts: Floats) -> tuple[Floats, Floats]:
 
 def average_advantage(counts: Floats) -> Floats:
     """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
-    return _over_annotators(advantage(counts)[0])
+    return _annotator_mean(advantage(counts)[0])
 
 
-def _over_annotators(each: Floats) -> Floats:
+def _annotator_mean(each: Floats) -> Floats:
     """The mean over the last axis, of those that are there."""
     there = each == each
     if there.all():
@@ -114,7 +121,7 @@ class AdvantageProbability:
         """(..., annotators · classes · 3) -> (..., 1 + annotators + 1)."""
         counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
         judge, human = advantage(counts)
-        means = _over_annotators(judge)[..., None], _over_annotators(human - judge)[..., None]
+        means = _annotator_mean(judge)[..., None], _annotator_mean(human - judge)[..., None]
         return np.concatenate([means[0], judge, means[1]], axis=-1)
 
 
@@ -433,7 +440,7 @@ class _Outcomes:
     def estimated(self) -> Floats:
         """Ranks by the estimated p-value, the probability of a score as low at the outcome's own discordance."""
         z, psi = self.scored
-        order, end = _sorted(z, z <= LARGE)
+        order, end = _order_outcomes(z, z <= LARGE)
         sums = np.cumsum(_probabilities(self.epsilon, self.tried, self.terms[:, order]), axis=1)[:, end]
         least = abs(self.epsilon)
         share = (psi[order] - least) / max(1 - least, 1e-300)
@@ -466,7 +473,7 @@ class _Outcomes:
 
     def largest(self, order: Floats, first: Ints | None = None, last: Ints | None = None) -> Floats:
         """The largest probability of outcomes up to each one in the order, over the discordances first to last."""
-        used, end = _sorted(order, self.z <= LARGE)
+        used, end = _order_outcomes(order, self.z <= LARGE)
         found, so_far = np.zeros(len(used)), np.zeros((len(self.tried), 1))
         row, size = np.arange(self.steps + 1)[:, None], max(1, CELLS // len(self.tried))
         start = 0
@@ -485,7 +492,7 @@ class _Outcomes:
         return p
 
 
-def _sorted(order: Floats, used: Bools) -> tuple[Ints, Ints]:
+def _order_outcomes(order: Floats, used: Bools) -> tuple[Ints, Ints]:
     """The outcomes in order, and for each place the last place of those that are tied with it."""
     sequence = np.argsort(order, kind="stable")
     sequence = sequence[used[sequence]]
@@ -621,7 +628,7 @@ def _likeliest(wins: Floats, ties: Floats, losses: Floats, total: Floats) -> Flo
     variance = np.zeros(n.shape)
     left = np.arange(len(high))
     for _ in range(STEPS):
-        delta, slope, variance[left], mu[left] = _tilted(counts[:, left], kappa[left, None], mu[left])
+        delta, slope, variance[left], mu[left] = _tilt_classes(counts[:, left], kappa[left, None], mu[left])
         lacking = total[left] - delta.sum(axis=-1)
         rise = slope.sum(axis=-1)
         open_ = np.abs(lacking) > CLOSE
@@ -637,7 +644,7 @@ def _likeliest(wins: Floats, ties: Floats, losses: Floats, total: Floats) -> Flo
     return variance.reshape(wins.shape)
 
 
-def _tilted(counts: Floats, kappa: Floats, near: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _tilt_classes(counts: Floats, kappa: Floats, near: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """δ of each class at a multiplier, its slope in the multiplier, Var(d), and μ, looked for from ``near`` on."""
     (wins, ties, losses), n = counts, counts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -46,7 +46,7 @@ from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare
 from assay.replacement.domains import AltTestBy, test_domains
-from assay.replacement.page import asked, card, card_by, epsilon_curves, methods, results, size_curves, works
+from assay.replacement.page import card, card_by, epsilon_curves, methods, question_words, results, size_curves, works
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
@@ -167,7 +167,7 @@ class Report(Result):
         """The table of judges (and domains), all digits."""
         if self.comparison is not None:
             return self.comparison.table
-        return _of_all(self.by)
+        return _all_tables(self.by)
 
     def summary(self) -> str:
         """The verdicts as plain lines."""
@@ -208,7 +208,7 @@ class ReportBuilder:
 
     def report(self) -> Report:
         """All of it."""
-        return self._one_question() if self.by is None else self._by_domain(self.by)
+        return self._one_question() if self.by is None else self._several_domains(self.by)
 
     def _step(self, what: str) -> None:
         if self.settings.progress is not None:
@@ -230,7 +230,7 @@ class ReportBuilder:
         self._step("drawing")
         return self._finish(cards, sections, tests, found, {})
 
-    def _by_domain(self, by: str) -> Report:
+    def _several_domains(self, by: str) -> Report:
         found: dict[str, AltTestBy] = {}
         each = self._as(AltTestBySettings, by=by)
         for judge in self.judges:
@@ -262,7 +262,7 @@ class ReportBuilder:
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
         )
         title = s.title or "May the judge stand in for people?"
-        page = Page(title, about, cards, tuple(sections), asked(tests), call(s, self.named))
+        page = Page(title, about, cards, tuple(sections), question_words(tests), call(s, self.named))
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
@@ -364,7 +364,7 @@ def _curves_section(tested: Sequence[AltTest]) -> Section:
 
 def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     first = next(iter(found.values()))
-    shown = tables.shown(_of_all(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.")
+    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.")
     drawn = tuple(
         Picture(result.plot, f"Advantage probability of {judge} by {first.by}", f"{judge}, by {first.by}.")
         for judge, result in list(found.items())[:MOST_FORESTS]
@@ -373,7 +373,7 @@ def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     return Section(f"By {first.by}", (f"The false discovery rate is held over {scope}.",), (shown,), drawn)
 
 
-def _of_all(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
+def _all_tables(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
     """The tables of all judges, one below the other."""
     return pl.concat([result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()])
 
