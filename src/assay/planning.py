@@ -134,8 +134,6 @@ class PlanSettings(RuleSettings):
         return super().of({k: v for k, v in options.items() if k not in FOREIGN}, question)
 
     def __post_init__(self) -> None:
-        if self.epsilon is not None and self.expertise is not None:
-            raise DesignError(BOTH_SET_EPSILON)
         for name in ("n_items", "n_annotators", "epsilon", "annotator_noise", "prior"):
             if (given := getattr(self, name)) is None:
                 continue
@@ -145,6 +143,8 @@ class PlanSettings(RuleSettings):
             if not made:
                 raise DesignError(f"{name} is empty; give at least one number", option=name)
         super().__post_init__()
+        if self.epsilon is not None and self.expertise is not None:
+            raise DesignError(BOTH_SET_EPSILON)
         if self.epsilon is None:
             chosen = EPSILONS if self.expertise is None else (EPSILON[self.expertise],)
             object.__setattr__(self, "epsilon", chosen)

@@ -491,20 +491,20 @@ def _rows(
         "statistic": found.statistic, "p": found.p, "p_adjusted": found.p_adjusted, "p_reverse": found.p_reverse,
         "quality": quality,
     }  # fmt: skip
-    # One array for all numbers: a frame made column by column takes longer than the test.
-    frame = pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers))
     outcomes = np.rint(np.column_stack([outcome.sum(axis=1), outcome])).astype(np.int64)
-    whole = pl.DataFrame(outcomes, schema=["n", "n_judge_better", "n_tie", "n_human_better"])
-    others = [
-        pl.Series("annotator", names, dtype=pl.String),
-        whole["n"],
-        *(frame[c] for c in ("rho_judge", "low", "high", "rho_human", "difference")),
-        pl.Series("test", found.tests, dtype=pl.String),
-        *(frame[c] for c in ("statistic", "p", "p_adjusted")),
-        pl.Series("rejected", found.rejected),
-        frame["p_reverse"],
-        pl.Series("rejected_reverse", found.rejected_reverse),
-        *(whole[c] for c in ("n_judge_better", "n_tie", "n_human_better")),
-        frame["quality"],
+    # One array for all numbers: a frame made column by column takes longer than the test.
+    frames = [
+        pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers)),
+        pl.DataFrame(outcomes, schema=["n", "n_judge_better", "n_tie", "n_human_better"]),
+        pl.DataFrame(
+            [names, found.tests, found.rejected, found.rejected_reverse],
+            schema={"annotator": pl.String, "test": pl.String, "rejected": pl.Boolean, "rejected_reverse": pl.Boolean},
+        ),
     ]
-    return pl.DataFrame(others)
+    return pl.concat(frames, how="horizontal").select(_COLUMNS)
+
+
+_COLUMNS = (
+    "annotator", "n", "rho_judge", "low", "high", "rho_human", "difference", "test", "statistic", "p", "p_adjusted",
+    "rejected", "p_reverse", "rejected_reverse", "n_judge_better", "n_tie", "n_human_better", "quality",
+)  # fmt: skip

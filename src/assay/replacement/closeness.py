@@ -1,17 +1,18 @@
-"""Answers that need no look at the item: a judge must be closer to people than any of them.
+"""Who is closer to the other annotators on each item: the judge or the annotator, the judge or an answer of no thought?
 
-A judge that always gives the same label can pass the alternative annotator test where labels are skewed, and where
-people agree no better than chance anything can. So the judge is compared with every constant answer, on the same items,
-pair by pair: is it more often closer to the people of an item, or the constant?
+Calderon, Reichart & Dror (2025), section 3.1. For annotator j on item i the alignment score S compares a label with
+the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the judge's, is above, equal to or below
+S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from the counts of each label, or
+from the number of labels and their sum, so there is no loop over items, annotators or judges.
 
-A judge that draws its labels, from people's or from any others, needs no comparison of its own where every label is
-tried. Its draw does not depend on the item, so it is a mixture of constants: how often it is closer, less how often it
-is farther, is an average of what its constants reach, and the best of them reaches as much.
-
-Texts cannot all be tried. There the constants are the commonest texts and those nearest to what people say on all items
-(medoids), and two more judges do not look: one gives the judge's own answers to other items, one people's. If a judge
-draws its texts, from anywhere, its answer to an item and those to others are exchangeable, so it is not closer to the
-people of the item than they are.
+A judge that always gives the same label can pass the test where labels are skewed, and where people agree no better
+than chance anything can. So the judge is compared with every constant answer, on the same items, pair by pair: is it
+more often closer to the people of an item, or the constant? A judge that draws its labels needs no comparison of its
+own where every label is tried: its draw does not depend on the item, so it is a mixture of constants, and the best of
+them reaches as much. Texts cannot all be tried. There the constants are the commonest texts and those nearest to what
+people say on all items (medoids), and two more judges do not look: one gives the judge's own answers to other items,
+one people's. If a judge draws its texts, from anywhere, its answer to an item and those to others are exchangeable, so
+it is not closer to the people of the item than they are.
 """
 
 from __future__ import annotations
@@ -34,13 +35,6 @@ from assay.estimation.resampling import Units
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 from assay.statistics.wins import LOSS, WIN, count_wins
-
-# -- Who is closer to the other annotators on each item --------------------------------------------
-# Calderon, Reichart & Dror (2025), section 3.1. For annotator j on item i the alignment score S compares a
-# label with the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the judge's, is above,
-# equal to or below S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from
-# the counts of each label, or from the number of labels and their sum, so there is no loop over items,
-# annotators or judges.
 
 TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
@@ -79,7 +73,9 @@ class Panel:
     reference: Floats | None = None
     labels: tuple[Label, ...] | None = None
 
-    # What follows is the same for every judge, so it is taken once.
+    def label(self, value: float) -> Any:
+        """What a number stands for."""
+        return float(value) if self.labels is None else self.labels[int(value)]
 
     @cached_property
     def weights(self) -> Floats:
@@ -351,11 +347,10 @@ class PairwiseScore(AlignmentScore):
 
     def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
         """Similarities, each distinct pair of labels asked once."""
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
         a, b = np.split(codes.astype(np.int64), 2)
         keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
-        named = [label(v) for v in distinct]
+        named = [panel.label(v) for v in distinct]
         found = np.asarray(
             self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
         )
@@ -380,29 +375,28 @@ class CustomScore(AlignmentScore):
         if not np.all(panel.quality == 1):
             raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
         rows, value, _ = PairwiseScore._comparisons(panel)
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         difference = np.full(len(panel.item), np.nan)
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
             row = rows[start]
             f = judge[panel.item[row]]
             if not np.isnan(f):
-                others = [label(v) for v in value[start:end]]
-                difference[row] = self.function(label(f), others) - self.function(label(panel.value[row]), others)
+                others = [panel.label(v) for v in value[start:end]]
+                mine = self.function(panel.label(panel.value[row]), others)
+                difference[row] = self.function(panel.label(f), others) - mine
         return difference
 
     def item_scores(self, panel: Panel, labels: Floats) -> Floats:
         """The function's scores with the others of each answer, added up."""
         rows, value, _ = PairwiseScore._comparisons(panel)
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         found = np.full(labels.shape, np.nan)
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
             item = panel.item[rows[start]]
-            others = [label(v) for v in value[start:end]]
+            others = [panel.label(v) for v in value[start:end]]
             for k in np.flatnonzero(~np.isnan(labels[:, item])):
                 so_far = 0.0 if np.isnan(found[k, item]) else found[k, item]
-                found[k, item] = so_far + self.function(label(labels[k, item]), others)
+                found[k, item] = so_far + self.function(panel.label(labels[k, item]), others)
         return found
 
 
@@ -507,9 +501,6 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
     return shares, labels
 
 
-# -- private ----------------------------------------------------------------------------------------
-
-
 def _codes(values: Floats) -> tuple[Ints, Floats]:
     """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
     if len(values):
@@ -561,7 +552,7 @@ def _name_of(similarity: Any) -> str:
     return f"similarity({name})" if name and name != "<lambda>" else "similarity"
 
 
-# -- Answers that need no look at the item ---------------------------------------------------------
+# -- constant answers, and others that need no look at the item ---------------------------------------
 
 MOST = 25
 """Constants that are tried: every label where there are no more, else the commonest; of numbers, as many evenly spaced

@@ -1,10 +1,8 @@
-"""From win counts to the verdict: the test of each annotator, the correction, the winning rate.
+"""From labels to win counts, from win counts to the verdict: tests of each annotator, correction, grounds.
 
-Everything here is a function of how often the judge was closer, equally close and farther (`wins`, `ties`,
-`losses`) than each annotator, so it broadcasts over leading axes: resamples, values of epsilon, sizes.
-
-With balancing weights (Calderon et al. 2025, appendix C.1) counts are kept by class of the majority label,
-because inverse probability weights make every mean a mean over classes.
+Tests are functions of how often the judge was closer, equally close and farther than each annotator (by class of the
+majority label, where labels are balanced), so they broadcast over leading axes: resamples, values of epsilon, sizes.
+`Tally` holds the counts of one judge and what follows from them; `tally` makes it in one pass over the labels.
 """
 
 from __future__ import annotations
@@ -383,20 +381,6 @@ def passes(winning: float | Floats, threshold: float) -> Any:
     return winning >= threshold - TOLERANCE
 
 
-def rates(
-    counts: Floats,
-    epsilon: float | Floats,
-    fdr: float,
-    quality: Floats,
-    clustering: Clustering | None = None,
-    test: Test = "t",
-) -> tuple[Floats, Floats]:
-    """omega and its reverse, by t-tests or exact ones: (..., annotators, classes, 3) -> (...,) each."""
-    _, p, reverse = one_sided(counts, epsilon, test, clustering)
-    weight = quality / quality.sum()
-    return by_rejects(p, fdr) @ weight, by_rejects(reverse, fdr) @ weight
-
-
 def by_rejects(p: Floats, fdr: float) -> Floats:
     """1 where Benjamini-Yekutieli rejects along the last axis; NaN is no hypothesis."""
     known = ~np.isnan(p)
@@ -503,7 +487,7 @@ def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:
     return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
 
 
-# -- Win counts of judges against each annotator, piece by piece, and what the test makes of th ----
+# -- one judge's win counts, and what the test makes of them -----------------------------------------
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -680,7 +664,7 @@ class Tally:
         return tuple(found)
 
 
-# -- Which epsilon would do? As published, and in truth --------------------------------------------
+# -- which epsilon would do? As published, and in truth ----------------------------------------------
 
 
 def winning_at(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:

@@ -1,4 +1,4 @@
-"""What a paper says of the alt-test: results and methods in sentences to paste, and the works they name."""
+"""What a page shows of the alt-test: pictures of several tests, the verdict in words, sentences for a paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Pictures that set several tests side by side; a test's own picture is its ``plot`` ------------
+# -- pictures that set several tests side by side; a test's own picture is its ``plot`` --------------
 
 
 def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
@@ -83,7 +83,7 @@ def _legend_above(ax: Axes) -> Axes:
     return ax
 
 
-# -- The verdict in words --------------------------------------------------------------------------
+# -- the verdict in words ------------------------------------------------------------------------------
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
 _DOMAIN_VERDICTS: Mapping[Verdict, str] = {
@@ -288,7 +288,7 @@ def _domain_line(name: str, test: AltTest) -> str:
     )
 
 
-# -- What a paper says of the alt-test -------------------------------------------------------------
+# -- what a paper says: results, methods, and the works they name -------------------------------------
 
 
 def results(tests: Sequence[AltTest]) -> list[str]:

@@ -1,4 +1,4 @@
-"""From the table to the arrays of the alternative annotator test: the panel of people, and who is closer.
+"""From the table to the arrays of the alternative annotator test: options, the panel, how a judge is compared.
 
 `AltTestTable` is made once for a table and serves every judge of it.
 """
@@ -38,7 +38,7 @@ from assay.similarity.registry import FOR_HELP, similarity_named
 from assay.statistics.categories import Alpha, Together
 from assay.statistics.wins import count_wins
 
-# -- The options of the alternative annotator test, stated once for one judge, several, domains ----
+# -- options, for one judge, several, domains ---------------------------------------------------------
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
@@ -243,7 +243,7 @@ class CompareSettings(AltTestSettings):
     judges: Sequence[str] | str | None = option(None, "The judges; all of the table when not given.", key="")
 
 
-# -- From the table to the arrays of the alternative annotator test --------------------------------
+# -- the panel of people, and how a judge is compared with them ---------------------------------------
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that a folder in chunks cannot honour."""
@@ -645,7 +645,7 @@ def _reference(
     return found, tuple(codes)
 
 
-# -- Do people agree with each other at all? Where they do not, no judge can be tested on their ----
+# -- do people agree with each other at all? ---------------------------------------------------------
 
 MOST = 100
 """Different labels that are counted one by one; more are taken as numbers, where they are numbers."""

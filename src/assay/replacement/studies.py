@@ -532,12 +532,13 @@ class EpsilonCurveSettings(Settings):
     )
 
     def __post_init__(self) -> None:
-        if self.epsilons is not None:
-            grid = np.sort(np.asarray(self.epsilons, dtype=float))
-            if not len(grid) or not (grid[0] >= 0 and grid[-1] <= 1):
-                raise DesignError("epsilons must lie between 0 and 1", option="epsilons", value=self.epsilons)
-            object.__setattr__(self, "epsilons", tuple(grid.tolist()))
+        if isinstance(self.epsilons, np.ndarray):
+            object.__setattr__(self, "epsilons", self.epsilons.tolist())
         super().__post_init__()
+        if self.epsilons is not None:
+            if not len(self.epsilons):
+                raise DesignError("epsilons must lie between 0 and 1; there is none", option="epsilons", value=())
+            object.__setattr__(self, "epsilons", tuple(sorted(map(float, self.epsilons))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -621,10 +622,10 @@ class SizeCurveSettings(Settings):
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "sizes", tuple(sorted(set(SIZES if self.sizes is None else self.sizes))))
         if not self.sizes:
-            raise DesignError("sizes must be whole numbers of at least 2", option="sizes", value=())
-        super().__post_init__()
+            raise DesignError("sizes must be whole numbers of at least 2; there is none", option="sizes", value=())
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ label, because inverse probability weights make every mean a mean over classes.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
@@ -15,8 +16,6 @@ from typing import Literal
 import numpy as np
 
 from assay.estimation.statistic import Bools, Floats, Ints, add_rows
-
-# -- How often a judge is closer to the others than each annotator is ------------------------------
 
 WIN, TIE, LOSS = 0, 1, 2
 
@@ -161,15 +160,17 @@ class SideBySide:
 
     def support(self, sums: Floats) -> Ints:
         """Units and items that each value rests on: (2, q)."""
-        edges = np.cumsum([0, *self.widths])
-        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
-        return np.concatenate([AdvantageProbability(m).support(sums[:, a:b]) for m, (a, b) in each], axis=1)
+        return np.concatenate([one.support(part) for one, part in self._each(sums)], axis=1)
 
     def value(self, sums: Floats) -> Floats:
         """(..., all counts) -> (..., all values)."""
+        return np.concatenate([one.value(part) for one, part in self._each(sums)], axis=-1)
+
+    def _each(self, sums: Floats) -> Iterator[tuple[AdvantageProbability, Floats]]:
+        """Each judge's statistic and sums."""
         edges = np.cumsum([0, *self.widths])
-        each = zip(self.n_annotators, itertools.pairwise(edges), strict=True)
-        return np.concatenate([AdvantageProbability(m).value(sums[..., a:b]) for m, (a, b) in each], axis=-1)
+        for m, (a, b) in zip(self.n_annotators, itertools.pairwise(edges), strict=True):
+            yield AdvantageProbability(m), sums[..., a:b]
 
 
 @dataclass(frozen=True)
@@ -241,24 +242,23 @@ class Posterior:
         return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
-# -- Is the mean of differences that are −1, 0 or 1 below epsilon? An exact test, from how many ----
-# With n independent differences the numbers of wins w (−1), ties t and losses l (1) are trinomial. Let
-# δ = P(1) − P(−1), the mean, and ψ = P(1) + P(−1), the discordance. The test of H0: δ >= ε has three steps.
+# -- an exact test of the mean of differences that are −1, 0 or 1 -----------------------------------
+#
+# With n independent differences the numbers of wins w (−1), ties t and losses l (1) are trinomial. Let δ = P(1) −
+# P(−1), the mean, and ψ = P(1) + P(−1), the discordance. The test of H0: δ >= ε has three steps.
 #
 # 1. *Order* the outcomes by how strongly they speak against H0: by Tango's (1998) score statistic, see `score`.
-# 2. For each value of ψ, add up the probability of all outcomes that speak as strongly as the one observed, or
-#    more strongly, at the boundary δ = ε.
+# 2. For each value of ψ, add up the probability of all outcomes that speak as strongly as the one observed, or more
+#    strongly, at the boundary δ = ε.
 # 3. The p-value is the *largest* of these sums over ψ, from |ε| to 1 (Barnard 1947; Hsueh, Liu & Chen 2001): so the
 #    test rejects a true hypothesis at most as often as it claims, whatever the share of ties is.
 #
 # Up to `ESTIMATED` differences, outcomes are ordered by their estimated p-value instead, the sum of step 2 at the ψ
-# that
-# is likeliest under H0 given the outcome (E + M: Lloyd 2008; Lloyd & Moldovan 2008). Up to `EXACT`, by the score
-# itself,
-# and the maximum is taken over a confidence set of ψ, whose error γ is added (Berger & Boos 1994). Both are exact: it
-# is the maximum that guarantees the level, the ordering decides about power alone. Beyond, the score statistic is
-# compared with the normal distribution: at .05 that rejects a true hypothesis in .060 of studies at most, at .01 in
-# .018.
+# that is likeliest under H0 given the outcome (E + M: Lloyd 2008; Lloyd & Moldovan 2008). Up to `EXACT`, by the score
+# itself, and the maximum is taken over a confidence set of ψ, whose error γ is added (Berger & Boos 1994). Both are
+# exact: it is the maximum that guarantees the level, the ordering decides about power alone. Beyond, the score
+# statistic is compared with the normal distribution: at .05 that rejects a true hypothesis in .060 of studies at most,
+# at .01 in .018.
 #
 # References
 # ----------
@@ -535,26 +535,26 @@ def _between(sums: Floats, row: Floats, column: Ints) -> Floats:
     return value
 
 
-# -- Is a mean of class means below epsilon? A score test where items have classes, or where th ----
-# Differences d are −1, 0 or 1, counted by class; δ = Σ δ_c / K is the mean of class means, Var(δ̂) = Σ σ²_c / n_c / K².
-# With few items in a class the variance that is seen there says little: five ties have none. So, as in Tango's (1998)
-# test of one class, σ²_c are those of the likeliest probabilities *under the hypothesis* δ = ε (Miettinen & Nurminen
-# 1985, whose n / (n − 1) stands here for each class): a class without a loss is granted as many as the hypothesis
-# needs.
+# -- a score test of the mean of class means ---------------------------------------------------------
+#
+# Differences d are −1, 0 or 1, counted by class; δ = Σ δ_c / K is the mean of class means, Var(δ̂) = Σ σ²_c / n_c /
+# K². With few items in a class the variance that is seen there says little: five ties have none. So, as in Tango's
+# (1998) test of one class, σ²_c are those of the likeliest probabilities *under the hypothesis* δ = ε (Miettinen &
+# Nurminen 1985, whose n / (n − 1) stands here for each class): a class without a loss is granted as many as the
+# hypothesis needs.
 #
 # The likelihood Σ_c (w log p₋ + t log p₀ + l log p₊) is largest under the hypothesis where, in each class,
 #
 #     p₊ = l / (μ − κ),   p₀ = t / μ,   p₋ = w / (μ + κ),   p₊ + p₀ + p₋ = 1,
 #
-# with one multiplier κ for all classes, found so that Σ δ_c = K ε; a class without a loss has p₊ > 0 from κ = t + w / 2
-# on, where μ = κ. The test compares (δ̂ − ε) / se with the normal distribution; in clusters se is multiplied by √deff,
-# the
-# design effect, and the distribution is t.
+# with one multiplier κ for all classes, found so that Σ δ_c = K ε; a class without a loss has p₊ > 0 from κ = t + w /
+# 2 on, where μ = κ. The test compares (δ̂ − ε) / se with the normal distribution; in clusters se is multiplied by
+# √deff, the design effect, and the distribution is t.
 #
 # References
 # ----------
-# Miettinen & Nurminen (1985), Statistics in Medicine 4: 213-226. Tango (1998), Statistics in Medicine 17: 891-908.
-# Rao & Scott (1992), Biometrics 48: 577-585 (score tests divided by a design effect).
+# Miettinen & Nurminen (1985), Statistics in Medicine 4: 213-226. Tango (1998), Statistics in Medicine 17: 891-908. Rao
+# & Scott (1992), Biometrics 48: 577-585 (score tests divided by a design effect).
 
 STEPS = 60
 """Rounds in which the multiplier is looked for; a dozen do nearly always."""

@@ -441,9 +441,15 @@ def _columns(labels: Annotations, values: list[Label]) -> tuple[list[str], Ints]
 # -- the other questions ---------------------------------------------------------------------------
 
 
-def _agreement(
-    labels: Annotations, by: str | None, settings: AltTestSettings, shared: dict[str, Any]
-) -> tuple[Part, ...]:
+def _parts(title: str, make: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:
+    """The parts; or, where the labels cannot answer, a part that says why."""
+    try:
+        return make()
+    except DesignError as reason:
+        return (Part(title, lines=(f"Not known: {reason}.",)),)
+
+
+def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Do people agree at all, and is a judge closer to them than they are to each other?"""
     if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
         return ()
@@ -460,45 +466,31 @@ def _agreement(
     return agreement_parts(found)
 
 
-def _position(
-    labels: Annotations, by: str | None, settings: AltTestSettings, shared: dict[str, Any]
-) -> tuple[Part, ...]:
+def _position(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Does the place of a text change the answer? Where answers keep what was shown where."""
     asked = {scale.kind for scale in labels.scales.values()} & {"preference", "odd-one-out"}
     if not asked or "position" not in labels.labels.columns:
         return ()
-    try:
-        found = position_bias(labels, clusters=settings.clusters, **shared)
-    except DesignError as reason:
-        return (Part("Position bias: does the place of a text change the answer?", lines=(f"Not known: {reason}.",)),)
-    return position_parts(found)
+    return _parts(
+        "Position bias: does the place of a text change the answer?",
+        lambda: position_parts(position_bias(labels, clusters=settings.clusters, **shared)),
+    )
 
 
-def _generalizability(
-    labels: Annotations, by: str | None, settings: AltTestSettings, shared: dict[str, Any]
-) -> tuple[Part, ...]:
-    """How far do scores of documents carry, and do judges measure what people do? Where items have clusters."""
-    if settings.clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
+    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
+    if (
+        any(scale.kind != "ordinal" for scale in labels.scales.values())
+        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
+    ):
         return ()
-    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": settings.clusters}
-    both = bool(labels.humans and labels.judges)
-    try:
-        found = g_study_parts(
-            g_study(labels, design, "i", facets=facets, by="kind" if both else None, repeats=settings.repeats,
-                    confidence=settings.confidence, seed=settings.seed)
-        )  # fmt: skip
-    except DesignError as reason:
-        return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
-    if not both or len(labels.criteria) > 1:
-        return found
-    try:
-        correlated = disattenuated_correlation(
-            labels, design, "i", facets=facets, repeats=settings.repeats, confidence=settings.confidence,
-            seed=settings.seed, n_resamples=min(settings.n_resamples, MOST_REFITS),
-        )  # fmt: skip
-    except DesignError as reason:
-        return (*found, Part("Do human and judge measure the same thing?", lines=(f"Not known: {reason}.",)))
-    return (*found, *disattenuation_parts(correlated))
+    title = "Who is severe, who is erratic?"
+    if len(labels) > MOST_RATED:
+        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
+        return (Part(title, lines=(f"Not asked here: {why}.",)),)
+    repeats: Kept = "each" if settings.repeats == "mean" else settings.repeats
+    options: Shared = {"repeats": repeats, "confidence": settings.confidence, "seed": settings.seed}
+    return _parts(title, lambda: rater_parts(rater_model(labels, quick=True, starts=REPORTED_STARTS, **options)))
 
 
 def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
@@ -521,43 +513,19 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     return (*boards, *consistency_parts(consistency(labels, by=binned, clusters=settings.clusters, **shared)))
 
 
-def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
-    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
-    if (
-        any(scale.kind != "ordinal" for scale in labels.scales.values())
-        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
-    ):
-        return ()
-    if len(labels) > MOST_RATED:
-        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
-        return (Part("Who is severe, who is erratic?", lines=(f"Not asked here: {why}.",)),)
-    repeats: Kept = "each" if settings.repeats == "mean" else settings.repeats
-    try:
-        found = rater_model(
-            labels,
-            quick=True,
-            starts=REPORTED_STARTS,
-            repeats=repeats,
-            confidence=settings.confidence,
-            seed=settings.seed,
-        )
-    except DesignError as reason:
-        return (Part("Who is severe, who is erratic?", lines=(f"Not known: {reason}.",)),)
-    return rater_parts(found)
-
-
 def _ideas(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Do judges see what experts see, where labels are odd ones out; where does each sit, where they are texts?"""
+    s = settings
     if has_choices(labels):
         return _odd_ones(labels, settings, shared)
     if len(labels.criteria) > 1 or labels.scale.kind != "text":
         return ()
     # The similarity of the test, where it compares any two texts.
-    named = settings.similarity if isinstance(settings.similarity, str) or callable(settings.similarity) else "words"
-    try:
-        return annotator_parts(annotator_similarity(labels, similarity=named, clusters=settings.clusters, **shared))
-    except DesignError as reason:
-        return (Part("Where does each judge sit among the people?", lines=(f"Not known: {reason}.",)),)
+    named = s.similarity if isinstance(s.similarity, str) or callable(s.similarity) else "words"
+    return _parts(
+        "Where does each judge sit among the people?",
+        lambda: annotator_parts(annotator_similarity(labels, similarity=named, clusters=s.clusters, **shared)),
+    )
 
 
 def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
@@ -573,6 +541,30 @@ def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Shared) ->
         return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
     except DesignError:
         return found
+
+
+def _generalizability(
+    labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared
+) -> tuple[Part, ...]:
+    """How far do scores of documents carry, and do judges measure what people do? Where items have clusters."""
+    s = settings
+    if s.clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+        return ()
+    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": s.clusters}
+    options: Shared = {"facets": facets, "repeats": s.repeats, "confidence": s.confidence, "seed": s.seed}
+    both = bool(labels.humans and labels.judges)
+    try:
+        found = g_study_parts(g_study(labels, design, "i", by="kind" if both else None, **options))
+    except DesignError as reason:
+        return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
+    if not both or len(labels.criteria) > 1:
+        return found
+    draws = min(s.n_resamples, MOST_REFITS)
+    correlated = _parts(
+        "Do human and judge measure the same thing?",
+        lambda: disattenuation_parts(disattenuated_correlation(labels, design, "i", n_resamples=draws, **options)),
+    )
+    return (*found, *correlated)
 
 
 FURTHER = (_agreement, _position, _raters, _votes, _ideas, _generalizability)
