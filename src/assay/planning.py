@@ -84,7 +84,7 @@ class PlanSettings(RuleSettings):
     )  # fmt: skip
     expertise: Expertise | None = option(None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="")
     annotator_noise: float | Sequence[float] | None = option(
-        None, "Probability that a person answers at random, 0.3 unless told otherwise.", low=0, high=1,
+        None, "Probability that a person answers at random, 0.3 when not given.", low=0, high=1,
         details="That is, with a draw from the prior. From several, each person's noise is drawn at random.",
     )  # fmt: skip
     judge_noise: float | None = option(
@@ -232,8 +232,8 @@ class AltTestPlan(Result):
         """The smallest number of items, of those looked at, with the power wanted: one row an epsilon and panel.
 
         ``n_items`` is null where none of them has it. With a pilot ``low`` and ``high`` are its range: with probability
-        .8 so many items have that power in truth, null beyond the sizes looked at. Without one there is no range: what
-        is assumed is not estimated.
+        .8 this many items have that power in truth, null beyond the sizes looked at. Without one there is no range:
+        what is assumed is not estimated.
         """
         enough = self.outcomes.filter(pl.col("estimate") >= self.power)
         key = ["n_annotators", "epsilon"]

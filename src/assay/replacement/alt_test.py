@@ -343,7 +343,7 @@ def said_epsilon(test: AltTest) -> str:
 
 
 FEW_CLUSTERS = 20
-"""Below so many clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
+"""With fewer clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
 
 _TEST_NAMES = {
     "t": "paired t-tests",

@@ -40,7 +40,7 @@ TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
 
 DENSE_CELLS = 50_000_000
-"""Item-by-label tables up to this size are held whole; larger ones are looked up by sorted keys."""
+"""Item-by-label tables up to this size (400 MB) are held whole; larger ones are looked up by sorted keys."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Panel:
     n_items, n_annotators : int
         How many there are.
     quality : (annotators,) float
-        Weight of each annotator, all 1 unless told otherwise (appendix C.4).
+        Weight of each annotator, all 1 by default (appendix C.4).
     reference : (items,) float or None
         One label an item that everybody is compared with, NaN where there is none: a single expert's
         (C.2) or gold (C.3). None compares each annotator with the others.
@@ -156,7 +156,7 @@ class Panel:
 
     @cached_property
     def votes(self) -> tuple[Bools, Ints, Floats]:
-        """(items, labels): which labels have the most weight on each item; how many they are; the labels."""
+        """(items, labels): which labels have the most weight on each item; their number; the labels."""
         item, value, weight = self.compared
         codes, labels = _codes(value)
         if len(labels) * self.n_items > DENSE_CELLS:
@@ -172,7 +172,7 @@ DRAWN = ("its own answers to other items", "people's answers to other items")
 """Where labels are many, these stand for all judges that draw their labels without looking at the item."""
 
 DRAWS = 3
-"""How many are drawn for each item."""
+"""How many are drawn for each item: with one, chance decides; each more is another call of the similarity."""
 
 
 class AlignmentScore(ABC):
@@ -555,15 +555,15 @@ def _name_of(similarity: Any) -> str:
 # -- constant answers, and others that need no look at the item ---------------------------------------
 
 MOST = 25
-"""Constants that are tried: every label where there are no more, else the commonest; of numbers, as many evenly spaced
-ones beside these."""
+"""Constants that are tried: every label where there are no more, else the 25 commonest, and of numbers 25 evenly spaced
+ones beside these, each 4% of the range from the next. Each one is a pass over the items."""
 
 FEW = 3
-"""Constants that are tried where each comparison calls a similarity or a function: so many of the commonest labels, and
-so many medoids."""
+"""Constants that are tried where each comparison calls a similarity or a function: three of the commonest labels, and
+three medoids."""
 
 CANDIDATES, SAMPLE = 12, 20
-"""Labels among which medoids are looked for, and items on which."""
+"""Labels among which medoids are looked for, and items on which: at most 240 calls for each person of an item."""
 
 
 def constants_of(ratings: Ratings, score: AlignmentScore, own_scale: bool) -> Floats:

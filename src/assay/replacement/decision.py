@@ -65,7 +65,7 @@ SMALL = 30
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """How much less items of shared clusters say than as many independent ones: arrays (annotators,).
+    """How much less items of shared clusters say than independent ones: arrays (annotators,).
 
     Attributes
     ----------

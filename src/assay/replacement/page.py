@@ -232,7 +232,7 @@ def _disagreement(test: AltTest) -> str:
     if not test.passed:
         return (
             "The published rule counts annotators whose test survives a correction for dependent tests; the verdict "
-            "asks for at least so many of them at once, with an exact test, and needs less to show it."
+            f"asks for at least {test.grounds.least} of them at once, with an exact test, and needs less to show it."
         )
     if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
         return (

@@ -648,7 +648,7 @@ def _reference(
 # -- do people agree with each other at all? ---------------------------------------------------------
 
 MOST = 100
-"""Different labels that are counted one by one; more are taken as numbers, where they are numbers."""
+"""Different labels that alpha counts one by one: its work grows with their square."""
 
 
 def human_agreement(table: AltTestTable) -> Estimate:

@@ -57,7 +57,7 @@ as much as an annotator, and what the judge is farther ahead of binds the later.
 
 NEWTON, STEEPEST = 4, 3.0
 """Steps by which shares of kinds are tilted, and how far: a win over an annotator is made e³ = 20 times likelier at
-most, so that a pilot without a loss stays a pilot."""
+most, where a pilot without a loss would ask for more without end."""
 
 MOST_PANELS = 50
 """Panels that the assurance of smaller panels is averaged over: time grows with them."""
@@ -409,7 +409,7 @@ class Enough:
     n_items : int or None
         The smallest study that ends in a verdict with the assurance ``power``; None where none of those looked at does.
     low, high : int or None
-        Its range: the pilot leaves open, with probability .8 (`OPEN`), that so many items have this power. None for
+        Its range: the pilot leaves open, with probability .8 (`OPEN`), that this many items have the power. None for
         ``high`` where they may be more than ``limit``.
     limit : int
         The largest study that was looked at.
@@ -458,7 +458,7 @@ def sizes_up_to(limit: int, first: int) -> Ints:
 
 
 def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
-    """How many items until a study would probably tell, with the range that a pilot of so many items leaves open."""
+    """How many items until a study would probably tell, with the range that a pilot of ``n_items`` leaves open."""
     s = settings
     decides = (s.alpha, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
     key = decision.content_key(pilot, n_items, decides, power, TRUTHS)
@@ -488,7 +488,7 @@ def _enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float)
 
 
 def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:
-    """How many items have the power in so many truths, (truths, sizes): both ends, infinite beyond all sizes."""
+    """The range of the number of items with the power over truths, (truths, sizes): infinite beyond all sizes."""
     ordered = np.sort(crossing(sizes, rising(by_truth), power))
     out = round(len(ordered) * (1 - OPEN) / 2)
     return float(ordered[out]), float(ordered[len(ordered) - 1 - out])
@@ -527,7 +527,7 @@ def about(number: float) -> int:
 class EpsilonCurveSettings(Settings):
     """Options of an epsilon curve."""
 
-    epsilons: Sequence[float] | None = option(
+    epsilons: Sequence[float] | Floats | None = option(
         None, "Values of epsilon.", low=0, high=1, details="0 to .5 in steps of .01 when not given."
     )
 

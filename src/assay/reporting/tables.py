@@ -64,10 +64,10 @@ def p_value(value: float) -> str:
 # -- Tables for readers ----------------------------------------------------------------------------
 
 MOST_ROWS = 60
-"""Rows that a notebook shows."""
+"""Rows that a notebook shows: more is scrolled past."""
 
 WHOLE = 300
-"""Numbers from here up are shown whole where their column has no smaller ones."""
+"""Numbers from here up, such as ratings, are shown whole where their column has no smaller ones."""
 
 TITLES: Mapping[str, str] = {
     "judge": "judge",
