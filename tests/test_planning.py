@@ -270,6 +270,7 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"normalise": "zscore"}, "need real annotators"),
         ({"fdrr": 0.1}, "did you mean 'fdr'"),
         ({"pilot": PILOT}, "2 judges (a, b); name one"),
+        ({"pilot": "labels.csv"}, "pilot=... takes labels, such as assay.read(...) gives"),
         ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 people"),
         ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "leave judge_noise=... out"),
         ({"pilot": PILOT, "judge": "a", "scale": 3}, "leave scale=... out"),

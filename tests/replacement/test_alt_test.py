@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from panels import columns, random_study, table
 from table_2 import DATA_SETS, TABLE_2
 
+import assay
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
@@ -31,7 +32,6 @@ from assay.statistics.wins import exact_p, robust_p
 
 
 def test_ordered_words_are_compared_by_distance_as_their_positions_are():
-    import assay
 
     labels = assay.simulate(n_items=60, scale="1-5", judges={"judge": 0.4}, seed=5)
     names = ("awful", "poor", "fair", "good", "superb")
@@ -804,6 +804,12 @@ def test_an_unknown_option_meets_its_nearest():
 
 
 # -- how it reads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", [alt_test, assay.alt_test_by, assay.plan_alt_test])
+def test_the_word_of_before_is_refused_with_the_one_of_today(ask):
+    with pytest.raises(DesignError, match=r"annotators=\.\.\. is now expertise="):
+        ask(*(() if ask is assay.plan_alt_test else (STUDY, "good")), annotators="crowd")
 
 
 @pytest.mark.parametrize("kind", EPSILON)

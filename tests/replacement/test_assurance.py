@@ -137,6 +137,15 @@ def test_a_larger_pilot_leaves_less_open():
         assert 0.8 <= at < 0.85
 
 
+def test_tests_of_the_same_counts_share_the_number_of_items():
+    outcomes = drawn(40, 3, 0.0, seed=7)
+    found = enough(pilot(outcomes), 40, SETTINGS)
+    assert enough(pilot(outcomes), 40, SETTINGS) is found
+    assert enough(pilot(outcomes), 40, SETTINGS, power=0.7) is not found
+    assert enough(pilot(outcomes), 40, AltTestSettings(epsilon=0.1)) is not found
+    assert enough(pilot(-outcomes), 40, SETTINGS) is not found
+
+
 @pytest.mark.parametrize("m", [3, 4])
 def test_at_epsilon_there_is_no_number_and_how_far_was_looked_is_said(m):
     # Behind everybody by exactly .15: 3 wins, 6 losses, 11 ties in 20, times ten.

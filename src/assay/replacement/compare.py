@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -250,49 +250,38 @@ def _ceiling(table: AltTestTable) -> AltTest | None:
 
 # -- what papers report -----------------------------------------------------------------------------
 
-_Sums = Callable[[Rule, Panel, Floats, float], Floats]
-
 
 def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, float], str]:
     """The measure that papers report: accuracy, mean Pearson correlation or mean similarity (table 2)."""
-    score = table.score
+    score, measure = table.score, "mean_pearson"
     if isinstance(score, PairwiseScore):
-        measure, each = "mean_similarity", _similarity
+        measure = "mean_similarity"
     elif isinstance(score, Accuracy) or (table.rule.labels is not None and not isinstance(score, NegRMSE)):
-        measure, each = "accuracy_with_majority", _majority
-    else:
-        measure, each = "mean_pearson", _cross_sums
+        measure = "accuracy_with_majority"
     codes = tuple(table.judge_code(name) for name in judges)
-    reduce = partial(_measure, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
+    centre = table.ratings.centre if measure == "mean_pearson" else 0.0
+    reduce = partial(_measure, table.rule, codes, measure, centre)
     one = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     whole = table.whole or not table.ratings.in_chunks
     found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = _mean_pearson(found) if each is _cross_sums else found[:, 0] / found[:, 1]
+        values = _mean_pearson(found) if measure == "mean_pearson" else found[:, 0] / found[:, 1]
     return {name: float(value) for name, value in zip(judges, values, strict=True)}, measure
 
 
-def _measure(rule: Rule, codes: tuple[int, ...], centre: float, each: _Sums, answers: Answers, unit: Ints) -> Floats:
-    """What the measure needs of each judge, summed over items."""
+def _measure(rule: Rule, codes: tuple[int, ...], measure: str, centre: float, answers: Answers, unit: Ints) -> Floats:
+    """What the measure needs of each judge, summed over items: (judges, ...)."""
     panel = rule.panel_of(answers)
-    return np.stack([each(rule, panel, labels_of(answers, code), centre) for code in codes])
+    return np.stack([_measure_judge(rule, panel, labels_of(answers, code), measure, centre) for code in codes])
 
 
-def _similarity(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Similarities to each human answer, and how many."""
-    assert isinstance(rule.score, PairwiseScore)
-    _, found = rule.score.mean_with_humans(panel, judge)
-    return np.array([found.sum(), len(found)])
-
-
-def _majority(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Credit for the majority's label, and items."""
-    _, credit = majority_share(panel, judge)
-    return np.array([credit.sum(), len(credit)])
-
-
-def _cross_sums(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
+def _measure_judge(rule: Rule, panel: Panel, judge: Floats, measure: str, centre: float) -> Floats:
+    """A sum and a number; or six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
+    if measure != "mean_pearson":
+        score = rule.score
+        each = score.mean_with_humans if isinstance(score, PairwiseScore) else majority_share
+        _, found = each(panel, judge)
+        return np.array([found.sum(), len(found)])
     f = judge[panel.item]
     use = ~np.isnan(f)
     who, x, y = panel.annotator[use], f[use] - centre, panel.value[use] - centre
