@@ -171,7 +171,7 @@ def one_size(n_labels: int) -> None:
     frame = pl.concat([frame, judge])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     read, labels = best(lambda: Annotations.from_frame(frame, judges=["-1"], scale=assay.Ordinal(1, 5)), 1)
-    test, _ = best(lambda: assay.alt_test(labels, "-1", annotators="crowd"), 1)
+    test, _ = best(lambda: assay.alt_test(labels, "-1", expertise="crowd"), 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
         f"{n_labels:>12,}  {read:6.2f} s  {test:6.2f} s  {read + test:6.2f} s  "

@@ -63,7 +63,7 @@ def timed(what: str, ask: Callable[[], Any]) -> Any:
 
 def questions(chunks: assay.Annotations) -> dict[str, Result]:
     return {
-        "alt_test": timed("  alt_test", lambda: assay.alt_test(chunks, "0", annotators="crowd")),
+        "alt_test": timed("  alt_test", lambda: assay.alt_test(chunks, "0", expertise="crowd")),
         "agreement": timed(
             "  agreement (alpha of the panels)",
             lambda: assay.agreement(chunks, coefficients=["krippendorff-alpha-ordinal"], who=["humans", "judges"]),

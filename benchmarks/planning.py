@@ -20,9 +20,9 @@ from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import studies
 from assay.replacement.closeness import Panel
 from assay.replacement.panel import AltTestSettings, AltTestTable
-from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, settles
+from assay.replacement.studies import Pilot, SimulatedStudies, settles
 from assay.simulation import LabelSource, simulate
-from assay.statistics.wins import NeededEpsilon
+from assay.statistics.wins import NeededEpsilon, Posterior
 from type_one_error import PRIOR, boundary_noise, show
 
 SEED = 20261122
@@ -51,7 +51,7 @@ class World:
             item=np.repeat(np.arange(ITEMS), self.m), annotator=np.tile(np.arange(self.m), ITEMS),
             value=given.ravel(), n_items=ITEMS, n_annotators=self.m, quality=np.ones(self.m), labels=table.rule.labels,
         )  # fmt: skip
-        found = studies.by_unit(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
+        found = studies.unit_wins(table.rule, panel, judged, np.arange(ITEMS), ITEMS)
         kinds, times = np.unique(found.reshape(ITEMS, -1), axis=0, return_counts=True)
         self.kinds, self.share = kinds.reshape(-1, *found.shape[1:]), times / ITEMS
 

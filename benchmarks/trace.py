@@ -114,7 +114,7 @@ def main() -> None:
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
         compared.run(alt_test)
         one.run(lambda: alt_test("--judge", JUDGES[0]))
-        asked.run(lambda: print(assay.alt_test(labels, JUDGES[0], annotators="crowd").summary()))
+        asked.run(lambda: print(assay.alt_test(labels, JUDGES[0], expertise="crowd").summary()))
         # All coefficients that these labels allow, from the table to the printed summary.
         agreement.run(lambda: print(assay.agreement(labels).summary()))
     for question in ("compare-judges|", "alt-test|", "agreement|"):

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "pictures"
 table = assay.read(
     "examples/labels.csv", item="id", annotator="worker", label="stars", judges=["gpt-4o", "llama"], scale="1-5"
 )
-judges = assay.compare_judges(table, annotators="crowd")
+judges = assay.compare_judges(table, expertise="crowd")
 tests = list(judges.tests.values())
 votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
 odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])

@@ -42,7 +42,7 @@ from assay.preference.votes import (
 from assay.psychometrics.design import DisattenuationSettings, DStudySettings, GStudySettings, LoopSettings
 from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import RaschSettings, RaterSettings
-from assay.replacement.panel import AltTestBySettings, AltTestSettings, PairedSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.verdict.report import ReportSettings
 
@@ -333,7 +333,7 @@ PANEL: dict[str, Sequence[Any]] = {
 }  # fmt: skip
 DECISION: dict[str, Sequence[Any]] = {
     "epsilon": [0.2, 0.05],
-    "annotators": [{"annotators": "expert", "epsilon": None}, {"annotators": "skilled", "epsilon": None}],
+    "expertise": [{"expertise": "expert", "epsilon": None}, {"expertise": "skilled", "epsilon": None}],
     "score": ["accuracy", closeness, {"score": "similarity", "similarity": similar}],
     "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
@@ -436,7 +436,8 @@ QUESTIONS = (
         {**EPSILON, "min_items": 10},
     ),
     Question(
-        "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), AltTestSettings, DECISION,
+        "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), CompareSettings,
+        {**DECISION, "judges": [("gpt",)]},
         EPSILON, chunks=True,
     ),
     Question(
@@ -626,8 +627,10 @@ QUESTIONS = (
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
          "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
          "judge": [],
-         "alt_test": [Given(fdr=0.3), Given(threshold=0.9), Given(test="wilcoxon", min_items=2),
-                      Given(balance=True, min_class=0), Given(test="exact")],
+         "expertise": [{"epsilon": None, "expertise": "expert"}], "fdr": [0.3], "threshold": [0.9],
+         "test": [{"test": "wilcoxon", "min_items": 2}, "exact"], "balance": [{"balance": True, "min_class": 0}],
+         **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
+                                  "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
     ),
@@ -636,7 +639,7 @@ QUESTIONS = (
         # What decides the test is varied above; here, what the whole page must follow.
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
          "repeats": ["first"], "confidence": [0.8], "method": ["bca"], "judges": [("gpt",)], "by": ["language"],
-         "title": [], "min_items": [2]},
+         "title": [], "progress": [], "min_items": [2]},
         {**EPSILON, "min_items": 10},
     ),
 )  # fmt: skip

@@ -5,6 +5,7 @@ A class of fault is a law here, not an instance: a new question joins by one row
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import functools
 import json
@@ -223,7 +224,10 @@ RANGES = [
 @pytest.mark.parametrize(("name", "option", "value"), RANGES, ids=[f"{n}-{o}-{v}" for n, o, v in RANGES])
 def test_a_number_out_of_range_is_refused(name, option, value):
     question = BY_NAME[name]
-    listed = any(typing.get_origin(m) is tuple for m in _types(hints_of(question.settings)[option][0]))
+    listed = any(
+        typing.get_origin(m) in (tuple, collections.abc.Sequence)
+        for m in _types(hints_of(question.settings)[option][0])
+    )
     refused = ask(question, {**question.base, option: (value,) if listed else value})
     assert isinstance(refused, DesignError), f"{option}={value} was taken"
     assert option in str(refused)

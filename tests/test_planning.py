@@ -12,7 +12,6 @@ import assay
 from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
-from assay.replacement.panel import AltTestSettings
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
 
@@ -49,23 +48,17 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
     plan = assay.plan_alt_test(
         sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
     )
-    settings = AltTestSettings(epsilon=0.1, seed=3, **options)
-    noise = world.get("annotator_noise")
-    source = planning._Simulated.of(
-        planning.PlanSettings(
-            judge_noise=0.35, alt_test=settings,
-            **{**world, "annotator_noise": None if noise is None else tuple(np.atleast_1d(noise))},
-        ),
-        4,
-    )  # fmt: skip
-    studies = list(source.studies(4, sizes[-1], n_studies, 3))
+    source = planning.TruthSource.of(
+        planning.PlanSettings(n_annotators=4, epsilon=0.1, judge_noise=0.35, seed=3, **world, **options)
+    )
+    studies = list(source.labels(4, sizes[-1], n_studies, 3))
     for row in plan.table.iter_rows(named=True):
         n = row["n_items"]
         tests = [
             assay.alt_test(
                 table_of(v[:n], j[:n], source.source.scale), "judge", epsilon=row["epsilon"], method="none", **options
             )
-            for values, judge, _ in studies
+            for values, judge in studies
             for v, j in zip(values, judge, strict=True)
         ]
         verdicts = [t.verdict for t in tests]
@@ -210,7 +203,7 @@ def test_signed_rank_tests_are_said():
 
 def test_the_plan_tells_what_it_rests_on():
     plan = assay.plan_alt_test(
-        (40, 80), (3, 4), annotators="crowd", scale="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
+        (40, 80), (3, 4), expertise="crowd", scale="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
         annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
     )  # fmt: skip
     text = plan.summary()
@@ -227,7 +220,7 @@ def test_the_plan_tells_what_it_rests_on():
     assert as_json["kind"] == "AltTestPlan"
     assert len(as_json["table"]) == 4
     assert as_json["settings"]["seed"] == 9
-    assert as_json["settings"]["alt_test"]["fdr"] == 0.05
+    assert as_json["settings"]["fdr"] == 0.05
     assert as_json["settings"]["epsilon"] == [0.1]
     assert [row["n_annotators"] for row in as_json["smallest"]] == [3, 4]
 
@@ -258,8 +251,8 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
     ("options", "words"),
     [
         ({"epsilon": 1.5}, "epsilon must lie between 0 and 1"),
-        ({"epsilon": 0.1, "annotators": "crowd"}, "both set epsilon"),
-        ({"annotators": "experts"}, "did you mean 'expert'"),
+        ({"epsilon": 0.1, "expertise": "crowd"}, "both set epsilon"),
+        ({"expertise": "experts"}, "did you mean 'expert'"),
         ({"n_items": 1}, "n_items must be whole numbers of at least 2"),
         ({"n_annotators": ()}, "n_annotators is empty"),
         ({"n_annotators": (1, 3)}, "n_annotators must be whole numbers of at least 2"),
@@ -277,6 +270,7 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"normalise": "zscore"}, "need real annotators"),
         ({"fdrr": 0.1}, "did you mean 'fdr'"),
         ({"pilot": PILOT}, "2 judges (a, b); name one"),
+        ({"pilot": "labels.csv"}, "pilot=... takes labels, such as assay.read(...) gives"),
         ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 people"),
         ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "leave judge_noise=... out"),
         ({"pilot": PILOT, "judge": "a", "scale": 3}, "leave scale=... out"),

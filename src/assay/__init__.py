@@ -2,7 +2,7 @@
 
 >>> import assay
 >>> labels = assay.simulate(n_items=100, n_annotators=3, seed=7)
->>> assay.alt_test(labels, "judge", annotators="skilled").passed
+>>> assay.alt_test(labels, "judge", expertise="skilled").passed
 True
 
 The public names stand in ``__init__.pyi``, for type checkers and for this file alike. They are imported when they

@@ -181,7 +181,7 @@ def test_a_file_in_the_place_of_a_folder(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(AssayError, match="file' is a file; name another folder"):
         write(labels, tmp_path / "file", "alt-test")
-    report = assay.report(labels, annotators="skilled", method="none")
+    report = assay.report(labels, expertise="skilled", method="none")
     with pytest.raises(AssayError, match="is a folder; name a file in it"):
         report.save(tmp_path)
     with pytest.raises(AssayError, match="is a file; name another folder"):

@@ -587,7 +587,7 @@ def test_a_rater_of_one_group_has_no_difference_and_a_reason():
 
 def test_the_report_says_who_is_severe():
     labels = rated(60, (-0.8, 0.0, 0.3, 0.5), (0.5,) * 4, seed=14).labels
-    page = assay.report(labels, annotators="skilled", n_resamples=60)
+    page = assay.report(labels, expertise="skilled", n_resamples=60)
     titles = [s.title for s in page.page.sections]
     assert "Who is severe, who is erratic?" in titles
     words = next(s for s in page.page.sections if s.title == "Who is severe, who is erratic?").words

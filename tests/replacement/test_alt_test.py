@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from panels import columns, random_study, table
 from table_2 import DATA_SETS, TABLE_2
 
+import assay
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
@@ -31,7 +32,6 @@ from assay.statistics.wins import exact_p, robust_p
 
 
 def test_ordered_words_are_compared_by_distance_as_their_positions_are():
-    import assay
 
     labels = assay.simulate(n_items=60, scale="1-5", judges={"judge": 0.4}, seed=5)
     names = ("awful", "poor", "fair", "good", "superb")
@@ -64,7 +64,7 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
     labels = read(folder)
     assert set(labels.judges) == set(wanted["judges"])
     for judge, expected in wanted["judges"].items():
-        test = alt_test(labels, judge, annotators=DATA_SETS[name], n_resamples=50)
+        test = alt_test(labels, judge, expertise=DATA_SETS[name], n_resamples=50)
         assert test.score == wanted["score"]
         assert test.epsilon == wanted["epsilon"]
         assert test.passed == expected["passed"]
@@ -91,7 +91,7 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_table_2_of_the_paper(real_data, name):
-    found = compare_judges(read(real_data / "alt_test" / name), annotators=DATA_SETS[name], n_resamples=50)
+    found = compare_judges(read(real_data / "alt_test" / name), expertise=DATA_SETS[name], n_resamples=50)
     for judge, (traditional, omega, rho) in TABLE_2[name].items():
         test = found.tests[judge]
         assert test.winning_rate == pytest.approx(omega, abs=0.0051), judge
@@ -123,7 +123,7 @@ def test_free_text_with_a_similarity(real_data):
         first, second = set(a.lower().split()), set(b.lower().split())
         return len(first & second) / len(first | second) if first | second else 1.0
 
-    test = alt_test(labels, "gemini_flash", annotators="crowd", similarity=shared_words, n_resamples=100)
+    test = alt_test(labels, "gemini_flash", expertise="crowd", similarity=shared_words, n_resamples=100)
     assert labels.scale == Text()
     assert test.score == "similarity(shared_words)"
     assert test.n_annotators == 50
@@ -322,7 +322,7 @@ def test_many_items_by_the_slow_road(seed):
     labels = random_study(seed)
     humans = {h: dict(labels.where(annotator=h).labels.select("item", "label").iter_rows()) for h in labels.humans}
     judge = dict(labels.where(annotator="good").labels.select("item", "label").iter_rows())
-    test = alt_test(labels, "good", annotators="crowd", method="none")
+    test = alt_test(labels, "good", expertise="crowd", method="none")
     assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.1, min_items=30))
 
 
@@ -424,7 +424,7 @@ def test_shuffled_rows_change_nothing_at_all(judge):
     labels = random_study(1)
     frame = labels.labels.join(labels.annotators, on="annotator")
     shuffled = Annotations.from_frame(frame.sample(fraction=1, shuffle=True, seed=3), scale=Ordinal(1, 5))
-    a, b = (alt_test(one, judge, annotators="crowd") for one in (labels, shuffled))
+    a, b = (alt_test(one, judge, expertise="crowd") for one in (labels, shuffled))
     assert a.to_dict() == b.to_dict()
     assert a.signature == b.signature
 
@@ -437,7 +437,7 @@ def test_other_names_change_no_number():
         annotator=pl.col("annotator").replace({"h0": "zoe", "h1": "yan", "h2": "10", "h3": "9", "good": "j"}),
     )
     other = Annotations.from_frame(renamed, judges=["j", "poor"], scale=Ordinal(1, 5))
-    a, b = alt_test(labels, "good", annotators="crowd"), alt_test(other, "j", annotators="crowd")
+    a, b = alt_test(labels, "good", expertise="crowd"), alt_test(other, "j", expertise="crowd")
     assert numbers(a) == numbers(b)
     assert a.data != b.data
     # Items are drawn in the order of their names, so the interval moves, but only by Monte Carlo error.
@@ -450,7 +450,7 @@ def test_other_words_for_the_categories_change_no_number():
     frame = labels.labels.with_columns(label=pl.col("label").replace_strict(words, return_dtype=pl.String))
     other = Annotations.from_frame(frame, judges=["good", "poor"])
     for options in ({}, {"balance": True, "ties": "share"}):
-        a, b = (alt_test(one, "good", annotators="crowd", score="accuracy", **options) for one in (labels, other))
+        a, b = (alt_test(one, "good", expertise="crowd", score="accuracy", **options) for one in (labels, other))
         assert numbers(a) == numbers(b)
 
 
@@ -492,7 +492,7 @@ def test_the_optimal_judge_has_an_advantage_probability_of_one(score, seed, n_hu
 
 def test_a_better_judge_has_a_larger_advantage_probability():
     labels = random_study(7, n_items=300)
-    good, poor = (alt_test(labels, j, annotators="crowd") for j in ("good", "poor"))
+    good, poor = (alt_test(labels, j, expertise="crowd") for j in ("good", "poor"))
     assert good.advantage_probability.low > poor.advantage_probability.high
     assert (good.verdict, poor.verdict) == ("replace", "do not replace")
 
@@ -534,7 +534,7 @@ def test_the_interval_of_rho_by_resampling_items():
 
 def test_nobody_has_enough_items():
     labels = table(columns(ann="aabba", bob="aabab"), columns(judge="aabbb"))
-    test = alt_test(labels, "judge", annotators="crowd")
+    test = alt_test(labels, "judge", expertise="crowd")
     assert math.isnan(test.winning_rate)
     assert math.isnan(test.advantage_probability.estimate)
     assert test.verdict == "cannot tell yet"
@@ -557,13 +557,13 @@ def test_nobody_has_enough_items():
 def test_annotators_with_few_items_are_named_and_still_compared_with():
     humans = columns(ann="ab" * 20, bob="ab" * 20, cat="ab" * 3)
     judge = columns(judge="ab" * 20)
-    test = alt_test(table(humans, judge), "judge", annotators="crowd")
+    test = alt_test(table(humans, judge), "judge", expertise="crowd")
     assert test.annotators["annotator"].to_list() == ["ann", "bob"]
     assert [str(left) for left in test.exclusions] == ["1 annotator (cat with 6): fewer than 30 comparable items"]
     # cat still decides whom ann is compared with: contradicting both on six items moves rho.
     humans["cat"] = columns(cat="ba" * 3)["cat"]
     judge = columns(judge="ba" * 3 + "ab" * 17)
-    assert alt_test(table(humans, judge), "judge", annotators="crowd").annotators["n_tie"].to_list() == [40, 40]
+    assert alt_test(table(humans, judge), "judge", expertise="crowd").annotators["n_tie"].to_list() == [40, 40]
 
 
 def test_all_differences_equal_with_and_without_epsilon():
@@ -595,7 +595,7 @@ def test_all_differences_equal_with_and_without_epsilon():
 
 def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
     labels = table(columns(ann="a" * 30, bob="a" * 30), columns(judge="b" * 30), scale=Nominal(["a", "b"]))
-    test = alt_test(labels, "judge", annotators="expert")
+    test = alt_test(labels, "judge", expertise="expert")
     assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do not replace")
     assert test.annotators["p_reverse"].to_list() == pytest.approx([0.6**30] * 2)
     assert "is shown to be worse than these annotators" in test.summary()
@@ -613,7 +613,7 @@ def test_a_judge_that_is_always_closer():
 
 def test_one_annotator_for_most_items():
     humans = columns(ann="ab" * 50, bob="ab" * 16)
-    test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", annotators="crowd")
+    test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", expertise="crowd")
     assert test.annotators["n"].to_list() == [32, 32]
     assert test.n_items == 32
     assert [str(left) for left in test.exclusions] == ["68 items: a label of one person only"]
@@ -621,7 +621,7 @@ def test_one_annotator_for_most_items():
 
 def test_three_labels_may_be_asked_for():
     humans = columns(ann="ab" * 50, bob="ab" * 40, cat="ab" * 20)
-    test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", annotators="crowd", min_humans=3)
+    test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", expertise="crowd", min_humans=3)
     assert test.n_items == 40
     assert [str(left) for left in test.exclusions] == ["60 items: fewer than 3 human labels"]
     assert "min_humans:3" in test.signature
@@ -630,7 +630,7 @@ def test_three_labels_may_be_asked_for():
 def test_a_judge_without_labels_for_some_items():
     humans = columns(ann="ab" * 25, bob="ab" * 25)
     judge = columns(judge="." * 10 + "ab" * 20 + "ab")
-    test = alt_test(table(humans, judge), "judge", annotators="crowd")
+    test = alt_test(table(humans, judge), "judge", expertise="crowd")
     assert test.annotators["n"].to_list() == [40, 40]
     assert [str(left) for left in test.exclusions] == ["10 items: no label of the judge", "2 items: no human label"]
 
@@ -704,8 +704,8 @@ STUDY = random_study(1)
     ("options", "kind", "words"),
     [
         ({}, DesignError, "the alt-test has no default for epsilon, what the judge's low cost is worth"),
-        ({"epsilon": 0.1, "annotators": "crowd"}, DesignError, "both set epsilon; give one"),
-        ({"annotators": "students"}, DesignError, "annotators must be expert, skilled or crowd; got 'students'"),
+        ({"epsilon": 0.1, "expertise": "crowd"}, DesignError, "both set epsilon; give one"),
+        ({"expertise": "students"}, DesignError, "expertise must be expert, skilled or crowd; got 'students'"),
         ({"epsilon": 1.5}, DesignError, "epsilon must lie between 0 and 1; got 1.5"),
         ({"epsilon": -0.1}, DesignError, "epsilon must lie between 0 and 1; got -0.1"),
         ({"epsilon": 0.1, "fdr": 5}, DesignError, "fdr must lie between 0 and 1; got 5"),
@@ -806,10 +806,16 @@ def test_an_unknown_option_meets_its_nearest():
 # -- how it reads -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("ask", [alt_test, assay.alt_test_by, assay.plan_alt_test])
+def test_the_word_of_before_is_refused_with_the_one_of_today(ask):
+    with pytest.raises(DesignError, match=r"annotators=\.\.\. is now expertise="):
+        ask(*(() if ask is assay.plan_alt_test else (STUDY, "good")), annotators="crowd")
+
+
 @pytest.mark.parametrize("kind", EPSILON)
 def test_who_the_annotators_are_sets_epsilon(kind):
     assert (
-        alt_test(STUDY, "good", annotators=kind, method="none").epsilon
+        alt_test(STUDY, "good", expertise=kind, method="none").epsilon
         == {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}[kind]
     )
 
@@ -817,7 +823,7 @@ def test_who_the_annotators_are_sets_epsilon(kind):
 def test_the_signature():
     from assay import __version__
 
-    test = alt_test(STUDY, "good", annotators="crowd")
+    test = alt_test(STUDY, "good", expertise="crowd")
     assert test.signature == (
         f"alt-test|items:{test.n_items}|humans:4|judge:good|score:neg_rmse|eps:0.10|fdr:0.05|seed:0|"
         f"data:{STUDY.fingerprint}|assay:{__version__}"
@@ -849,7 +855,7 @@ def test_whatever_changes_the_numbers_changes_the_signature(options):
 
 
 def test_the_summary_has_what_a_reviewer_asks_for():
-    test = alt_test(STUDY, "good", annotators="crowd")
+    test = alt_test(STUDY, "good", expertise="crowd")
     summary = test.summary()
     rho = test.advantage_probability
     for words in (
@@ -865,7 +871,7 @@ def test_the_summary_has_what_a_reviewer_asks_for():
 
 
 def test_the_table_has_a_row_an_annotator():
-    test = alt_test(STUDY, "good", annotators="crowd")
+    test = alt_test(STUDY, "good", expertise="crowd")
     assert test.table.columns[:5] == ["annotator", "estimate", "low", "high", "n"]
     assert test.table["annotator"].to_list() == list(STUDY.humans)
     inside = test.table.filter(pl.col("low") <= pl.col("estimate"), pl.col("estimate") <= pl.col("high"))
@@ -895,7 +901,7 @@ def test_everything_survives_json(options):
 
 
 def test_the_picture_needs_no_pyplot():
-    test = alt_test(STUDY, "good", annotators="crowd")
+    test = alt_test(STUDY, "good", expertise="crowd")
     axes = test.plot()
     assert {t.get_text() for t in axes.get_yticklabels()} == set(STUDY.humans)
     again = test.plot(axes)

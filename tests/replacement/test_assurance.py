@@ -15,8 +15,9 @@ from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.studies import Pilot, Posterior, SimulatedStudies, enough, settles
+from assay.replacement.studies import Pilot, SimulatedStudies, enough, settles
 from assay.reporting.tables import interval, number
+from assay.statistics.wins import Posterior
 
 SETTINGS = AltTestSettings(epsilon=0.15)
 ALWAYS = np.array([1.0, 0.0, 0.0])
@@ -89,7 +90,7 @@ def test_annotators_who_look_different_by_chance_are_drawn_alike():
         rng = np.random.default_rng(0)
         plain = of.posterior.truths(500, rng)
         rows = of.posterior.rows[:, :4, 0]
-        d = [share @ (rows[..., 2] - rows[..., 0]) for share in (plain, of._alike(plain, rng))]
+        d = [share @ (rows[..., 2] - rows[..., 0]) for share in (plain, of._shrink(plain, rng))]
         assert d[0].mean(axis=1) == pytest.approx(d[1].mean(axis=1), abs=0.02)
         return (-outcomes.mean(axis=0)).std(ddof=1), *(one.std(axis=1, ddof=1).mean() for one in d)
 
@@ -134,6 +135,15 @@ def test_a_larger_pilot_leaves_less_open():
         # The number is where the curve crosses, rounded up to two digits.
         at = np.interp(np.log(found.n_items), np.log(found.sizes), found.settled)
         assert 0.8 <= at < 0.85
+
+
+def test_tests_of_the_same_counts_share_the_number_of_items():
+    outcomes = drawn(40, 3, 0.0, seed=7)
+    found = enough(pilot(outcomes), 40, SETTINGS)
+    assert enough(pilot(outcomes), 40, SETTINGS) is found
+    assert enough(pilot(outcomes), 40, SETTINGS, power=0.7) is not found
+    assert enough(pilot(outcomes), 40, AltTestSettings(epsilon=0.1)) is not found
+    assert enough(pilot(-outcomes), 40, SETTINGS) is not found
 
 
 @pytest.mark.parametrize("m", [3, 4])
@@ -279,8 +289,8 @@ def test_the_needed_epsilon_by_hand():
 def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
     needed = TEST.needed_epsilon
     words = (
-        f"passes from {TEST.smallest_epsilon:.3f} up; truly as good as half of the annotators from "
-        f"{number(needed.estimate)} up {interval(needed.low, needed.high)}."
+        f"passes at ε ≥ {TEST.smallest_epsilon:.3f}; as good as half of the annotators at "
+        f"ε = {number(needed.estimate)} {interval(needed.low, needed.high)}."
     )
     assert words in TEST.summary()
     assert words in " ".join(card(TEST).beside)

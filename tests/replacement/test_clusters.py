@@ -60,7 +60,7 @@ def test_the_robust_error_by_hand() -> None:
     # Residuals (d - 1/4) / 4: a sums to 6/16, b to -6/16; leverage of each 1/2, so 2 * 2 * (6/16)^2, error 0.75.
     counts = np.array([[[1.0, 1.0, 2.0]]])
     d = np.array([1, 1, -1, 0])
-    found = decision.clustered(counts, np.zeros(4, int), np.array([0, 0, 1, 1]), -d, None)
+    found = decision.clustering_of(counts, np.zeros(4, int), np.array([0, 0, 1, 1]), -d, None)
     _, plain, _ = decision.t_parts(counts)
     assert plain[0] * found.inflation[0] == pytest.approx(0.75)
     assert found.share[0] == 0.5
@@ -98,7 +98,7 @@ def studies(sizes: list[int], ties: float, epsilon: float, alike: float, seed: i
 def p_of(group: np.ndarray, cluster: np.ndarray, sign: np.ndarray, epsilon: float):
     """The verdict's two p-values of each study, and the t-test's."""
     counts = count_wins(sign, group, int(group.max()) + 1)
-    clustering = decision.clustered(counts, group, cluster, sign, None)
+    clustering = decision.clustering_of(counts, group, cluster, sign, None)
     return *decision.best_p(counts, epsilon, clustering), decision.p_values(counts, epsilon, clustering)[1]
 
 
@@ -124,9 +124,9 @@ def test_unequal_clusters_count_for_fewer():
     cluster = np.repeat(np.arange(10), sizes)
     sign = np.where(cluster % 2 == 0, 1, -1)
     counts = np.array([[[np.sum(sign == 1), 0, np.sum(sign == -1)]]], dtype=float)
-    found = decision.clustered(counts, np.zeros(105, int), cluster, sign, None)
+    found = decision.clustering_of(counts, np.zeros(105, int), cluster, sign, None)
     assert found.share[0] * 105 == pytest.approx(3825**2 / (60**4 + 9 * 5**4), rel=0.01)
-    alone = decision.clustered(np.array([[[5.0, 0, 5.0]]]), np.zeros(10, int), np.arange(10), sign[-50::5], None)
+    alone = decision.clustering_of(np.array([[[5.0, 0, 5.0]]]), np.zeros(10, int), np.arange(10), sign[-50::5], None)
     assert (alone.share[0], alone.design[0]) == pytest.approx((1.0, 1.0))
 
 

@@ -24,10 +24,10 @@ STUDY = random_study(1, n_items=120)
     "options", [{}, {"score": "accuracy"}, {"balance": True}, {"quality": {"h0": 3, "h1": 1, "h2": 1, "h3": 1}}]
 )
 def test_each_judge_has_the_test_it_would_have_alone(options):
-    found = compare_judges(STUDY, annotators="crowd", **options)
+    found = compare_judges(STUDY, expertise="crowd", **options)
     assert list(found.tests) == ["good", "poor"]
     for judge, test in found.tests.items():
-        alone = alt_test(STUDY, judge, annotators="crowd", **options)
+        alone = alt_test(STUDY, judge, expertise="crowd", **options)
         assert test.signature == alone.signature
         assert test.advantage_probability.estimate == pytest.approx(alone.advantage_probability.estimate, rel=1e-12)
         assert test.advantage_probability.low == pytest.approx(alone.advantage_probability.low, rel=1e-12)
@@ -35,7 +35,7 @@ def test_each_judge_has_the_test_it_would_have_alone(options):
 
 
 def test_the_lead_is_a_paired_difference():
-    found = compare_judges(STUDY, annotators="crowd")
+    found = compare_judges(STUDY, expertise="crowd")
     good, poor = (found.tests[j].advantage_probability for j in ("good", "poor"))
     assert (found.best, found.next_best) == ("good", "poor")
     assert found.lead.estimate == pytest.approx(good.estimate - poor.estimate)
@@ -52,14 +52,14 @@ def test_pairing_sees_a_small_lead():
     )
     twin = mine.with_columns(annotator=pl.lit("twin"), label=off)
     labels = Annotations.from_frame(pl.concat([frame, twin]), judges=["good", "poor", "twin"], scale=Ordinal(1, 5))
-    found = compare_judges(labels, ["twin", "good"], annotators="crowd")
+    found = compare_judges(labels, ["twin", "good"], expertise="crowd")
     rho = found.tests["good"].advantage_probability
     assert set(found.tests) == {"twin", "good"}
     assert found.lead.standard_error < rho.standard_error
     same = Annotations.from_frame(
         pl.concat([frame, mine.with_columns(annotator=pl.lit("twin"))]), judges=["good", "poor", "twin"]
     )
-    equal = compare_judges(same, ["twin", "good"], annotators="crowd")
+    equal = compare_judges(same, ["twin", "good"], expertise="crowd")
     assert equal.lead.estimate == 0
     assert not equal.lead_is_clear
     # No item tells them apart: that says little where there are few, so the interval has a width.
@@ -70,7 +70,7 @@ def test_pairing_sees_a_small_lead():
 
 
 def test_one_judge_leads_nobody():
-    found = compare_judges(STUDY, ["good"], annotators="crowd")
+    found = compare_judges(STUDY, ["good"], expertise="crowd")
     assert found.next_best is None
     assert math.isnan(found.lead.estimate)
     assert found.lead.reason == "there is one judge only"
@@ -79,7 +79,7 @@ def test_one_judge_leads_nobody():
 
 @pytest.mark.parametrize("method", ["jackknife", "none", "bca"])
 def test_every_way_to_make_an_interval(method):
-    found = compare_judges(STUDY, annotators="crowd", method=method, n_resamples=200)
+    found = compare_judges(STUDY, expertise="crowd", method=method, n_resamples=200)
     if method == "none":
         assert math.isnan(found.lead.low)
         assert found.lead.reason == "a paired difference needs an interval of both judges"
@@ -91,10 +91,10 @@ def test_every_way_to_make_an_interval(method):
 
 
 def test_the_ceiling_is_the_optimal_judge():
-    found = compare_judges(STUDY, annotators="crowd")
+    found = compare_judges(STUDY, expertise="crowd")
     assert found.ceiling.judge == "optimal judge: mean"
     assert found.ceiling.advantage_probability.estimate == 1
-    by_votes = compare_judges(STUDY, annotators="crowd", score="accuracy").ceiling
+    by_votes = compare_judges(STUDY, expertise="crowd", score="accuracy").ceiling
     assert by_votes.judge == "optimal judge: majority vote"
     assert compare_judges(STUDY, epsilon=0.1, expert="h0").ceiling is None
 
@@ -110,7 +110,7 @@ def test_a_ceiling_too_low_says_the_data_are_too_few():
 
 
 def test_mean_pearson():
-    found = compare_judges(STUDY, annotators="crowd")
+    found = compare_judges(STUDY, expertise="crowd")
     assert found.traditional_name == "mean_pearson"
     grid = STUDY.matrix(["h0", "h1", "h2", "h3", "good", "poor"])
     for k, judge in ((4, "good"), (5, "poor")):
@@ -122,7 +122,7 @@ def test_mean_pearson():
 
 
 def test_accuracy_with_the_majority():
-    found = compare_judges(STUDY, annotators="crowd", score="accuracy")
+    found = compare_judges(STUDY, expertise="crowd", score="accuracy")
     assert found.traditional_name == "accuracy_with_majority"
     grid = STUDY.matrix(["h0", "h1", "h2", "h3", "good"])
     credit = []
@@ -149,7 +149,7 @@ def test_a_judge_that_always_says_the_same_has_no_correlation():
     labels = Annotations.from_frame(
         pl.concat([frame, flat], how="vertical_relaxed"), judges=["good", "poor", "flat"], scale=Ordinal(1, 5)
     )
-    found = compare_judges(labels, annotators="crowd")
+    found = compare_judges(labels, expertise="crowd")
     assert math.isnan(found.traditional["flat"])
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["traditional"]["flat"] is None
 
@@ -171,14 +171,14 @@ def test_a_judge_that_answered_too_little_stands_last_and_spoils_nothing():
     frame = STUDY.labels
     lazy = frame.filter(pl.col("annotator") == "good").head(10).with_columns(annotator=pl.lit("lazy"))
     labels = Annotations.from_frame(pl.concat([frame, lazy]), judges=["good", "poor", "lazy"], scale=Ordinal(1, 5))
-    found = compare_judges(labels, annotators="crowd")
+    found = compare_judges(labels, expertise="crowd")
     assert list(found.tests) == ["good", "poor", "lazy"]
     assert math.isnan(found.tests["lazy"].winning_rate)
     assert found.lead.estimate == pytest.approx(
         found.tests["good"].advantage_probability.estimate - found.tests["poor"].advantage_probability.estimate
     )
     assert found.lead_is_clear
-    worse = compare_judges(labels, ["good", "lazy"], annotators="crowd")
+    worse = compare_judges(labels, ["good", "lazy"], expertise="crowd")
     assert worse.lead.reason == "a paired difference needs an interval of both judges"
     assert math.isnan(worse.lead.estimate)
     assert not worse.lead_is_clear
@@ -187,27 +187,27 @@ def test_a_judge_that_answered_too_little_stands_last_and_spoils_nothing():
 def test_no_judges_to_compare():
     labels = Annotations.from_frame(STUDY.labels)
     with pytest.raises(DesignError, match="the table has no judges to compare"):
-        compare_judges(labels, annotators="crowd")
+        compare_judges(labels, expertise="crowd")
 
 
 def test_judges_named_alone_or_twice():
-    assert list(compare_judges(STUDY, "good", annotators="crowd").tests) == ["good"]
-    twice = compare_judges(STUDY, ["good", "poor", "good"], annotators="crowd")
-    assert twice.lead == compare_judges(STUDY, annotators="crowd").lead
+    assert list(compare_judges(STUDY, "good", expertise="crowd").tests) == ["good"]
+    twice = compare_judges(STUDY, ["good", "poor", "good"], expertise="crowd")
+    assert twice.lead == compare_judges(STUDY, expertise="crowd").lead
 
 
 def test_a_judge_who_is_not_there():
     with pytest.raises(DataError, match="judge 'gooood' is not in the judges of the table; did you mean 'good'"):
-        compare_judges(STUDY, ["gooood"], annotators="crowd")
+        compare_judges(STUDY, ["gooood"], expertise="crowd")
 
 
 def test_an_unknown_option():
     with pytest.raises(DesignError, match="did you mean 'min_items'"):
-        compare_judges(STUDY, annotators="crowd", min_item=3)
+        compare_judges(STUDY, expertise="crowd", min_item=3)
 
 
 def test_it_reads_like_every_result():
-    found = compare_judges(STUDY, annotators="crowd")
+    found = compare_judges(STUDY, expertise="crowd")
     rows = found.table
     assert rows["judge"].to_list() == ["good", "poor", "optimal judge: mean"]
     assert rows["kind"].to_list() == ["judge", "judge", "ceiling"]

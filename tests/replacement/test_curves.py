@@ -90,10 +90,7 @@ def test_a_judge_that_passes_without_allowance():
     labels = table(columns(ann="b" * 40, bob="b" * 40), columns(judge="a" * 40))
     test = alt_test(labels, "judge", gold=gold)
     assert test.smallest_epsilon == 0
-    assert (
-        test.epsilon_curve().summary().splitlines()[0]
-        == "judge passes from epsilon = 0.000 up (the test was made at 0)."
-    )
+    assert test.epsilon_curve().summary().splitlines()[0] == "judge passes at epsilon ≥ 0.000 (the test was made at 0)."
 
 
 @pytest.mark.parametrize("epsilons", [[], [-0.1, 0.2], [0.5, 1.5]])
@@ -247,7 +244,7 @@ def test_no_number_of_items_tells_where_nothing_is_to_be_told():
 
 @pytest.mark.parametrize("name", ["epsilon_curve", "size_curve"])
 def test_curves_read_like_every_result(name):
-    test = alt_test(random_study(1), "good", annotators="crowd")
+    test = alt_test(random_study(1), "good", expertise="crowd")
     curve = getattr(test, name)()
     made = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
     assert made["judge"] == "good"
@@ -261,7 +258,7 @@ def test_curves_read_like_every_result(name):
 
 
 def test_the_size_curve_in_words():
-    test = alt_test(random_study(1), "good", annotators="crowd")
+    test = alt_test(random_study(1), "good", expertise="crowd")
     curve = test.size_curve(sizes=(30, 60), n_annotators=3, n_draws=10)
     assert curve.summary().splitlines()[0] == (
         f"good, panels of 3 annotators: winning rate {curve.winning_rate[0]:.2f} with 30 items and "

@@ -239,7 +239,8 @@ def test_rates_are_decisions_many_at_a_time(test):
     rng = np.random.default_rng(2)
     counts = rng.multinomial(50, [0.4, 0.35, 0.25], size=(20, 5))[:, :, None, :].astype(float)
     quality = np.array([1, 2, 1, 3, 1.0])
-    wins, losses = decision.rates(counts, 0.1, 0.05, quality, test=test)
+    _, p, reverse = decision.one_sided(counts, 0.1, test)
+    wins, losses = (decision.by_rejects(one, 0.05) @ (quality / quality.sum()) for one in (p, reverse))
     for b in range(20):
         found = decision.decide(counts[b], 0.1, 0.05, test)
         assert wins[b] == pytest.approx(decision.winning_rate(found.rejected, quality))

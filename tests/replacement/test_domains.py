@@ -35,7 +35,7 @@ TABLE_5 = {
 @pytest.mark.parametrize("judge", TABLE_5)
 def test_table_5_of_the_paper(real_data, judge):
     labels = read(real_data / "alt_test" / "lesion", split_item="__")
-    found = alt_test_by(labels, judge, correction="within", annotators="skilled", n_resamples=20)
+    found = alt_test_by(labels, judge, correction="within", expertise="skilled", n_resamples=20)
     assert tuple(found.tests) == FEATURES
     for (feature, test), (omega, rho) in zip(found.tests.items(), TABLE_5[judge], strict=True):
         assert round(test.winning_rate, 2) == omega, feature
@@ -54,10 +54,10 @@ BOTH = by_criterion(depth=random_study(1), fluency=random_study(2, judge_noise=0
 
 
 def test_within_each_domain_it_is_the_test_of_that_domain():
-    found = alt_test_by(BOTH, "good", annotators="crowd", correction="within")
+    found = alt_test_by(BOTH, "good", expertise="crowd", correction="within")
     assert list(found.tests) == ["clarity", "depth", "fluency"]
     for name, test in found.tests.items():
-        alone = alt_test(BOTH.where(criterion=name), "good", annotators="crowd")
+        alone = alt_test(BOTH.where(criterion=name), "good", expertise="crowd")
         assert test.annotators.equals(alone.annotators)
         assert (test.winning_rate, test.verdict) == (alone.winning_rate, alone.verdict)
         assert test.domain == f"criterion={name}"
@@ -65,9 +65,9 @@ def test_within_each_domain_it_is_the_test_of_that_domain():
 
 
 def test_across_domains_all_p_values_are_corrected_together():
-    found = alt_test_by(BOTH, "good", annotators="crowd")
+    found = alt_test_by(BOTH, "good", expertise="crowd")
     assert found.correction == "across"
-    alone = [alt_test(BOTH.where(criterion=c), "good", annotators="crowd") for c in ("clarity", "depth", "fluency")]
+    alone = [alt_test(BOTH.where(criterion=c), "good", expertise="crowd") for c in ("clarity", "depth", "fluency")]
     p = np.concatenate([t.annotators["p"].to_numpy() for t in alone])
     rejected, adjusted = multipletests(p, 0.05, method="fdr_by")[:2]
     mine = pl.concat([t.annotators for t in found.tests.values()])
@@ -138,7 +138,7 @@ def test_a_domain_that_can_not_be_tested_is_named():
     only = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("lonely"))
     unjudged = one.labels.filter(pl.col("annotator") != "good").with_columns(criterion=pl.lit("unjudged"))
     frame = pl.concat([one.labels.with_columns(criterion=pl.lit("depth")), only, unjudged])
-    found = alt_test_by(Annotations.from_frame(frame, judges=["good", "poor"]), "good", annotators="crowd")
+    found = alt_test_by(Annotations.from_frame(frame, judges=["good", "poor"]), "good", expertise="crowd")
     assert list(found.tests) == ["depth"]
     assert set(found.untested) == {"lonely", "unjudged"}
     assert found.n_domains == 3
@@ -152,7 +152,7 @@ def test_no_domain_can_be_tested():
     one = random_study(1)
     frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))
     with pytest.raises(DesignError, match="no criterion can be tested; x: the alt-test leaves out each"):
-        alt_test_by(Annotations.from_frame(frame, judges=["good"]), "good", annotators="crowd")
+        alt_test_by(Annotations.from_frame(frame, judges=["good"]), "good", expertise="crowd")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_is_refused(options, kind, words):
 
 
 def test_by_domain_it_reads_like_every_result():
-    found = alt_test_by(BOTH, "good", annotators="crowd")
+    found = alt_test_by(BOTH, "good", expertise="crowd")
     assert found.table["criterion"].to_list() == ["clarity", "depth", "fluency"]
     assert found.table.columns[1:5] == ["estimate", "low", "high", "n"]
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))

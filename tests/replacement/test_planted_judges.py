@@ -93,14 +93,14 @@ def test_a_useless_judge_is_not_told_to_replace(judge, epsilon):
 
 
 def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
-    found = verdicts(ratings, "always 4", annotators="expert")
+    found = verdicts(ratings, "always 4", expertise="expert")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
     assert {test.verdict for test in found} == {"cannot tell yet"}
     assert {test.reason for test in found} == {"a trivial judge is as close"}
     varied = partial(ratings, spread=0.8, noise=0.4)
-    good = Counter(test.verdict for test in verdicts(varied, "as good", annotators="expert"))
+    good = Counter(test.verdict for test in verdicts(varied, "as good", expertise="expert"))
     assert good["replace"] >= 0.95 * SEEDS, good
-    drawn = Counter(test.verdict for test in verdicts(ratings, "random", annotators="expert"))
+    drawn = Counter(test.verdict for test in verdicts(ratings, "random", expertise="expert"))
     assert drawn["replace"] <= 0.05 * SEEDS, drawn
 
 
@@ -116,7 +116,7 @@ def test_a_constant_between_the_points_of_a_fine_scale_is_found_out(normalise):
         return table_of(people, {"always 73": np.full(150, answer), "about 73": wavering}, Interval(0, 100))
 
     for judge in ("always 73", "about 73"):
-        found = Counter(test.verdict for test in verdicts(make, judge, annotators="expert", normalise=normalise))
+        found = Counter(test.verdict for test in verdicts(make, judge, expertise="expert", normalise=normalise))
         assert found["replace"] <= 0.05 * SEEDS, (judge, found)
 
 
@@ -127,7 +127,7 @@ def test_rare_labels_that_the_judge_never_gives():
         people = np.stack([truth ^ (rng.random(200) < 0.02) for _ in range(3)], axis=1)
         return table_of(people, {"always ok": np.zeros(200, dtype=int)}, Nominal(KINDS[:2]))
 
-    found = verdicts(make, "always ok", annotators="crowd")
+    found = verdicts(make, "always ok", expertise="crowd")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
     assert {(test.verdict, test.reason) for test in found} == {("cannot tell yet", "a trivial judge is as close")}
 
@@ -138,7 +138,7 @@ def test_where_people_answer_at_random_no_judge_can_be_tested(m):
         rng = np.random.default_rng(seed)
         return table_of(rng.integers(0, 4, (100, m)), {"coin": rng.integers(0, 4, 100)}, Nominal(KINDS))
 
-    found = verdicts(make, "coin", annotators="expert")
+    found = verdicts(make, "coin", expertise="expert")
     # As published, a coin may replace people who toss coins.
     assert sum(test.passed for test in found) >= 0.6 * SEEDS
     told = Counter((test.verdict, test.reason) for test in found)
@@ -231,7 +231,7 @@ def test_the_trivial_judge_of_votes_is_named_in_words():
     test = alt_test(
         table_of(people, {"always second": np.ones(80, dtype=int)}, Preference()), "always second", epsilon=0.1
     )
-    assert "closer than always 'second'" in test.summary()
+    assert "against always answering second: closer on" in test.summary()
 
 
 def test_the_trivial_judges_of_texts_are_named():

@@ -45,7 +45,8 @@ def test_both_advantages_follow_from_the_counts(name):
         rho_judge, rho_human = wins.advantage(counts[:, None, :])
         np.testing.assert_allclose(rho_judge, (counts[:, 0] + counts[:, 1]) / n)
         np.testing.assert_allclose(rho_human, (counts[:, 2] + counts[:, 1]) / n)
-        omega, _ = decision.rates(counts[:, None, :], KEPT[name]["epsilon"], KEPT[name]["fdr"], np.ones(len(n)))
+        p = decision.one_sided(counts[:, None, :], KEPT[name]["epsilon"], "t")[1]
+        omega = decision.by_rejects(p, KEPT[name]["fdr"]).mean()
         # The annotators that are tested one by one and many at a time are the same.
         assert omega == pytest.approx(judge["winning_rate"])
 

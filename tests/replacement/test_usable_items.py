@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.replacement.studies import by_unit
+from assay.replacement.studies import unit_wins
 
 KINDS = ["a", "b", "c"]
 PEOPLE = ["ann", "ben", "cat", "dan"]
@@ -59,5 +59,5 @@ def test_a_plan_looks_at_the_items_of_the_verdict(options):
     test = put_to_test(read(answers(90, [*PEOPLE, "judge"]), *UNUSABLE.values()), options)
     table = test.tally.table
     units = np.where(table.units.of_item < 0, 0, table.units.of_item)
-    found = by_unit(table.rule, table.panel, test.tally.judge, units, table.units.n)
-    assert np.allclose(found[:, len(table.humans) :].sum(axis=0), test.tally.over_constants)
+    found = unit_wins(table.rule, table.panel, test.tally.judge, units, table.units.n)
+    assert np.allclose(found[:, len(table.humans) :].sum(axis=0), test.tally.constant_counts)

@@ -34,7 +34,7 @@ def steps() -> list[tuple[str, int, int]]:
 
 @pytest.fixture(scope="module")
 def found(labels: assay.Annotations, steps: list[tuple[str, int, int]]) -> Report:
-    return report(labels, annotators="skilled", progress=lambda *step: steps.append(step))
+    return report(labels, expertise="skilled", progress=lambda *step: steps.append(step))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_save_makes_the_folder(found: Report, page: str, tmp_path: Path) -> None
 @pytest.mark.usefixtures("sketches")
 def test_criteria_are_reported_one_by_one() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
-    found = report(labels, annotators="skilled")
+    found = report(labels, expertise="skilled")
     assert found.comparison is None
     assert set(found.by) == {"judge"}
     assert found.cards[0].headline == "judge may stand in for people in 2 out of 2 (criterion)."
@@ -138,7 +138,7 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     )
     expected = alone.table.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list()
     assert shown.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list() == expected
-    assert report(labels, annotators="skilled").html().count("another human") == 2
+    assert report(labels, expertise="skilled").html().count("another human") == 2
 
 
 def test_json_round_trip(found: Report) -> None:
@@ -163,7 +163,7 @@ def test_progress_is_told(found: Report, steps: list[tuple[str, int, int]]) -> N
 
 def test_no_judge_is_refused(labels: assay.Annotations) -> None:
     with pytest.raises(assay.DesignError, match="no judge to report on; name the judges"):
-        report(labels.where(kind="human"), annotators="crowd")
+        report(labels.where(kind="human"), expertise="crowd")
 
 
 @pytest.mark.usefixtures("sketches")
@@ -302,7 +302,7 @@ def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> No
 
 
 def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotations, found: Report, page: str) -> None:
-    assert found.page.again == "assay.report(labels, annotators='skilled')"
+    assert found.page.again == "assay.report(labels, expertise='skilled')"
     again = eval(found.page.again, {"assay": assay, "labels": labels})
     assert again.html() == page
 
@@ -312,7 +312,7 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
     file = tmp_path / "la bels.csv"
     labels.labels.write_csv(file)
     with pytest.raises(SystemExit) as ended:
-        main(["report", str(file), "--judges", "careful,middling,careless", "--annotators", "skilled",
+        main(["report", str(file), "--judges", "careful,middling,careless", "--expertise", "skilled",
               "-o", str(tmp_path / "one.html")])  # fmt: skip
     assert ended.value.code == 0
     page = html.unescape((tmp_path / "one.html").read_text())
@@ -330,7 +330,7 @@ def test_every_judge_has_its_table_of_annotators(found: Report) -> None:
 
 def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], judges={"good": 0.05, "fair": 0.42}, seed=3)
-    found = report(labels, annotators="skilled")
+    found = report(labels, expertise="skilled")
     for card in found.cards:
         for line, (name, test) in zip(card.beside, found.by[card.judge].tests.items(), strict=True):
             rho = test.advantage_probability

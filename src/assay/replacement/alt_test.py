@@ -8,34 +8,24 @@ turns the table into arrays; `tally` and `decision` compute; `AltTest` carries t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import counted
 from assay.estimation.intervals import Estimate, Estimates, missing
-from assay.estimation.options import Method, number_in, short
+from assay.estimation.options import number_in, question, question_of_two, short
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
 from assay.replacement import decision, studies
 from assay.replacement.closeness import PairwiseScore, Trivial
 from assay.replacement.decision import Tally, Verdict, tally
-from assay.replacement.panel import (
-    AltTestSettings,
-    AltTestTable,
-    Expertise,
-    Normalise,
-    ScoreName,
-    Test,
-    Ties,
-    human_agreement,
-)
+from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement
 from assay.replacement.studies import Enough
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, number, p_value, said
@@ -230,8 +220,8 @@ class AltTest(Result):
         g, (closer, tie, farther) = self.grounds, self.trivial.outcome
         return (
             f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than "
-            f"at least {g.least_worse}: {p_value(g.p_worse)}; closer than {self._trivial()}: "
-            f"{closer} items closer, {tie} as close, {farther} farther, {p_value(g.p_trivial)} "
+            f"at least {g.least_worse}: {p_value(g.p_worse)}; against {self._trivial()}: closer on "
+            f"{counted(closer, 'item')}, equal on {tie}, farther on {farther}, {p_value(g.p_trivial)} "
             f"(level {g.alpha:g} each)."
         )
 
@@ -266,7 +256,7 @@ class AltTest(Result):
         return short(label if self.trivial.is_drawn or isinstance(label, float) else scale.word(label))
 
     def _trivial(self) -> str:
-        return self.trivial_answer if self.trivial.is_drawn else f"always '{self.trivial_answer}'"
+        return self.trivial_answer if self.trivial.is_drawn else f"always answering {self.trivial_answer}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
@@ -290,9 +280,10 @@ class AltTest(Result):
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return ax
 
-    def epsilon_curve(self, epsilons: Floats | None = None) -> studies.EpsilonCurve:
+    @question(studies.EpsilonCurveSettings)
+    def epsilon_curve(self, settings: studies.EpsilonCurveSettings) -> studies.EpsilonCurve:
         """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
-        return studies.epsilon_curve(self.tally, self.run, epsilons, self.among)
+        return studies.epsilon_curve(self.tally, self.run, settings, self.among)
 
     @cached_property
     def smallest_epsilon(self) -> float:
@@ -300,21 +291,19 @@ class AltTest(Result):
 
         Domains that are corrected together have one epsilon.
         """
-        return studies.smallest_epsilon(self.tally, self.among)
+        return decision.smallest_epsilon(self.tally, self.among)
 
     @cached_property
     def needed_epsilon(self) -> Estimate:
         """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
         if not self.n_annotators:
             return missing("nobody has enough items to be tested")
-        return studies.needed_epsilon(self.tally)[0]
+        return decision.needed_epsilon(self.tally)[0]
 
-    def size_curve(
-        self, sizes: tuple[int, ...] | None = None, n_annotators: int | None = None, n_draws: int = 100,
-        seed: int = 0,
-    ) -> studies.SizeCurve:  # fmt: skip
+    @question(studies.SizeCurveSettings)
+    def size_curve(self, settings: studies.SizeCurveSettings) -> studies.SizeCurve:
         """omega, rho and assurance against the number of items, over draws of annotators and items (section 5.1)."""
-        return studies.size_curve(self.tally, self.run, sizes, n_annotators, n_draws, seed, self.among)
+        return studies.size_curve(self.tally, self.run, settings, self.among)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
         """Items by these annotators until a study would tell, yes or no; None where none looked at would.
@@ -328,8 +317,8 @@ class AltTest(Result):
         """`items_to_decide` with its range, and the assurance of every size that was looked at."""
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
-            return studies.nobody(power)
-        settings = studies.planned(self.settings, len(self.among))
+            return replace(studies.NOBODY, power=power)
+        settings = studies.level_of_domain(self.settings, len(self.among))
         return studies.enough(self._pilot, self.n_items, settings, power)
 
     @cached_property
@@ -339,22 +328,22 @@ class AltTest(Result):
 
     @cached_property
     def _pilot(self) -> studies.Pilot:
-        return studies.pilot_of(self.tally)
+        return studies.pilot_of_test(self.tally)
 
 
 def said_epsilon(test: AltTest) -> str:
     """The smallest epsilon as published, and where the true one lies, in words."""
     needed, smallest = test.needed_epsilon, test.smallest_epsilon
-    published = "passes at none" if math.isnan(smallest) else f"passes from {smallest:.3f} up"
+    published = "passes at no ε" if math.isnan(smallest) else f"passes at ε ≥ {smallest:.3f}"
     share = "half" if test.settings.threshold == 0.5 else f"{100 * test.settings.threshold:g}%"
     return (
-        f"{published}; truly as good as {share} of the annotators from {number(needed.estimate)} up "
+        f"{published}; as good as {share} of the annotators at ε = {number(needed.estimate)} "
         f"{interval(needed.low, needed.high)}"
     )
 
 
 FEW_CLUSTERS = 20
-"""Below so many clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
+"""With fewer clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
 
 _TEST_NAMES = {
     "t": "paired t-tests",
@@ -371,34 +360,8 @@ _VERDICT_WORDS = {
 }
 
 
-def alt_test(
-    labels: Annotations | Chunks,
-    judge: str,
-    *,
-    epsilon: float | None = None,
-    annotators: Expertise | None = None,
-    score: ScoreName | Callable[..., float] | None = None,
-    similarity: Any = None,
-    fdr: float = 0.05,
-    alpha: float = 0.05,
-    threshold: float = 0.5,
-    min_items: int = 30,
-    min_humans: int = 2,
-    test: Test = "published",
-    normalise: Normalise | None = None,
-    balance: bool = False,
-    ties: Ties = "share",
-    min_class: int = 5,
-    expert: str | None = None,
-    gold: str | Mapping[str, Any] | None = None,
-    quality: str | Mapping[str, float] | None = None,
-    clusters: str | None = None,
-    repeats: Repeats = "error",
-    method: Method = "jackknife",
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> AltTest:
+@question_of_two(AltTestSettings)
+def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings) -> AltTest:
     """May this judge stand in for these annotators?
 
     Each annotator is left out in turn; the judge wins over one if it is significantly as close to the
@@ -410,70 +373,6 @@ def alt_test(
         One criterion; for several criteria or domains see `alt_test_by`.
     judge : str
         Name of the judge.
-    epsilon : float, 0 to 1
-        What the judge's low cost is worth, in advantage probability. No default: give it, or
-        ``annotators``.
-    annotators : {"expert", "skilled", "crowd"}
-        The paper's rule of thumb: .2, .15, .1 (appendix B.1).
-    score : {"accuracy", "neg_rmse", "similarity"} or callable
-        How close a label is to others (section 3.1). Without it: ``accuracy`` for categories without order and
-        preferences, ``neg_rmse`` for numbers and ordered words, ``similarity`` for text. A callable takes a
-        label and the list of the others' labels.
-    similarity : str, callable, mapping or frame
-        For text: a name, such as ``rouge-l`` or ``embeddings:MODEL`` (see `assay.similarity_matrix`); a function of
-        two labels; or a table of label pairs.
-    fdr : float
-        q of the Benjamini-Yekutieli correction; the paper's .05.
-    alpha : float
-        Level of the verdict: how often, at most, a judge that is not as good as ``threshold`` of the
-        annotators, or no closer to them than a constant answer, may be told to replace.
-    threshold : float
-        The share of annotators that the judge must be as good as; the paper's .5. As published it passes at
-        ``omega >= threshold``.
-    min_items : int
-        Annotators with fewer comparable items are left out and named; they stay among the others that
-        everybody is compared with. The paper's 30.
-    min_humans : int
-        Items with fewer human labels are left out and counted. The paper's 2.
-    test : {"published", "t", "wilcoxon", "exact"}
-        What omega and ``passed`` are made of; the verdict's test is exact in any case, but with ``balance`` and
-        ``clusters``. ``"published"``: t-test from 30 items up, Wilcoxon's signed-rank test below (which needs a smaller
-        ``min_items``), as published. With epsilon above 0 Wilcoxon's test rejects true hypotheses in 7 to 94% of
-        studies, and the t-test in up to 18% where the judge hardly ever wins, see the page on type-I error.
-        ``"exact"``: the exact unconditional test of wins, ties and losses, ordered by Tango's score statistic,
-        for any number of items: it rejects a true hypothesis in 5% of studies or fewer, whatever the share of
-        ties. Above 300 items its p-value is that of the score statistic (at most 6%). It takes items as
-        independent and of equal weight, so it is refused with ``balance`` and ``clusters``; weights of annotators
-        (``quality``) leave an item a win, tie or loss, and go with it.
-    normalise : {"zscore", "minmax", "rank"}
-        Replace each annotator's labels by standard scores, by 0-1 over the annotator's own range, or by
-        ranks divided by the number of items that the annotator answered (FAQ).
-    balance : bool
-        Weigh items by the inverse frequency of their majority label, so that every label counts the
-        same (C.1). omega takes the one pooled variance of C.1, as published; the verdict's test the variance that each
-        class has under the hypothesis, which holds its level where classes differ (`assay.statistics.wins`).
-    ties : {"share", "random", "lowest", "highest"}
-        Which class an item with a tied majority has under ``balance``: each of the tied labels in equal parts, one
-        drawn with ``seed`` (the rule of theorem 1, so that the verdict may depend on it), the lowest, or the highest.
-    min_class : int
-        Under ``balance``, tests in which a label is the majority's on fewer items of an annotator are refused.
-    expert : str
-        A single trusted annotator: everybody else is compared with this one (C.2).
-    gold : str or mapping
-        Gold labels, as a column of the items or item to label: does the judge outperform people? With
-        ``epsilon`` 0 unless given (C.3).
-    quality : str or mapping
-        A weight for each annotator, as a column of ``labels.annotators`` or name to weight (C.4).
-    clusters : str
-        An item column (document, subject) whose items are not independent: they are resampled together, and
-        the tests take a cluster-robust standard error and count effective clusters, not items. The verdict needs ten
-        clusters.
-    repeats : {"error", "first", "last", "mean", "majority", "each"}
-        What repeated answers stand for, see `Annotations.resolve_repeats`.
-    method, n_resamples, confidence, seed
-        Of the intervals of rho and each rho_f, see `assay.estimation.estimate`. ``"jackknife"``: Wilson's interval
-        with the effective number of items that the jackknife gives, which covers where a bootstrap has too
-        little to move: few items, few clusters, rho near 1.
 
     Returns
     -------
@@ -490,15 +389,14 @@ def alt_test(
     --------
     >>> import assay
     >>> labels = assay.simulate(n_items=60, n_annotators=3, seed=1)
-    >>> test = assay.alt_test(labels, "judge", annotators="skilled")
+    >>> test = assay.alt_test(labels, "judge", expertise="skilled")
     >>> test.passed, round(test.winning_rate, 2), round(test.advantage_probability.estimate, 2)
     (True, 1.0, 0.95)
 
     The judge wins over all three annotators and is as close to the others as an annotator, or closer, with
     probability .95.
     """
-    options = {name: value for name, value in locals().items() if name not in ("labels", "judge")}
-    table = table_of(labels, AltTestSettings.of(options, "the alt-test"))
+    table = table_of(labels, settings)
     return wrap(tally(table, [(judge, table.judge_code(judge))])[0])
 
 
@@ -593,20 +491,20 @@ def _rows(
         "statistic": found.statistic, "p": found.p, "p_adjusted": found.p_adjusted, "p_reverse": found.p_reverse,
         "quality": quality,
     }  # fmt: skip
-    # One array for all numbers: a frame made column by column takes longer than the test.
-    frame = pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers))
     outcomes = np.rint(np.column_stack([outcome.sum(axis=1), outcome])).astype(np.int64)
-    whole = pl.DataFrame(outcomes, schema=["n", "n_judge_better", "n_tie", "n_human_better"])
-    others = [
-        pl.Series("annotator", names, dtype=pl.String),
-        whole["n"],
-        *(frame[c] for c in ("rho_judge", "low", "high", "rho_human", "difference")),
-        pl.Series("test", found.tests, dtype=pl.String),
-        *(frame[c] for c in ("statistic", "p", "p_adjusted")),
-        pl.Series("rejected", found.rejected),
-        frame["p_reverse"],
-        pl.Series("rejected_reverse", found.rejected_reverse),
-        *(whole[c] for c in ("n_judge_better", "n_tie", "n_human_better")),
-        frame["quality"],
+    # One array for all numbers: a frame made column by column takes longer than the test.
+    frames = [
+        pl.DataFrame(np.column_stack(list(numbers.values())), schema=list(numbers)),
+        pl.DataFrame(outcomes, schema=["n", "n_judge_better", "n_tie", "n_human_better"]),
+        pl.DataFrame(
+            [names, found.tests, found.rejected, found.rejected_reverse],
+            schema={"annotator": pl.String, "test": pl.String, "rejected": pl.Boolean, "rejected_reverse": pl.Boolean},
+        ),
     ]
-    return pl.DataFrame(others)
+    return pl.concat(frames, how="horizontal").select(_COLUMNS)
+
+
+_COLUMNS = (
+    "annotator", "n", "rho_judge", "low", "high", "rho_human", "difference", "test", "statistic", "p", "p_adjusted",
+    "rejected", "p_reverse", "rejected_reverse", "n_judge_better", "n_tie", "n_human_better", "quality",
+)  # fmt: skip

@@ -1,17 +1,18 @@
-"""Answers that need no look at the item: a judge must be closer to people than any of them.
+"""Who is closer to the other annotators on each item: the judge or the annotator, the judge or an answer of no thought?
 
-A judge that always gives the same label can pass the alternative annotator test where labels are skewed, and where
-people agree no better than chance anything can. So the judge is compared with every constant answer, on the same items,
-pair by pair: is it more often closer to the people of an item, or the constant?
+Calderon, Reichart & Dror (2025), section 3.1. For annotator j on item i the alignment score S compares a label with
+the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the judge's, is above, equal to or below
+S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from the counts of each label, or
+from the number of labels and their sum, so there is no loop over items, annotators or judges.
 
-A judge that draws its labels, from people's or from any others, needs no comparison of its own where every label is
-tried. Its draw does not depend on the item, so it is a mixture of constants: how often it is closer, less how often it
-is farther, is an average of what its constants reach, and the best of them reaches as much.
-
-Texts cannot all be tried. There the constants are the commonest texts and those nearest to what people say on all items
-(medoids), and two more judges do not look: one gives the judge's own answers to other items, one people's. If a judge
-draws its texts, from anywhere, its answer to an item and those to others are exchangeable, so it is not closer to the
-people of the item than they are.
+A judge that always gives the same label can pass the test where labels are skewed, and where people agree no better
+than chance anything can. So the judge is compared with every constant answer, on the same items, pair by pair: is it
+more often closer to the people of an item, or the constant? A judge that draws its labels needs no comparison of its
+own where every label is tried: its draw does not depend on the item, so it is a mixture of constants, and the best of
+them reaches as much. Texts cannot all be tried. There the constants are the commonest texts and those nearest to what
+people say on all items (medoids), and two more judges do not look: one gives the judge's own answers to other items,
+one people's. If a judge draws its texts, from anywhere, its answer to an item and those to others are exchangeable, so
+it is not closer to the people of the item than they are.
 """
 
 from __future__ import annotations
@@ -35,18 +36,11 @@ from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 from assay.statistics.wins import LOSS, WIN, count_wins
 
-# -- Who is closer to the other annotators on each item --------------------------------------------
-# Calderon, Reichart & Dror (2025), section 3.1. For annotator j on item i the alignment score S compares a
-# label with the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the judge's, is above,
-# equal to or below S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from
-# the counts of each label, or from the number of labels and their sum, so there is no loop over items,
-# annotators or judges.
-
 TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
 
 DENSE_CELLS = 50_000_000
-"""Item-by-label tables up to this size are held whole; larger ones are looked up by sorted keys."""
+"""Item-by-label tables up to this size (400 MB) are held whole; larger ones are looked up by sorted keys."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +56,7 @@ class Panel:
     n_items, n_annotators : int
         How many there are.
     quality : (annotators,) float
-        Weight of each annotator, all 1 unless told otherwise (appendix C.4).
+        Weight of each annotator, all 1 by default (appendix C.4).
     reference : (items,) float or None
         One label an item that everybody is compared with, NaN where there is none: a single expert's
         (C.2) or gold (C.3). None compares each annotator with the others.
@@ -79,7 +73,9 @@ class Panel:
     reference: Floats | None = None
     labels: tuple[Label, ...] | None = None
 
-    # What follows is the same for every judge, so it is taken once.
+    def label(self, value: float) -> Any:
+        """What a number stands for."""
+        return float(value) if self.labels is None else self.labels[int(value)]
 
     @cached_property
     def weights(self) -> Floats:
@@ -160,7 +156,7 @@ class Panel:
 
     @cached_property
     def votes(self) -> tuple[Bools, Ints, Floats]:
-        """(items, labels): which labels have the most weight on each item; how many they are; the labels."""
+        """(items, labels): which labels have the most weight on each item; their number; the labels."""
         item, value, weight = self.compared
         codes, labels = _codes(value)
         if len(labels) * self.n_items > DENSE_CELLS:
@@ -176,7 +172,7 @@ DRAWN = ("its own answers to other items", "people's answers to other items")
 """Where labels are many, these stand for all judges that draw their labels without looking at the item."""
 
 DRAWS = 3
-"""How many are drawn for each item."""
+"""How many are drawn for each item: with one, chance decides; each more is another call of the similarity."""
 
 
 class AlignmentScore(ABC):
@@ -205,7 +201,7 @@ class AlignmentScore(ABC):
         """
         raise NotImplementedError
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """For each constant, the judge's score with all people of an item less that of the constant, as far as its
         sign goes: (items,), NaN where the judge has no label or nobody can be compared with. Then for each of `DRAWN`,
         so far as the score has them.
@@ -214,11 +210,11 @@ class AlignmentScore(ABC):
         judge that draws its labels alike stands below them as often as above.
         """
         n, fixed = panel.n_items, len(constants)
-        own, people = _of_other_items(panel, judge)
+        own, people = _draw_other_items(panel, judge)
         constant = np.where(np.isnan(judge), np.nan, constants[:, None])
         scores = self.item_scores(panel, np.concatenate([judge[None], constant, own, people]))
         known = ~np.isnan(scores)
-        above = _without_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
+        above = _zero_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
         above = np.where(known[0] & known[1:], above, np.nan)
         yield from above[:fixed]
         for drawn in above[fixed:].reshape(len(DRAWN), -1, n):
@@ -239,7 +235,7 @@ class Accuracy(AlignmentScore):
         f = judge[panel.item]
         same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
         with_judge = same - panel.own * (panel.value == f)
-        difference = _without_rounding(with_judge - panel.agreement, panel.others)
+        difference = _zero_rounding(with_judge - panel.agreement, panel.others)
         difference[np.isnan(f)] = np.nan
         return panel.compared_only(difference)
 
@@ -247,14 +243,14 @@ class Accuracy(AlignmentScore):
         """The majority vote; ties are drawn."""
         return majority(panel, rng)
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """Weight of the people who share the judge's label, less that of those who gave the constant."""
         item, value, weight = panel.compared
         total, n = panel.item_sums[0], panel.n_items
         mine = np.bincount(item, weight * (value == judge[item]), n)
         mine[np.isnan(judge) | (total == 0)] = np.nan
         for constant in constants:
-            yield _without_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
+            yield _zero_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
 
 
 @dataclass(frozen=True)
@@ -273,7 +269,7 @@ class NegRMSE(AlignmentScore):
         f, h = judge[panel.item], panel.value
         leaning = panel.others * (f + h) - panel.doubled
         size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
-        return panel.compared_only((h - f) * _without_rounding(leaning, size))
+        return panel.compared_only((h - f) * _zero_rounding(leaning, size))
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
         """The mean of the labels."""
@@ -281,13 +277,13 @@ class NegRMSE(AlignmentScore):
         with np.errstate(invalid="ignore"):
             return np.asarray(total / weight)
 
-    def over_constants(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """SSE of the constant less that of the judge, over all people of the item."""
         weight, total = panel.item_sums
         for constant in constants:
             leaning = weight * (judge + constant) - 2 * total
             size = weight * (np.abs(judge) + abs(constant)) + 2 * np.abs(total)
-            yield np.where(weight == 0, np.nan, (constant - judge) * _without_rounding(leaning, size))
+            yield np.where(weight == 0, np.nan, (constant - judge) * _zero_rounding(leaning, size))
 
 
 @dataclass(frozen=True)
@@ -312,7 +308,7 @@ class PairwiseScore(AlignmentScore):
         of_judge, of_annotator = np.split(scores, 2)
         n = len(panel.item)
         judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
-        difference = _without_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
+        difference = _zero_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
         return np.where(known & (panel.companions > 0), difference, np.nan)
 
     def item_scores(self, panel: Panel, labels: Floats) -> Floats:
@@ -351,11 +347,10 @@ class PairwiseScore(AlignmentScore):
 
     def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
         """Similarities, each distinct pair of labels asked once."""
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
         a, b = np.split(codes.astype(np.int64), 2)
         keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
-        named = [label(v) for v in distinct]
+        named = [panel.label(v) for v in distinct]
         found = np.asarray(
             self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
         )
@@ -380,33 +375,32 @@ class CustomScore(AlignmentScore):
         if not np.all(panel.quality == 1):
             raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
         rows, value, _ = PairwiseScore._comparisons(panel)
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         difference = np.full(len(panel.item), np.nan)
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
             row = rows[start]
             f = judge[panel.item[row]]
             if not np.isnan(f):
-                others = [label(v) for v in value[start:end]]
-                difference[row] = self.function(label(f), others) - self.function(label(panel.value[row]), others)
+                others = [panel.label(v) for v in value[start:end]]
+                mine = self.function(panel.label(panel.value[row]), others)
+                difference[row] = self.function(panel.label(f), others) - mine
         return difference
 
     def item_scores(self, panel: Panel, labels: Floats) -> Floats:
         """The function's scores with the others of each answer, added up."""
         rows, value, _ = PairwiseScore._comparisons(panel)
-        label: Callable[[float], Any] = float if panel.labels is None else (lambda v: panel.labels[int(v)])  # type: ignore[index]
         found = np.full(labels.shape, np.nan)
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
             item = panel.item[rows[start]]
-            others = [label(v) for v in value[start:end]]
+            others = [panel.label(v) for v in value[start:end]]
             for k in np.flatnonzero(~np.isnan(labels[:, item])):
                 so_far = 0.0 if np.isnan(found[k, item]) else found[k, item]
-                found[k, item] = so_far + self.function(label(labels[k, item]), others)
+                found[k, item] = so_far + self.function(panel.label(labels[k, item]), others)
         return found
 
 
-def _of_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
+def _draw_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
     """The judge's labels of three other items, and a person's of each: (3, items) each, NaN where there is none."""
     asked = np.flatnonzero(~np.isnan(judge) & (panel.people > 0))
     rng = np.random.default_rng(len(asked))  # what is drawn depends on nothing that the items mean
@@ -507,9 +501,6 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
     return shares, labels
 
 
-# -- private ----------------------------------------------------------------------------------------
-
-
 def _codes(values: Floats) -> tuple[Ints, Floats]:
     """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
     if len(values):
@@ -521,7 +512,7 @@ def _codes(values: Floats) -> tuple[Ints, Floats]:
     return codes, labels
 
 
-def _without_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
+def _zero_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
     return np.where(np.abs(difference) <= TIE * size, 0.0, difference)
 
 
@@ -561,18 +552,18 @@ def _name_of(similarity: Any) -> str:
     return f"similarity({name})" if name and name != "<lambda>" else "similarity"
 
 
-# -- Answers that need no look at the item ---------------------------------------------------------
+# -- constant answers, and others that need no look at the item ---------------------------------------
 
 MOST = 25
-"""Constants that are tried: every label where there are no more, else the commonest; of numbers, as many evenly spaced
-ones beside these."""
+"""Constants that are tried: every label where there are no more, else the 25 commonest, and of numbers 25 evenly spaced
+ones beside these, each 4% of the range from the next. Each one is a pass over the items."""
 
 FEW = 3
-"""Constants that are tried where each comparison calls a similarity or a function: so many of the commonest labels, and
-so many medoids."""
+"""Constants that are tried where each comparison calls a similarity or a function: three of the commonest labels, and
+three medoids."""
 
 CANDIDATES, SAMPLE = 12, 20
-"""Labels among which medoids are looked for, and items on which."""
+"""Labels among which medoids are looked for, and items on which: at most 240 calls for each person of an item."""
 
 
 def constants_of(ratings: Ratings, score: AlignmentScore, own_scale: bool) -> Floats:
@@ -604,8 +595,8 @@ def medoids(score: AlignmentScore, panel: Panel, constants: Floats) -> Floats:
     Candidates are the constants and labels of other people and judges, evenly spaced among all.
     """
     labels = np.unique(panel.value)
-    others = _spaced(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
-    candidates, items = np.union1d(constants, others), _spaced(np.flatnonzero(panel.people > 0), SAMPLE)
+    others = _space_evenly(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
+    candidates, items = np.union1d(constants, others), _space_evenly(np.flatnonzero(panel.people > 0), SAMPLE)
     asked = np.full((len(candidates), panel.n_items), np.nan)
     asked[:, items] = candidates[:, None]
     scores = score.item_scores(panel, asked)[:, items]
@@ -615,7 +606,7 @@ def medoids(score: AlignmentScore, panel: Panel, constants: Floats) -> Floats:
     return candidates[np.argsort(-rank, kind="stable")[:FEW]]
 
 
-def _spaced(values: NDArray[Any], most: int) -> NDArray[Any]:
+def _space_evenly(values: NDArray[Any], most: int) -> NDArray[Any]:
     """So many of the values, evenly spaced."""
     return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))] if len(values) else values
 
@@ -633,7 +624,7 @@ class _Frequency:
 def signs(score: AlignmentScore, panel: Panel, judge: Floats, constants: Floats) -> Iterator[tuple[Ints, Ints]]:
     """For each constant, the items that can be compared, and 1 where the judge is closer, 0 for a tie, −1 where not;
     then for each of the score's drawn judges."""
-    for difference in score.over_constants(panel, judge, constants):
+    for difference in score.constant_differences(panel, judge, constants):
         item = np.flatnonzero(~np.isnan(difference))
         yield item, np.sign(difference[item]).astype(np.int64)
 
@@ -649,7 +640,7 @@ def count_against(
         By class of the item's majority label where ``shares``, (items, classes), are given (C.1).
     """
     if shares is None:
-        each = score.over_constants(panel, judge, constants)
+        each = score.constant_differences(panel, judge, constants)
         outcomes = [[np.count_nonzero(o) for o in (d > 0, d == 0, d < 0)] for d in each]
         return np.array(outcomes, dtype=float).reshape(len(outcomes), 1, 3)
     found = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,13 +15,14 @@ from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement.alt_test import AltTest, table_of, wrap
 from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.replacement.decision import OPTIMAL, TONES, Tally, tally
-from assay.replacement.panel import AltTestOptions, AltTestSettings, AltTestTable, Rule, labels_of
+from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.statistics.wins import SideBySide
@@ -157,33 +158,32 @@ def _items_needed(test: AltTest) -> dict[str, int | None]:
     return dict(zip(ITEMS_NEEDED, numbers, strict=True))
 
 
-def compare_judges(
-    labels: Annotations | Chunks, judges: Sequence[str] | str | None = None, **options: Unpack[AltTestOptions]
-) -> JudgeComparison:
+@question(CompareSettings)
+def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
     """Which judge is closest to the people, and is it better than the next?
 
     Parameters
     ----------
     labels : Annotations or Chunks
         One criterion.
-    judges : list of str
-        All judges of the table when not given.
-    **options
-        As in `alt_test`.
 
     Raises
     ------
     DesignError
         Where the table has no judges.
     """
-    settings = AltTestSettings.of(options, "the alt-test")
+    return compare(labels, settings)
+
+
+def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
+    """`compare_judges`, for callers that have its settings."""
     if not labels.judges:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
-    table = table_of(labels, settings)
+    table, judges = table_of(labels, settings.single_test), settings.judges
     chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))
     tallies = tally(table, [(name, table.judge_code(name)) for name in names])
-    estimates, joint = _together(tallies)
+    estimates, joint = _estimate_together(tallies)
     tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
     lead = _lead(joint, [t.name for t in tallies if len(t.tested)], [tests[name] for name in order[:2]])
@@ -209,7 +209,7 @@ def compare_judges(
     )
 
 
-def _together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
+def _estimate_together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
     """Each judge's estimates, and rho of those that can be tested, under the same resamples.
 
     Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
@@ -250,49 +250,38 @@ def _ceiling(table: AltTestTable) -> AltTest | None:
 
 # -- what papers report -----------------------------------------------------------------------------
 
-_Sums = Callable[[Rule, Panel, Floats, float], Floats]
-
 
 def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, float], str]:
     """The measure that papers report: accuracy, mean Pearson correlation or mean similarity (table 2)."""
-    score = table.score
+    score, measure = table.score, "mean_pearson"
     if isinstance(score, PairwiseScore):
-        measure, each = "mean_similarity", _similarity
+        measure = "mean_similarity"
     elif isinstance(score, Accuracy) or (table.rule.labels is not None and not isinstance(score, NegRMSE)):
-        measure, each = "accuracy_with_majority", _majority
-    else:
-        measure, each = "mean_pearson", _cross_sums
+        measure = "accuracy_with_majority"
     codes = tuple(table.judge_code(name) for name in judges)
-    reduce = partial(_reported, table.rule, codes, table.ratings.centre if each is _cross_sums else 0.0, each)
+    centre = table.ratings.centre if measure == "mean_pearson" else 0.0
+    reduce = partial(_measure, table.rule, codes, measure, centre)
     one = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     whole = table.whole or not table.ratings.in_chunks
     found = reduce(table.ratings.answers, one.of_item) if whole else table.ratings.add_up(reduce, one, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = _mean_pearson(found) if each is _cross_sums else found[:, 0] / found[:, 1]
+        values = _mean_pearson(found) if measure == "mean_pearson" else found[:, 0] / found[:, 1]
     return {name: float(value) for name, value in zip(judges, values, strict=True)}, measure
 
 
-def _reported(rule: Rule, codes: tuple[int, ...], centre: float, each: _Sums, answers: Answers, unit: Ints) -> Floats:
-    """What the measure needs of each judge, summed over items."""
+def _measure(rule: Rule, codes: tuple[int, ...], measure: str, centre: float, answers: Answers, unit: Ints) -> Floats:
+    """What the measure needs of each judge, summed over items: (judges, ...)."""
     panel = rule.panel_of(answers)
-    return np.stack([each(rule, panel, labels_of(answers, code), centre) for code in codes])
+    return np.stack([_measure_judge(rule, panel, labels_of(answers, code), measure, centre) for code in codes])
 
 
-def _similarity(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Similarities to each human answer, and how many."""
-    assert isinstance(rule.score, PairwiseScore)
-    _, found = rule.score.mean_with_humans(panel, judge)
-    return np.array([found.sum(), len(found)])
-
-
-def _majority(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Credit for the majority's label, and items."""
-    _, credit = majority_share(panel, judge)
-    return np.array([credit.sum(), len(credit)])
-
-
-def _cross_sums(rule: Rule, panel: Panel, judge: Floats, centre: float) -> Floats:
-    """Six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
+def _measure_judge(rule: Rule, panel: Panel, judge: Floats, measure: str, centre: float) -> Floats:
+    """A sum and a number; or six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
+    if measure != "mean_pearson":
+        score = rule.score
+        each = score.mean_with_humans if isinstance(score, PairwiseScore) else majority_share
+        _, found = each(panel, judge)
+        return np.array([found.sum(), len(found)])
     f = judge[panel.item]
     use = ~np.isnan(f)
     who, x, y = panel.annotator[use], f[use] - centre, panel.value[use] - centre

@@ -1,20 +1,19 @@
-"""From win counts to the verdict: the test of each annotator, the correction, the winning rate.
+"""From labels to win counts, from win counts to the verdict: tests of each annotator, correction, grounds.
 
-Everything here is a function of how often the judge was closer, equally close and farther (`wins`, `ties`,
-`losses`) than each annotator, so it broadcasts over leading axes: resamples, values of epsilon, sizes.
-
-With balancing weights (Calderon et al. 2025, appendix C.1) counts are kept by class of the majority label,
-because inverse probability weights make every mean a mean over classes.
+Tests are functions of how often the judge was closer, equally close and farther than each annotator (by class of the
+majority label, where labels are balanced), so they broadcast over leading axes: resamples, values of epsilon, sizes.
+`Tally` holds the counts of one judge and what follows from them; `tally` makes it in one pass over the labels.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +22,26 @@ from assay.data.annotations import Answers
 from assay.data.ratings import LABELS
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.closeness import Panel, Trivial, count_against, signs
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
-from assay.statistics.wins import EXACT, LOSS, WIN, AdvantageProbability, exact_below, exact_p, robust_p, score
+from assay.statistics.wins import (
+    EXACT,
+    LOSS,
+    WIN,
+    AdvantageProbability,
+    NeededEpsilon,
+    Posterior,
+    exact_below,
+    exact_p,
+    robust_p,
+    score,
+)
 
-# -- From win counts to the verdict ----------------------------------------------------------------
+T = TypeVar("T")
 
 Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
 
@@ -55,7 +65,7 @@ SMALL = 30
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """How much less items of shared clusters say than as many independent ones: arrays (annotators,).
+    """How much less items of shared clusters say than independent ones: arrays (annotators,).
 
     Attributes
     ----------
@@ -64,7 +74,7 @@ class Clustering:
     share : float
         Effective clusters per item: one of 60 items and nine of five are not ten clusters.
     design : float
-        The design effect of the verdict's test; see `clustered`. NaN where a class lies in one cluster alone.
+        The design effect of the verdict's test; see `clustering_of`. NaN where a class lies in one cluster alone.
     n_clusters : int
         How many clusters there are.
     """
@@ -79,7 +89,7 @@ class Clustering:
         return Clustering(self.inflation[which], self.share[which], self.design[which], self.n_clusters[which])
 
 
-def clustered(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
+def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
     """What shared clusters take from the tests of several groups of comparisons.
 
     The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each over one less its leverage, so
@@ -210,10 +220,10 @@ def p_values(
 
     With ``clustering`` the standard error is the cluster-robust one and clusters are counted, not items.
     """
-    return _p_values(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
+    return _t_test(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
 
 
-def _p_values(
+def _t_test(
     parts: tuple[Floats, Floats, Floats], n: Floats, epsilon: float | Floats, clustering: Clustering | None
 ) -> tuple[Floats, Floats, Floats]:
     """`p_values` from the mean differences, their standard errors and degrees of freedom."""
@@ -282,6 +292,14 @@ def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: C
     return exact_below(counts[..., 0, :], epsilon)
 
 
+def uses_ranks(counts: Floats, test: Test) -> Bools:
+    """Which annotators have Wilcoxon's signed-rank test: of few items, as published, or all: (..., annotators)."""
+    n = counts.sum(axis=(-1, -2))
+    if counts.shape[-2] > 1 or test not in ("published", "wilcoxon"):
+        return np.zeros(n.shape, dtype=bool)
+    return np.asarray(~is_flat(t_parts(counts)[1]) & (n > 0) & ((test == "wilcoxon") | (n < SMALL)))
+
+
 def wilcoxon_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
     """The two one-sided p-values of the signed-rank test of d − epsilon: counts (..., 3), (...) each.
 
@@ -333,15 +351,13 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
         names = tuple("exact score" if k <= EXACT else "score" for k in n.tolist())
         return correct(*one_sided(counts, epsilon, test), fdr, names)
     parts = t_parts(counts)
-    statistic, p, reverse = _p_values(parts, n, epsilon, clustering)
+    statistic, p, reverse = _t_test(parts, n, epsilon, clustering)
     flat = is_flat(parts[1]) & ~np.isnan(p)
-    ranked = np.zeros(len(p), dtype=bool)
-    if counts.shape[-2] == 1 and clustering is None:
-        ranked = ~flat & ((test == "wilcoxon") | ((test == "published") & (n < SMALL)))
-    if ranked.any():
-        p[ranked], reverse[ranked] = wilcoxon_p(counts[ranked, 0], epsilon)
-        statistic[ranked] = np.nan
-    each = zip(flat.tolist(), ranked.tolist(), strict=True)
+    by_rank = np.zeros(len(p), dtype=bool) if clustering is not None else uses_ranks(counts, test)
+    if by_rank.any():
+        p[by_rank], reverse[by_rank] = wilcoxon_p(counts[by_rank, 0], epsilon)
+        statistic[by_rank] = np.nan
+    each = zip(flat.tolist(), by_rank.tolist(), strict=True)
     tests = tuple("exact" if f else "wilcoxon" if r else "t" for f, r in each)
     return correct(statistic, p, reverse, fdr, tests)
 
@@ -363,20 +379,6 @@ def winning_rate(rejected: Bools, quality: Floats) -> float:
 def passes(winning: float | Floats, threshold: float) -> Any:
     """Whether a winning rate reaches the threshold, but for rounding; never where it is NaN."""
     return winning >= threshold - TOLERANCE
-
-
-def rates(
-    counts: Floats,
-    epsilon: float | Floats,
-    fdr: float,
-    quality: Floats,
-    clustering: Clustering | None = None,
-    test: Test = "t",
-) -> tuple[Floats, Floats]:
-    """omega and its reverse, by t-tests or exact ones: (..., annotators, classes, 3) -> (...,) each."""
-    _, p, reverse = one_sided(counts, epsilon, test, clustering)
-    weight = quality / quality.sum()
-    return by_rejects(p, fdr) @ weight, by_rejects(reverse, fdr) @ weight
 
 
 def by_rejects(p: Floats, fdr: float) -> Floats:
@@ -485,7 +487,7 @@ def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:
     return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
 
 
-# -- Win counts of judges against each annotator, piece by piece, and what the test makes of th ----
+# -- one judge's win counts, and what the test makes of them -----------------------------------------
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -511,7 +513,7 @@ class Tally:
     facts : (5,) int
         See `FACTS`.
     while_reading : (constants, classes, 3) float or None
-        `over_constants`, where labels are looked at slice by slice.
+        `constant_counts`, where labels are looked at slice by slice.
     """
 
     table: AltTestTable
@@ -586,7 +588,7 @@ class Tally:
         position[self.tested] = np.arange(len(self.tested))
         used = compared.where(position[compared.panel.annotator[compared.row]] >= 0)
         annotator = position[used.panel.annotator[used.row]]
-        return clustered(
+        return clustering_of(
             self.counts, annotator, clusters[used.panel.item[used.row]], used.sign, used.shares
         )  # fmt: skip
 
@@ -603,20 +605,20 @@ class Tally:
         return best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
-    def over_constants(self) -> Floats:
+    def constant_counts(self) -> Floats:
         """Items on which the judge is closer to the people than each trivial judge, as close, farther:
         (constants, classes, 3)."""
         if self.while_reading is not None:
             return self.while_reading
-        return _over_constants(self.table.rule, self.table.panel, self.judge)
+        return _count_constants(self.table.rule, self.table.panel, self.judge)
 
     @cached_property
     def trivial(self) -> Trivial:
         """The judge against every constant answer."""
-        counts = self.over_constants
+        counts = self.constant_counts
         p, _ = best_p(counts, 0.0, self.constants_clustering)
         rule = self.table.rule
-        named = (*rule.named(rule.constants), *rule.score.drawn)
+        named = (*rule.label_names(rule.constants), *rule.score.drawn)
         return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p), len(rule.score.drawn))
 
     @cached_property
@@ -627,12 +629,12 @@ class Tally:
             return None
         panel = self.table.panel
         shares = rule.item_shares(panel)
-        parts = list(signs(rule.score, panel, rule.asked(panel, self.judge), rule.constants))
+        parts = list(signs(rule.score, panel, rule.usable_labels(panel, self.judge), rule.constants))
         item = np.concatenate([i for i, _ in parts])
         which = np.repeat(np.arange(len(parts)), [len(i) for i, _ in parts])
         sign = np.concatenate([s for _, s in parts])
-        return clustered(
-            self.over_constants, which, clusters[item], sign, None if shares is None else shares[item]
+        return clustering_of(
+            self.constant_counts, which, clusters[item], sign, None if shares is None else shares[item]
         )  # fmt: skip
 
     @property
@@ -662,6 +664,102 @@ class Tally:
         return tuple(found)
 
 
+# -- which epsilon would do? As published, and in truth ----------------------------------------------
+
+
+def winning_at(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:
+    """The winning rate at each epsilon, corrected together with the tests ``among`` which it is: (values,)."""
+    together = among or (test,)
+    mine = next(i for i, one in enumerate(together) if one is test)
+    p = np.concatenate([_winning_p_at(one, epsilons) for one in together], axis=1)
+    start = sum(len(one.tested) for one in together[:mine])
+    rejected = by_rejects(p, test.table.settings.fdr)[:, start : start + len(test.tested)]
+    return np.asarray(rejected @ (test.quality / test.quality.sum()))
+
+
+def _winning_p_at(test: Tally, epsilons: Floats) -> Floats:
+    """The p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
+    p = winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
+    for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
+        p[:, j] = wilcoxon_p(test.counts[j, 0], epsilons)[0]
+    return p
+
+
+def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
+    """The smallest epsilon at which the judge passes as published; NaN where it does not pass at 1.
+
+    Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
+    """
+    s = test.table.settings
+
+    def passing(epsilons: Floats) -> Bools:
+        return np.asarray(passes(winning_at(test, epsilons, among), s.threshold))
+
+    if not len(test.tested):
+        return math.nan
+    at_0, at_1 = passing(np.array([0.0, 1.0]))
+    if at_0 or not at_1:
+        return 0.0 if at_0 else math.nan
+    # omega never falls as epsilon grows. Steps are tested at once, six rounds of 32 for nine digits; exact tests cost
+    # by their number: there, halving finds six digits.
+    parts, rounds = (2, 20) if s.test == "exact" else (32, 6)
+    low, high = 0.0, 1.0
+    for _ in range(rounds):
+        steps = np.linspace(low, high, parts + 1)
+        first = int(np.argmax(np.append(passing(steps[1:-1]), True)))
+        low, high = float(steps[first]), float(steps[first + 1])
+    return high
+
+
+_NEEDED: dict[bytes, Estimates] = {}
+
+
+def needed_epsilon(test: Tally) -> Estimates:
+    """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+    s, unit = test.table.settings, test.table.units.name
+    statistic = NeededEpsilon(test.quality, s.threshold)
+    if test.table.ratings.clusters is not None:
+        return estimate_sums(statistic, test.units, s, unit=unit)
+    units = test.units.reshape(len(test.units), len(test.tested), -1, 3)
+
+    def drawn(n: int) -> Floats:
+        left = Posterior.of(units, test.n_items)
+        return left.truths(n, np.random.default_rng(s.seed)) @ left.rows.reshape(len(left.rows), -1)
+
+    how = (s.method, s.n_resamples, s.confidence, s.seed, unit, test.n_items)
+    key = content_key(statistic, test.units, how)
+    return remember(_NEEDED, key, lambda: estimate_open(statistic, test.units, drawn, s, unit=unit))
+
+
+REMEMBERED = 256
+"""Answers that are kept for tests of the same counts: every judge of a large study, some kilobytes each."""
+
+
+def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
+    """What was made for this key before, or is made now."""
+    if key not in known:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        known[key] = make()
+    return known[key]
+
+
+def content_key(*parts: object) -> bytes:
+    """The same for the same arrays and numbers, wherever they stand."""
+    mixed = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            mixed.update(f"{part.shape}{part.dtype}".encode() + part.tobytes())
+        elif is_dataclass(part):
+            mixed.update(content_key(*(getattr(part, f.name) for f in fields(part))))
+        else:
+            mixed.update(f"{part!r};".encode())
+    return mixed.digest()
+
+
+# -- one pass over the labels ----------------------------------------------------------------------
+
+
 def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]:
     """The win counts of judges, by name and code, in one pass over the labels."""
     codes = tuple(code for _, code in judges)
@@ -674,9 +772,15 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     k = 0 if whole else len(table.rule.constants) + len(table.rule.score.drawn)
     shapes = (len(codes), units.n, m, c, 3), (len(codes), k, c, 3), (len(codes), len(FACTS))
     reduce = partial(_tally, table.rule, codes, table.panel if whole else None, shapes)
-    found = (
-        reduce(table.ratings.answers, units.of_item) if whole else table.ratings.add_up(reduce, units, 1)
-    )  # fmt: skip
+    if whole:
+        found = reduce(table.ratings.answers, units.of_item)
+    elif table.ratings.in_chunks or _uses_workers():
+        found = table.ratings.add_up(reduce, units, 1)
+    else:
+        # One table for all slices: a table for each, and their sum, would take half of the time.
+        found = np.zeros(sum(math.prod(shape) for shape in shapes))
+        for read, first, last in table.ratings.slices(1):
+            reduce(read(), units.of_item[first:last], found)
     wins, over, facts = _parts(found, shapes)
     counted = np.rint(facts).astype(np.int64)
     found_all = [
@@ -687,6 +791,13 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
         for one in found_all:
             _refuse_small_classes(one)
     return found_all
+
+
+def _uses_workers() -> bool:
+    """Whether the caller has asked joblib for several workers."""
+    from joblib.parallel import get_active_backend
+
+    return get_active_backend()[1] not in (None, 1)
 
 
 def _refuse_small_classes(found: Tally) -> None:
@@ -713,12 +824,13 @@ def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
 
 
 def _tally(
-    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints
+    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
+    into: Floats | None = None,
 ) -> Floats:  # fmt: skip
     """Win counts by judge and unit, then those over constants unless all is ``whole``, then facts, as one flat array
-    that can be added up."""
+    that can be added up, or added to one."""
     panel = rule.panel_of(answers) if whole is None else whole
-    found = np.empty(sum(math.prod(shape) for shape in shapes))
+    found = np.zeros(sum(math.prod(shape) for shape in shapes)) if into is None else into
     wins, over, facts = _parts(found, shapes)
     n_units, m = shapes[0][1:3]
     labelled, usable = panel.people > 0, rule.usable(panel.people, panel.reference)
@@ -727,19 +839,19 @@ def _tally(
         compared = rule.compare(panel, judge)
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
-        compared.counts(group, n_units * m, out=wins[i].reshape(n_units * m, *wins.shape[3:]))
+        compared.counts(group, n_units * m, into=wins[i].reshape(n_units * m, *wins.shape[3:]))
         if whole is None:
-            over[i] = _over_constants(rule, panel, judge)
+            over[i] += _count_constants(rule, panel, judge)
         unknown = np.isnan(judge)
         there = np.zeros(panel.n_items, dtype=bool)
         there[item] = True
         each = (labelled & ~usable, usable & unknown, ~labelled & ~unknown, there)
-        facts[i] = [float(np.count_nonzero(f)) for f in each] + [len(item)]
+        facts[i] += [float(np.count_nonzero(f)) for f in each] + [len(item)]
     return found
 
 
-def _over_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
-    return count_against(rule.score, panel, rule.asked(panel, judge), rule.constants, rule.item_shares(panel))
+def _count_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
+    return count_against(rule.score, panel, rule.usable_labels(panel, judge), rule.constants, rule.item_shares(panel))
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

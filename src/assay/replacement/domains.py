@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,20 +15,14 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate
+from assay.estimation.options import question_of_two
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
 from assay.replacement import decision
 from assay.replacement.alt_test import AltTest, wrap
 from assay.replacement.decision import TONES, tally
-from assay.replacement.panel import (
-    AltTestBySettings,
-    AltTestOptions,
-    AltTestSettings,
-    AltTestTable,
-    Correction,
-    PairedSettings,
-)
+from assay.replacement.panel import AltTestBySettings, AltTestTable, Correction, PairedSettings
 from assay.reporting import pictures
 from assay.reporting.tables import said
 from assay.statistics.wins import PairedAdvantage, average_advantage
@@ -123,35 +117,21 @@ class AltTestBy(Result):
         return ax
 
 
-def alt_test_by(
-    labels: Annotations | Chunks,
-    judge: str,
-    *,
-    by: str = "criterion",
-    correction: Correction = "across",
-    **options: Unpack[AltTestOptions],
-) -> AltTestBy:
+@question_of_two(AltTestBySettings)
+def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """In which criteria, domains or languages may the judge stand in for people?
-
-    Parameters
-    ----------
-    labels : Annotations
-    judge : str
-    by : str
-        A column of the labels, the items or the annotators.
-    correction : {"across", "within"}
-        One false discovery rate over the annotators of all domains, the FAQ's advice; or one in each
-        domain, as the paper's table 5 was made. ``across`` is stricter where few hypotheses are rejected.
-    **options
-        As in `alt_test`.
 
     Raises
     ------
     DesignError
         Where no domain can be tested.
     """
-    settings = AltTestBySettings.of({**options, "by": by, "correction": correction}, "the alt-test")
-    each = AltTestSettings.of(options, "the alt-test")
+    return test_domains(labels, judge, settings)
+
+
+def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
+    """`alt_test_by`, for callers that have its settings."""
+    by, correction, each = settings.by, settings.correction, settings.single_test
     labels = in_memory(labels, "the alt-test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
@@ -169,7 +149,7 @@ def alt_test_by(
     if not tests:
         raise DesignError(f"no {by} can be tested; {next(iter(untested))}: {next(iter(untested.values()))}")
     if correction == "across":
-        tests = _corrected_together(tests)
+        tests = _correct_domains(tests)
     return AltTestBy(judge, by, tests, correction, untested, _run(settings, labels, judge, tests, untested))
 
 
@@ -194,7 +174,7 @@ def _run(
     )  # fmt: skip
 
 
-def _corrected_together(tests: dict[str, AltTest]) -> dict[str, AltTest]:
+def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     """The same tests with one correction over the annotators of all of them."""
     each = [test.decided for test in tests.values()]
     settings = next(iter(tests.values())).settings
@@ -275,26 +255,9 @@ class PairedAltTest(Result):
         return "\n".join([words, *self.run.closing()])
 
 
-def alt_test_paired(
-    labels: Annotations | Chunks,
-    judge: str,
-    sets: Sequence[Sequence[str]] | str,
-    *,
-    n_pairings: int = 100,
-    **options: Unpack[AltTestOptions],
-) -> PairedAltTest:
+@question_of_two(PairedSettings)
+def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSettings) -> PairedAltTest:
     """The alt-test where two sets of people annotated different items: members are paired across the sets.
-
-    Parameters
-    ----------
-    labels : Annotations
-    judge : str
-    sets : two lists of names, or a column of ``labels.annotators`` with two values
-        The sets. The smaller one decides how many combined annotators there are.
-    n_pairings : int
-        Pairings drawn with the seed; all of them where there are fewer.
-    **options
-        As in `alt_test`.
 
     Raises
     ------
@@ -302,12 +265,10 @@ def alt_test_paired(
         Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
     """
     labels = in_memory(labels, "the test of paired annotators")
-    if options.get("clusters") is not None:
+    if settings.clusters is not None:
         raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
-    settings = PairedSettings.of({**options, "n_pairings": n_pairings}, "the alt-test")
-    groups = _sets_of(labels, sets)
+    groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
     settings = replace(settings, sets=tuple("+".join(group) for group in groups))
-    each = AltTestSettings.of(options, "the alt-test")
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
     found = tally(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)

@@ -1,4 +1,4 @@
-"""What a paper says of the alt-test: results and methods in sentences to paste, and the works they name."""
+"""What a page shows of the alt-test: pictures of several tests, the verdict in words, sentences for a paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Pictures that set several tests side by side; a test's own picture is its ``plot`` ------------
+# -- pictures that set several tests side by side; a test's own picture is its ``plot`` --------------
 
 
 def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
@@ -83,7 +83,7 @@ def _legend_above(ax: Axes) -> Axes:
     return ax
 
 
-# -- The verdict in words --------------------------------------------------------------------------
+# -- the verdict in words ------------------------------------------------------------------------------
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
 _DOMAIN_VERDICTS: Mapping[Verdict, str] = {
@@ -101,12 +101,12 @@ _REASONS = {
 }
 
 
-def asked(tests: Sequence[AltTest]) -> str:
+def question_words(tests: Sequence[AltTest]) -> str:
     """What is asked, and of whom: the first thing that a reader wants to know."""
     test = max(tests, key=lambda t: t.n_annotators)
     s, judges = test.settings, list(dict.fromkeys(t.judge for t in tests))
     people = test.tally.table.humans
-    who = _PEOPLE.get(s.annotators or "", "one of these annotators")
+    who = _PEOPLE.get(s.expertise or "", "one of these annotators")
     what = f"May {judges[0] if len(judges) == 1 else 'one of these judges'} stand in for {who}"
     if s.gold is not None:
         what = (
@@ -127,7 +127,7 @@ def card(test: AltTest) -> Card:
 
 
 def _headline(test: AltTest) -> str:
-    who = _PEOPLE.get(test.settings.annotators or "", "one of these annotators")
+    who = _PEOPLE.get(test.settings.expertise or "", "one of these annotators")
     if test.settings.gold is not None:
         who = "these people against the gold labels"
     where = f" for {test.domain.partition('=')[2]}" if test.domain else ""
@@ -156,26 +156,25 @@ def _evidence(test: AltTest) -> list[str]:
         so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
         shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
     label = test.trivial_answer
-    answers = f"gives {label}" if test.trivial.is_drawn else f"always answers “{label}”"
+    answers = label if test.trivial.is_drawn else f"always answering “{label}”"
     p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
     return [
         f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
-        f"Against a judge that {answers} it is closer to people on {closer} items, "
-        f"as close on {tie}, farther on {farther} ({p_value(g.p_trivial)}).",
+        f"Against {answers}: closer to people on {counted(closer, 'item')}, equal on {tie}, farther on {farther} "
+        f"({p_value(g.p_trivial)}).",
     ]
 
 
 def _beside(test: AltTest) -> list[str]:
     """What always stands beside the verdict: closeness, the mean difference, the published outcome, people."""
-    s, rho, difference = test.settings, test.advantage_probability, test.mean_difference
+    s, rho = test.settings, test.advantage_probability
     if not test.n_annotators:
         return []
     reference = "the reference" if s.fixed_reference else "the other annotators"
     lines = [
         f"With probability ρ = {number(rho.estimate)} {interval(rho.low, rho.high)} it is as close to {reference} as a "
         "random annotator, or closer.",
-        "People are closer, on average over items and annotators, by "
-        f"{number(difference.estimate)} {interval(difference.low, difference.high)}.",
+        _closer(test),
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
         f"The smallest ε: {said_epsilon(test)}.",
@@ -184,6 +183,18 @@ def _beside(test: AltTest) -> list[str]:
     if not alpha.reason:
         lines.append(f"People agree with α = {number(alpha.estimate)} {interval(alpha.low, alpha.high)}.")
     return lines
+
+
+def _closer(test: AltTest) -> str:
+    """Who is closer, by how much: the mean over items and annotators."""
+    people = test.mean_difference
+    value, low, high = people.estimate, people.low, people.high
+    who = "People are closer than the judge by"
+    if round(value, 2) == 0:
+        who = "People and the judge are equally close, difference"
+    elif value < 0:
+        who, value, low, high = "The judge is closer than people by", -value, -high, -low
+    return f"{who} {number(value)} {interval(low, high)}, on average over items and annotators."
 
 
 def _advice(test: AltTest) -> list[str]:
@@ -221,7 +232,7 @@ def _disagreement(test: AltTest) -> str:
     if not test.passed:
         return (
             "The published rule counts annotators whose test survives a correction for dependent tests; the verdict "
-            "asks for at least so many of them at once, with an exact test, and needs less to show it."
+            f"asks for at least {test.grounds.least} of them at once, with an exact test, and needs less to show it."
         )
     if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
         return (
@@ -259,11 +270,11 @@ def card_by(result: AltTestBy) -> Card:
         f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
         f"{evidence[:1].upper()}{evidence[1:]}. As published it passes in {result.passed_in}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
-        tuple(_in_domain(name, test) for name, test in tests.items()),
+        tuple(_domain_line(name, test) for name, test in tests.items()),
     )  # fmt: skip
 
 
-def _in_domain(name: str, test: AltTest) -> str:
+def _domain_line(name: str, test: AltTest) -> str:
     """One domain on a line: verdict and reason, what they rest on, and the items that would tell."""
     if not test.n_annotators:
         return f"{name}: {_REASONS['nobody has enough items']}."
@@ -277,7 +288,7 @@ def _in_domain(name: str, test: AltTest) -> str:
     )
 
 
-# -- What a paper says of the alt-test -------------------------------------------------------------
+# -- what a paper says: results, methods, and the works they name -------------------------------------
 
 
 def results(tests: Sequence[AltTest]) -> list[str]:

@@ -1,15 +1,15 @@
-"""From the table to the arrays of the alternative annotator test: the panel of people, and who is closer.
+"""From the table to the arrays of the alternative annotator test: options, the panel, how a judge is compared.
 
 `AltTestTable` is made once for a table and serves every judge of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
-from assay.estimation.options import LEAST_RESAMPLES, Intervals, IntervalSettings, Method, Settings, option, short
+from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -38,7 +38,7 @@ from assay.similarity.registry import FOR_HELP, similarity_named
 from assay.statistics.categories import Alpha, Together
 from assay.statistics.wins import count_wins
 
-# -- The options of the alternative annotator test, stated once for one judge, several, domains ----
+# -- options, for one judge, several, domains ---------------------------------------------------------
 
 Expertise = Literal["expert", "skilled", "crowd"]
 Normalise = Literal["zscore", "minmax", "rank"]
@@ -51,79 +51,122 @@ EPSILON: Mapping[str, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 """The paper's rule of thumb for epsilon by who the annotators are (appendix B.1)."""
 
 
-class PlanOptions(TypedDict, total=False):
-    """Options of the alt-test that a plan takes besides its own; see `assay.plan_alt_test`."""
+@dataclass(frozen=True, kw_only=True)
+class RuleSettings(Settings):
+    """How labels are compared and what is asked of a judge: options of every alt-test, and of a plan of one."""
 
-    score: ScoreName | Callable[..., float] | None
-    similarity: Any
-    fdr: float
-    alpha: float
-    threshold: float
-    min_items: int
-    min_humans: int
-    test: Test
-    normalise: Normalise | None
-    balance: bool
-    ties: Ties
-    min_class: int
-    quality: str | Mapping[str, float] | None
-    repeats: Repeats
-
-
-class AltTestOptions(PlanOptions, Intervals, total=False):
-    """Options of every form of the alternative annotator test; see `assay.alt_test`."""
-
-    epsilon: float | None
-    annotators: Expertise | None
-    expert: str | None
-    gold: str | Mapping[str, Any] | None
-    clusters: str | None
-
-
-@dataclass(frozen=True)
-class AltTestSettings(Settings):
-    """Everything that decides the outcome of an alt-test besides the labels; see `assay.alt_test`."""
-
-    epsilon: float | None = option(
-        None, "What the judge's low cost is worth, 0 to 1.", low=0, high=1, key="eps", always=True
+    score: ScoreName | Callable[..., float] | None = option(
+        None, "How close two labels are.", key="",
+        details="Without it: accuracy for categories without order and preferences, neg_rmse for numbers and ordered "
+        "words, similarity for text (section 3.1). A callable takes a label and the list of the others' labels.",
+    )  # fmt: skip
+    similarity: Any = option(
+        None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.",
+        details="In Python also a function of two labels. Names are those of `assay.similarity_matrix`.",
+    )  # fmt: skip
+    fdr: float = option(
+        0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True, details="The paper's .05."
     )
-    annotators: Expertise | None = option(None, "Who the annotators are: sets epsilon to .2, .15 or .1.")
-    score: ScoreName | Callable[..., float] | None = option(None, "How close two labels are.", key="")
-    similarity: Any = option(None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.")
-    fdr: float = option(0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True)
-    alpha: float = option(0.05, "Level of the verdict.", above=0, below=1)
-    threshold: float = option(0.5, "Share of annotators that the judge must be as good as.", above=0, high=1)
-    min_items: int = option(30, "Annotators with fewer comparable items are left out.", low=0)
-    min_humans: int = option(2, "Items with fewer human labels are left out.", low=1)
-    test: Test = option("published", "What omega is made of; published: t, Wilcoxon below 30 items.")
-    normalise: Normalise | None = option(None, "Put each annotator on a scale of its own.")
-    balance: bool = option(False, "Weigh items so that every label counts the same.")
-    ties: Ties = option("share", "Class of a tied majority under --balance; share: each in equal parts.")
-    min_class: int = option(5, "Classes with fewer items are refused under --balance.", low=0)
-    expert: str | None = option(None, "One trusted annotator that all others are compared with.")
-    gold: str | Mapping[str, Any] | None = option(
-        None, "Item column with gold labels: does the judge outperform people?"
+    alpha: float = option(
+        0.05, "Level of the verdict.", above=0, below=1,
+        details="How often, at most, a judge that is not as good as `threshold` of the annotators, or no closer to "
+        "them than a constant answer, may be told to replace.",
+    )  # fmt: skip
+    threshold: float = option(
+        0.5, "Share of annotators that the judge must be as good as.", above=0, high=1,
+        details="As published it passes at omega >= threshold; the paper's .5.",
+    )  # fmt: skip
+    min_items: int = option(
+        30, "Annotators with fewer comparable items are left out.", low=0,
+        details="They are named, and stay among the others that everybody is compared with. The paper's 30.",
+    )  # fmt: skip
+    min_humans: int = option(
+        2, "Items with fewer human labels are left out.", low=1, details="They are counted. The paper's 2."
     )
-    quality: str | Mapping[str, float] | None = option(None, "Annotator column with a weight for each annotator.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
-    method: Method = option("jackknife", "How the intervals of rho are made: jackknife is Wilson's.")
-    n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    test: Test = option(
+        "published", "What omega is made of; published: t, Wilcoxon below 30 items.",
+        details="The verdict's test is exact in any case, but with balance and clusters. Wilcoxon's signed-rank test "
+        "needs a smaller min_items. With epsilon above 0 it rejects true hypotheses in 7 to 94% of studies, and the "
+        "t-test in up to 18% where the judge hardly ever wins, see the page on type-I error. exact: the exact "
+        "unconditional test of wins, ties and losses, ordered by Tango's score statistic, for any number of items: it "
+        "rejects a true hypothesis in 5% of studies or fewer, whatever the share of ties. Above 300 items its p-value "
+        "is that of the score statistic (at most 6%). It takes items as independent and of equal weight, so it is "
+        "refused with balance and clusters; weights of annotators (quality) go with it.",
+    )  # fmt: skip
+    normalise: Normalise | None = option(
+        None, "Put each annotator on a scale of its own.",
+        details="By standard scores, by 0-1 over the annotator's own range, or by ranks divided by the number of items "
+        "that the annotator answered (FAQ).",
+    )  # fmt: skip
+    balance: bool = option(
+        False, "Weigh items so that every label counts the same.",
+        details="By the inverse frequency of their majority label (C.1). omega takes the one pooled variance of C.1, "
+        "as published; the verdict's test the variance that each class has under the hypothesis, which holds its level "
+        "where classes differ (`assay.statistics.wins`).",
+    )  # fmt: skip
+    ties: Ties = option(
+        "share", "Class of a tied majority under --balance; share: each in equal parts.",
+        details="random draws one of the tied labels with seed (the rule of theorem 1, so that the verdict may depend "
+        "on it); or the lowest, or the highest.",
+    )  # fmt: skip
+    min_class: int = option(
+        5, "Classes with fewer items are refused under --balance.", low=0,
+        details="That is, tests in which a label is the majority's on fewer items of an annotator.",
+    )  # fmt: skip
+    quality: str | Mapping[str, float] | None = option(
+        None, "Annotator column with a weight for each annotator.", details="Or a mapping of name to weight (C.4)."
+    )
+    repeats: Repeats = option("error", "What repeated answers stand for.", details="See `Annotations.resolve_repeats`.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.similarity, str):
             object.__setattr__(self, "similarity", similarity_named(self.similarity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AltTestSettings(IntervalSettings, RuleSettings):
+    """Everything that decides the outcome of an alt-test besides the labels; see `assay.alt_test`."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"annotators": "expertise=..."}
+
+    epsilon: float | None = option(
+        None, "What the judge's low cost is worth, 0 to 1.", low=0, high=1, key="eps", always=True,
+        details="In advantage probability. There is no default: give it, or expertise.",
+    )  # fmt: skip
+    expertise: Expertise | None = option(
+        None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="",
+        details="The paper's rule of thumb (appendix B.1).",
+    )  # fmt: skip
+    expert: str | None = option(
+        None, "One trusted annotator that all others are compared with.", details="Appendix C.2."
+    )
+    gold: str | Mapping[str, Any] | None = option(
+        None, "Item column with gold labels: does the judge outperform people?",
+        details="Or a mapping of item to label. With epsilon 0 unless given (C.3).",
+    )  # fmt: skip
+    clusters: str | None = option(
+        None, "Item column whose items are resampled together.",
+        details="Such as the document or the subject. The tests take a cluster-robust standard error and count "
+        "effective clusters, not items; the verdict needs ten clusters.",
+    )  # fmt: skip
+    method: Method = option(
+        "jackknife", "How the intervals of rho are made: jackknife is Wilson's.",
+        details="With the effective number of items that the jackknife gives: it covers where a bootstrap has too "
+        "little to move, with few items, few clusters, or rho near 1.",
+    )  # fmt: skip
+    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.expert is not None and self.gold is not None:
             raise DesignError("expert=... and gold=... both name what everybody is compared with; give one")
-        if self.epsilon is not None and self.annotators is not None:
-            raise DesignError("epsilon=... and annotators=... both set epsilon; give one")
-        if self.epsilon is None and self.annotators is None and self.gold is None:
+        if self.epsilon is not None and self.expertise is not None:
+            raise DesignError(BOTH_SET_EPSILON)
+        if self.epsilon is None and self.expertise is None and self.gold is None:
             raise DesignError(
-                "the alt-test has no default for epsilon, what the judge's low cost is worth: say who the annotators "
-                "are with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=..."
+                "the alt-test has no default for epsilon, what the judge's low cost is worth: say whom the judge would "
+                "replace with expertise='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=..."
             )
         if self.test == "exact" and (self.balance or self.clusters is not None):
             raise DesignError(
@@ -142,38 +185,65 @@ class AltTestSettings(Settings):
 
     @property
     def tolerance(self) -> float:
-        """The value of epsilon that is used: 0 against gold labels unless told otherwise (C.3)."""
+        """The value of epsilon that is used: 0 against gold labels unless given (C.3)."""
         if self.epsilon is not None:
             return self.epsilon
-        return EPSILON[self.annotators] if self.annotators is not None else 0.0
+        return EPSILON[self.expertise] if self.expertise is not None else 0.0
+
+    @property
+    def single_test(self) -> AltTestSettings:
+        """The options of a single test, where a question has more."""
+        if type(self) is AltTestSettings:
+            return self
+        return AltTestSettings(**{f.name: getattr(self, f.name) for f in fields(AltTestSettings)})
 
     def signed(self) -> dict[str, str]:
         """As for all options, but epsilon is the number that is used, whichever option set it."""
-        said = {"eps": short(float(self.tolerance)), **super().signed()}
-        said["eps"] = short(float(self.tolerance))
-        said.pop("annotators", None)
-        if callable(self.score):
-            said["score-function"] = short(self.score)
-        return said
+        eps = {"eps": short(float(self.tolerance))}
+        signed = eps | super().signed() | eps
+        return signed | {"score-function": short(self.score)} if callable(self.score) else signed
 
 
-@dataclass(frozen=True)
+BOTH_SET_EPSILON = "epsilon=... and expertise=... both set epsilon; give one"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AltTestBySettings(AltTestSettings):
     """Options of the alt-test in several domains."""
 
-    by: str = option("criterion", "Column that tells domains apart.", always=True)
-    correction: Correction = option("across", "Correct across all domains, or within each.", always=True)
+    by: str = option(
+        "criterion", "Column that tells domains apart.", always=True, details="Of the labels, items or annotators."
+    )
+    correction: Correction = option(
+        "across", "Correct across all domains, or within each.", always=True,
+        details="across: one false discovery rate over the annotators of all domains, the FAQ's advice, stricter where "
+        "few hypotheses are rejected. within: one in each domain, as the paper's table 5 was made.",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PairedSettings(AltTestSettings):
     """Options of the alt-test with annotators of two sets paired."""
 
-    sets: Any = option(None, "The two sets of annotators.")
-    n_pairings: int = option(100, "Pairings that are drawn.", low=1)
+    sets: Annotated[
+        Sequence[Sequence[str]] | Sequence[str] | str,
+        Limits(
+            "The two sets of annotators: two lists of names, or a column of the annotators with two values.",
+            details="The smaller one decides how many combined annotators there are.",
+        ),
+    ]
+    _: KW_ONLY
+    n_pairings: int = option(100, "Pairings that are drawn with the seed; all of them where there are fewer.", low=1)
 
 
-# -- From the table to the arrays of the alternative annotator test --------------------------------
+@dataclass(frozen=True)
+class CompareSettings(AltTestSettings):
+    """Options of the alt-test of several judges."""
+
+    judges: Sequence[str] | str | None = option(None, "The judges; all of the table when not given.", key="")
+
+
+# -- the panel of people, and how a judge is compared with them ---------------------------------------
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that a folder in chunks cannot honour."""
@@ -208,9 +278,9 @@ class HeadToHead:
         shares = None if self.shares is None else self.shares[keep]
         return replace(self, row=self.row[keep], sign=self.sign[keep], shares=shares)
 
-    def counts(self, group: Ints, n_groups: int, out: Floats | None = None) -> Floats:
+    def counts(self, group: Ints, n_groups: int, into: Floats | None = None) -> Floats:
         """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
-        return count_wins(self.sign, group, n_groups, self.shares, out)
+        return count_wins(self.sign, group, n_groups, self.shares, into)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +343,7 @@ class Rule:
         enough = people >= (1 if self.settings.fixed_reference else self.settings.min_humans)
         return enough if reference is None else enough & ~np.isnan(reference)
 
-    def asked(self, panel: Panel, judge: Floats) -> Floats:
+    def usable_labels(self, panel: Panel, judge: Floats) -> Floats:
         """The judge's labels of the usable items, NaN elsewhere: what trivial judges are compared with."""
         return np.where(self.usable(panel.people, panel.reference), judge, np.nan)
 
@@ -281,7 +351,7 @@ class Rule:
         """Class of each item's majority label, where labels are balanced: (items, classes)."""
         return class_shares(panel) if self.settings.balance else None
 
-    def named(self, values: Floats) -> tuple[Label, ...]:
+    def label_names(self, values: Floats) -> tuple[Label, ...]:
         """What numbers stand for."""
         if self.labels is not None:
             return tuple(self.labels[int(v)] for v in values.tolist())
@@ -318,7 +388,7 @@ class AltTestTable:
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
         """Check the table and reduce it to arrays."""
         if isinstance(labels, Chunks):
-            return cls._of_chunks(labels, settings)
+            return cls._read_chunks(labels, settings)
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
@@ -334,7 +404,7 @@ class AltTestTable:
         ratings = Ratings.of(labels, clusters=settings.clusters)
         score = _score_for(ratings, settings)
         if settings.normalise:
-            ratings = replace(ratings, source=_normalised(ratings.answers, settings.normalise))
+            ratings = replace(ratings, source=_normalise(ratings.answers, settings.normalise))
         reference, named = _reference(labels, ratings.answers, settings)
         codes = _codes_of(humans, ratings)
         rule = Rule(
@@ -349,7 +419,7 @@ class AltTestTable:
         return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))
 
     @classmethod
-    def _of_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
+    def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
         for name in NEED_MEMORY:
             if getattr(settings, name):
                 raise DesignError(
@@ -421,7 +491,7 @@ class AltTestTable:
     @cached_property
     def classes(self) -> tuple[Label, ...]:
         """Classes of the majority label that win counts are kept by; none unless labels are balanced."""
-        return self.rule.named(np.unique(self.panel.compared[1])) if self.settings.balance else ()
+        return self.rule.label_names(np.unique(self.panel.compared[1])) if self.settings.balance else ()
 
     @property
     def n_classes(self) -> int:
@@ -469,7 +539,7 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
             "free text is compared by a similarity: give similarity=..., a name such as words, rouge-l or "
             "embeddings:MODEL, or a table of label pairs; in Python also a function of two labels"
         )
-    if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _of_texts(scale):
+    if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _all_texts(scale):
         raise DesignError(
             f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
             "similarity=... out, or give a table of label pairs with a number each"
@@ -478,24 +548,24 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
         raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
         raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
-    return make_score(chosen, _ready(settings.similarity, ratings))
+    return make_score(chosen, _fit_similarity(settings.similarity, ratings))
 
 
-def _ready(similarity: Any, ratings: Ratings) -> Any:
+def _fit_similarity(similarity: Any, ratings: Ratings) -> Any:
     """A similarity of texts, fitted to all texts of the table; anything else as it is."""
     if not isinstance(similarity, Similarity):
         return similarity
     return similarity.fitted([str(label) for label in ratings.source.categories or ()])
 
 
-def _of_texts(scale: Scale) -> bool:
+def _all_texts(scale: Scale) -> bool:
     """Whether every label is a text."""
     if scale.numeric or scale.kind == "preference":
         return False
     return all(isinstance(category, str) for category in scale.categories or ())
 
 
-def _normalised(answers: Answers, how: Normalise) -> Answers:
+def _normalise(answers: Answers, how: Normalise) -> Answers:
     """Each annotator's labels on a scale of the annotator's own (FAQ)."""
     value = answers.value.astype(float)
     who = answers.annotator
@@ -575,10 +645,10 @@ def _reference(
     return found, tuple(codes)
 
 
-# -- Do people agree with each other at all? Where they do not, no judge can be tested on their ----
+# -- do people agree with each other at all? ---------------------------------------------------------
 
 MOST = 100
-"""Different labels that are counted one by one; more are taken as numbers, where they are numbers."""
+"""Different labels that alpha counts one by one: its work grows with their square."""
 
 
 def human_agreement(table: AltTestTable) -> Estimate:

@@ -64,10 +64,10 @@ def p_value(value: float) -> str:
 # -- Tables for readers ----------------------------------------------------------------------------
 
 MOST_ROWS = 60
-"""Rows that a notebook shows."""
+"""Rows that a notebook shows: more is scrolled past."""
 
 WHOLE = 300
-"""Numbers from here up are shown whole where their column has no smaller ones."""
+"""Numbers from here up, such as ratings, are shown whole where their column has no smaller ones."""
 
 TITLES: Mapping[str, str] = {
     "judge": "judge",
@@ -115,7 +115,7 @@ def shown(
     rows = []
     for row in frame.iter_rows(named=True):
         each = [
-            _with_ends(row[name], row[ends[name][0]], row[ends[name][1]], digits[name])
+            _interval_cell(row[name], row[ends[name][0]], row[ends[name][1]], digits[name])
             if name in ends
             else _cell(name, row[name])
             for name in columns
@@ -185,7 +185,7 @@ def _digits(column: pl.Series) -> int:
     return 0 if known.filter(known.is_finite() & (known >= WHOLE)).len() == known.len() > 0 else 2
 
 
-def _with_ends(value: Any, low: float | None, high: float | None, digits: int) -> str:
+def _interval_cell(value: Any, low: float | None, high: float | None, digits: int) -> str:
     """A number with its interval, or a count with its range."""
     if not isinstance(value, int):
         return "–" if value is None else f"{number(value, digits)} {interval(_float(low), _float(high), digits)}"
@@ -215,7 +215,7 @@ def to_text(table: Table, width: int | None = None) -> str:
         widths = _narrower(table, width)
 
     def lines(cells: Sequence[str]) -> str:
-        wrapped = [_wrapped(cell, w) for cell, w in zip(cells, widths, strict=True)]
+        wrapped = [_wrap(cell, w) for cell, w in zip(cells, widths, strict=True)]
         return "\n".join(map(line, zip_longest(*wrapped, fillvalue="")))
 
     def line(cells: Sequence[str]) -> str:
@@ -228,18 +228,18 @@ def to_text(table: Table, width: int | None = None) -> str:
     return "\n".join([lines(table.columns), *map(lines, table.rows)])
 
 
-def _wrapped(cell: str, width: int) -> list[str]:
+def _wrap(cell: str, width: int) -> list[str]:
     return textwrap.wrap(cell, width, break_long_words=False) if len(cell) > width else [cell]
 
 
 def _narrower(table: Table, width: int) -> list[int]:
     """Widths of columns that fit, if words allow it: titles are broken first, then the widest text."""
     cells = [[row[i] for row in table.rows] for i in range(len(table.columns))]
-    whole = [[*column, *_wrapped(title, 1)] for title, column in zip(table.columns, cells, strict=True)]
+    whole = [[*column, *_wrap(title, 1)] for title, column in zip(table.columns, cells, strict=True)]
     widths = [max(map(len, column)) for column in whole]
     texts = [not number and not any("[" in cell for cell in column)
              for number, column in zip(table.numeric, cells, strict=True)]  # fmt: skip
-    words = [max(len(word) for cell in column for word in _wrapped(cell, 1)) if text else most
+    words = [max(len(word) for cell in column for word in _wrap(cell, 1)) if text else most
              for column, text, most in zip(whole, texts, widths, strict=True)]  # fmt: skip
     while sum(widths) + 2 * (len(widths) - 1) > width:
         spare = [most - least for most, least in zip(widths, words, strict=True)]

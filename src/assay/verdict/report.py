@@ -1,14 +1,17 @@
-"""`report`: labels -> verdicts, tables and pictures, saved as one offline HTML page."""
+"""What do these labels say about the judges? Verdicts first, then every question the table allows, on one page.
+
+`report` puts the alt-test to every judge, then asks `FURTHER` questions, and gathers their parts in a `Report`.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,8 +23,8 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
 from assay.errors import DesignError, counted, listing
-from assay.estimation.options import Intervals, option
-from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.options import option, question
+from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.annotators import annotator_similarity
 from assay.ideas.choices import has_choices
@@ -41,10 +44,10 @@ from assay.psychometrics.raters.model import rater_model
 from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
-from assay.replacement.compare import JudgeComparison, compare_judges
-from assay.replacement.domains import AltTestBy, alt_test_by
-from assay.replacement.page import asked, card, card_by, epsilon_curves, methods, results, size_curves, works
-from assay.replacement.panel import AltTestOptions, AltTestSettings
+from assay.replacement.compare import JudgeComparison, compare
+from assay.replacement.domains import AltTestBy, test_domains
+from assay.replacement.page import card, card_by, epsilon_curves, methods, question_words, results, size_curves, works
+from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
 from assay.reporting.references import bibtex
@@ -52,23 +55,337 @@ from assay.reporting.references import bibtex
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+S = TypeVar("S", bound=AltTestSettings)
+Shared = dict[str, Any]
+"""Options that every question on the page takes."""
 
-# -- The options of a report -----------------------------------------------------------------------
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps are done and how many there are."""
 
+MOST_REFITS = 200
+"""Resamples for which variances are estimated anew: each is a fit of its own, and 200 take seconds."""
 
-@dataclass(frozen=True)
-class ReportSettings(AltTestSettings):
-    """Options of `report`: those of the alt-test, and which judges and domains."""
+LEAST_RATERS = 3
+"""Raters that a report compares by the rater model: of two, nobody can tell which one errs."""
 
-    judges: tuple[str, ...] | None = option(None, "The judges to report on, separated by commas.")
-    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
-    title: str | None = option(None, "Headline of the page.", key="")
+REPORTED_STARTS = 2
+MOST_RATED = 20_000
+"""Labels of a table for which a report fits the rater model: with two starts it takes some ten seconds."""
 
-
-# -- Which labels people and judges give, as a picture ---------------------------------------------
+MOST_FORESTS = 12
+"""Forest plots on one page; beyond that the table has to do."""
 
 MOST_LABELS = 24
-"""Categories shown in the picture of labels; the rarest share a column beyond that."""
+"""Categories that fit into the picture of labels; the rarest share a column beyond that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(AltTestSettings):
+    """Options of `report`: those of the alt-test, and which judges and domains.
+
+    Those of repeats, clusters and intervals hold for every question on the page.
+    """
+
+    judges: Sequence[str] | str | None = option(None, "The judges to report on, separated by commas.")
+    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
+    title: str | None = option(None, "Headline of the page.", key="")
+    progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.judges, str):
+            object.__setattr__(self, "judges", (self.judges,))
+        super().__post_init__()
+
+    @property
+    def every_question(self) -> Shared:
+        """The options of intervals, as every question on the page takes them."""
+        shared = {name: getattr(self, name) for name in ("n_resamples", "confidence", "seed")}
+        return shared | ({"method": self.method} if "method" in self.changed() else {})
+
+
+@question(ReportSettings)
+def report(source: Annotations | Chunks | str | os.PathLike[str], settings: ReportSettings) -> Report:
+    """What do these labels say about the judges, top-down?
+
+    Parameters
+    ----------
+    source : Annotations or path
+        Labels, or what `assay.read` reads without further options.
+
+    Raises
+    ------
+    DesignError
+        Where there is no judge, or no test can be made.
+    """
+    read_already = isinstance(source, Annotations | Chunks)
+    labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
+    judges = list(settings.judges or labels.judges)
+    if not judges:
+        raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
+    by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
+    named = "labels" if read_already else repr(os.fspath(source))  # type: ignore[arg-type]
+    return ReportBuilder(labels, named, judges, by, settings).report()
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Result):
+    """What the labels say about the judges, ready to be read.
+
+    Attributes
+    ----------
+    page : Page
+        What is shown: title, verdicts (`cards`), sections.
+    comparison : JudgeComparison or None
+        All judges of a table with one criterion.
+    by : mapping of judge to AltTestBy
+        For a table with several criteria or domains.
+    results, methods : tuple of str
+        Sentences for the results and the methods section of a paper.
+    """
+
+    symbol: ClassVar[str] = "ρ"
+
+    page: Page = field(repr=False, metadata={"json": False})
+    comparison: JudgeComparison | None = field(repr=False)
+    by: Mapping[str, AltTestBy] = field(repr=False)
+    run: Run
+    results: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Headline of the page."""
+        return self.page.title
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The verdicts, best judge first."""
+        return self.page.cards
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The table of judges (and domains), all digits."""
+        if self.comparison is not None:
+            return self.comparison.table
+        return _all_tables(self.by)
+
+    def summary(self) -> str:
+        """The verdicts as plain lines."""
+        lines = [self.title]
+        for one in self.cards:
+            lines += ["", one.headline, "  " + one.evidence.strip()]
+            if one.advice.strip():
+                lines.append("  " + one.advice.strip())
+            lines += ["  - " + beside for beside in one.beside]
+        return "\n".join([*lines, "", self.signature])
+
+    def made_by(self, command: str) -> Report:
+        """The same report, whose page says that this command makes it again."""
+        return replace(self, page=replace(self.page, again=command))
+
+    def html(self) -> str:
+        """The page, see `Page.html`."""
+        return self.page.html()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page; the folder is made where it is missing."""
+        return self.page.save(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Verdicts, tests and tables, safe for JSON."""
+        return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
+
+
+class ReportBuilder:
+    """Makes the parts of a report in the order in which they are read."""
+
+    def __init__(
+        self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings
+    ) -> None:
+        self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
+        self.steps = 4 if by is None else 2 + len(judges)
+        self.done = 0
+
+    def report(self) -> Report:
+        """All of it."""
+        return self._one_question() if self.by is None else self._several_domains(self.by)
+
+    def _step(self, what: str) -> None:
+        if self.settings.progress is not None:
+            self.settings.progress(what, self.done, self.steps)
+        self.done += 1
+
+    def _one_question(self) -> Report:
+        self._step("testing the judges")
+        found = compare(self.labels, self._as(CompareSettings, judges=tuple(self.judges)))
+        tests = list(found.tests.values())
+        self._step("looking ahead")
+        cards = tuple(card(test) for test in tests)
+        tested = [test for test in tests if test.n_annotators]
+        sections = [_judges_section(found), _annotators_section(tested)]
+        sections += [_curves_section(tested)] if tested else []
+        sections += self._labels_sections([self.labels])
+        self._step("measuring agreement")
+        sections += [*self._further_sections(), self._exclusions_section(tests, {}), _cite_section(tests, tests)]
+        self._step("drawing")
+        return self._finish(cards, sections, tests, found, {})
+
+    def _several_domains(self, by: str) -> Report:
+        found: dict[str, AltTestBy] = {}
+        each = self._as(AltTestBySettings, by=by)
+        for judge in self.judges:
+            self._step(f"testing {judge}")
+            found[judge] = test_domains(self.labels, judge, each)
+        found = dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0])))
+        tests = [test for result in found.values() for test in result.tests.values()]
+        cards = tuple(card_by(result) for result in found.values())
+        sections = [_domains_section(found), *self._labels_sections([part for _, part in self.labels.split(by)])]
+        self._step("measuring agreement")
+        sections += self._further_sections()
+        sections += [self._exclusions_section(tests, found), _cite_section(tests, list(found.values()))]
+        self._step("drawing")
+        return self._finish(cards, sections, tests, None, found)
+
+    def _as(self, kind: type[S], **own: Any) -> S:
+        """The options of the test, with those that a question has of its own."""
+        shared = {f.name: getattr(self.settings, f.name) for f in fields(AltTestSettings)}
+        return kind(**shared, **own)
+
+    def _finish(
+        self, cards: tuple[Card, ...], sections: Sequence[Section], tests: Sequence[AltTest],
+        comparison: JudgeComparison | None, by: Mapping[str, AltTestBy],
+    ) -> Report:  # fmt: skip
+        labels, s = self.labels, self.settings
+        people = counted(len(labels.humans), "person").replace("persons", "people")
+        about = (
+            f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
+            f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
+        )
+        title = s.title or "May the judge stand in for people?"
+        page = Page(title, about, cards, tuple(sections), question_words(tests), call(s, self.named))
+        facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
+        first = comparison.run if comparison is not None else next(iter(by.values())).run
+        run = Run(
+            "report", s, first.data, facts, first.interval, labels.reading.exclusions, labels.reading.notes,
+            tuple(dict.fromkeys(c for test in tests for c in test.cautions)),
+        )  # fmt: skip
+        return Report(page, comparison, by, run, tuple(results(tests)), tuple(methods(tests)))
+
+    def _labels_sections(self, parts: Sequence[Annotations]) -> list[Section]:
+        drawn: list[Picture] = []
+        for part in parts:
+            if not has_shares(part):
+                continue
+            name = "" if len(parts) == 1 or self.by is None else f" ({part.values_of(self.by)[0]})"
+            caption = f"Share of each label in percent{name}: people, then judges."
+            drawn.append(Picture(partial(label_shares, part), f"How often each label is given{name}", caption))
+        words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
+        return [Section("Which labels people and judges give", words, pictures=tuple(drawn))] if drawn else []
+
+    def _further_sections(self) -> list[Section]:
+        """The other questions that this table allows, in the order of `FURTHER`."""
+        by = None if self.by in (None, "criterion") else self.by
+        s = self.settings
+        return [section_of(part) for ask in FURTHER for part in ask(self.labels, by, s, s.every_question)]
+
+    def _exclusions_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy]) -> Section:
+        lines: dict[str, None] = dict.fromkeys(self.labels.reading.lines())
+        grouped: dict[str, list[str]] = {}
+        for test in tests:
+            for one in test.exclusions:
+                name = test.judge + (f" ({test.domain.partition('=')[2]})" if test.domain else "")
+                grouped.setdefault(str(one), []).append(name)
+        for what, names in grouped.items():
+            who = "every test" if len(names) == len(tests) else listing(names, 4)
+            lines[f"{what} [{who}]"] = None
+        for judge, result in by.items():
+            for domain, why in result.untested.items():
+                lines[f"{judge}, {domain}: not tested; {why}"] = None
+        return Section("Exclusions and assumptions", lines=tuple(lines) or ("Nothing is excluded.",))
+
+
+def call(settings: ReportSettings, labels: str) -> str:
+    """The call that makes this report, with every option that is not at its default."""
+    given = {k: getattr(v, "__name__", None) or repr(v) for k, v in settings.changed().items() if k != "progress"}
+    return f"assay.report({', '.join([labels, *(f'{k}={v}' for k, v in given.items())])})"
+
+
+# -- the sections of the alt-test --------------------------------------------------------------------
+
+
+def _judges_section(found: JudgeComparison) -> Section:
+    shown = tables.shown(
+        found.table.drop("kind"),
+        drop=("passed",),
+        symbol="ρ",
+        caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
+        "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
+        "few are why these do not tell.",
+    )
+    words = tuple(found.summary().splitlines()[:-1])
+    picture = Picture(found.plot, "Advantage probability of each judge", "Advantage probability ρ.")
+    return Section("The judges side by side", words, (shown,), (picture,))
+
+
+_COLUMNS = (
+    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected", "n_judge_better", "n_tie",
+    "n_human_better",
+)  # fmt: skip
+
+
+def _annotators_section(tested: Sequence[AltTest]) -> Section:
+    drawn, shown = [], []
+    for test in tested[:MOST_FORESTS]:
+        judge = test.judge
+        caption = f"{judge}: how often it is as close to the others as each annotator, or closer."
+        drawn.append(Picture(test.plot, f"Judge {judge} against each annotator", caption))
+        caption = f"{judge} against each annotator."
+        shown.append(tables.shown(test.table.select(_COLUMNS), symbol="ρ", caption=caption))
+    words = (
+        "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
+        "ε) speaks for the judge; green dots are significant after correction.",
+    )
+    return Section("Annotator by annotator", words, tuple(shown), tuple(drawn))
+
+
+def _curves_section(tested: Sequence[AltTest]) -> Section:
+    by_epsilon = Picture(
+        partial(epsilon_curves, tested), "Winning rate against epsilon",
+        "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
+    )  # fmt: skip
+    by_size = Picture(
+        partial(size_curves, tested), "Studies that end in a verdict against the number of items",
+        "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
+        "over what these labels leave open.",
+    )  # fmt: skip
+    words = ("How the published outcome depends on ε, and a verdict on how much is annotated.",)
+    return Section("Sensitivity of the verdict", words, pictures=(by_epsilon, by_size))
+
+
+def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
+    first = next(iter(found.values()))
+    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.")
+    drawn = tuple(
+        Picture(result.plot, f"Advantage probability of {judge} by {first.by}", f"{judge}, by {first.by}.")
+        for judge, result in list(found.items())[:MOST_FORESTS]
+    )
+    scope = "all domains together" if first.correction == "across" else "each domain on its own"
+    return Section(f"By {first.by}", (f"The false discovery rate is held over {scope}.",), (shown,), drawn)
+
+
+def _all_tables(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
+    """The tables of all judges, one below the other."""
+    return pl.concat([result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()])
+
+
+def _cite_section(tests: Sequence[AltTest], cited: Sequence[Result]) -> Section:
+    words = (*results(tests), *methods(tests))
+    signatures = tuple(result.signature for result in cited)
+    copies = (Copy("Works named above", bibtex(works(tests))),)
+    return Section("How to report this", words, lines=signatures, copies=copies)
+
+
+# -- which labels people and judges give, as a picture -----------------------------------------------
 
 
 def has_shares(labels: Annotations) -> bool:
@@ -121,343 +438,18 @@ def _columns(labels: Annotations, values: list[Label]) -> tuple[list[str], Ints]
     return [scale.word(c) for c in listed], np.array([position[v] for v in values])
 
 
-# -- `report` --------------------------------------------------------------------------------------
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many steps are done and how many there are."""
-
-MOST_REFITS = 200
-"""Resamples for which variances are estimated anew."""
-
-LEAST_RATERS = 3
-"""Raters that a report compares by the rater model."""
-
-REPORTED_STARTS = 2
-MOST_RATED = 20_000
-"""Labels of a table for which a report fits the rater model."""
-
-MOST_FORESTS = 12
-"""Forest plots on one page; beyond that the table has to do."""
+# -- the other questions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Report(Result):
-    """What the labels say about the judges, ready to be read.
-
-    Attributes
-    ----------
-    page : Page
-        What is shown: title, verdicts (`cards`), sections.
-    comparison : JudgeComparison or None
-        All judges of a table with one criterion.
-    by : mapping of judge to AltTestBy
-        For a table with several criteria or domains.
-    results, methods : tuple of str
-        Sentences for the results and the methods section of a paper.
-    """
-
-    symbol: ClassVar[str] = "ρ"
-
-    page: Page = field(repr=False, metadata={"json": False})
-    comparison: JudgeComparison | None = field(repr=False)
-    by: Mapping[str, AltTestBy] = field(repr=False)
-    run: Run
-    results: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """Headline of the page."""
-        return self.page.title
-
-    @property
-    def cards(self) -> tuple[Card, ...]:
-        """The verdicts, best judge first."""
-        return self.page.cards
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The table of judges (and domains), all digits."""
-        if self.comparison is not None:
-            return self.comparison.table
-        return pl.concat([found.table.insert_column(0, pl.lit(j).alias("judge")) for j, found in self.by.items()])
-
-    def summary(self) -> str:
-        """The verdicts as plain lines."""
-        lines = [self.title]
-        for one in self.cards:
-            lines += ["", one.headline, "  " + one.evidence.strip()]
-            if one.advice.strip():
-                lines.append("  " + one.advice.strip())
-            lines += ["  - " + beside for beside in one.beside]
-        return "\n".join([*lines, "", self.signature])
-
-    def made_by(self, command: str) -> Report:
-        """The same report, whose page says that this command makes it again."""
-        return replace(self, page=replace(self.page, again=command))
-
-    def html(self) -> str:
-        """The page, see `Page.html`."""
-        return self.page.html()
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page; the folder is made where it is missing."""
-        return self.page.save(path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Verdicts, tests and tables, safe for JSON."""
-        return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
+def _parts(title: str, make: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:
+    """The parts; or, where the labels cannot answer, a part that says why."""
+    try:
+        return make()
+    except DesignError as reason:
+        return (Part(title, lines=(f"Not known: {reason}.",)),)
 
 
-def report(
-    source: Annotations | Chunks | str | os.PathLike[str],
-    *,
-    judges: Sequence[str] | None = None,
-    by: str | None = None,
-    title: str | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[AltTestOptions],
-) -> Report:
-    """What do these labels say about the judges, top-down?
-
-    Parameters
-    ----------
-    source : Annotations or path
-        Labels, or what `assay.read` reads without further options.
-    judges : list of str
-        All judges of the table when not given.
-    by : str
-        A column that tells domains apart; ``criterion`` where the table has several criteria.
-    title : str
-    progress : function
-        Called with (what, done, steps).
-    **options
-        Of the alt-test, see `assay.alt_test`; ``annotators`` or ``epsilon`` is needed. ``repeats``, ``clusters`` and
-        those of intervals hold for every question on the page.
-
-    Raises
-    ------
-    DesignError
-        Where there is no judge, or no test can be made.
-    """
-    chosen = None if judges is None else (judges,) if isinstance(judges, str) else tuple(judges)
-    settings = ReportSettings.of({**options, "judges": chosen, "by": by, "title": title}, "report")
-    labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
-    names = list(chosen or labels.judges)
-    if not names:
-        raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
-    by = by or ("criterion" if len(labels.criteria) > 1 else None)
-    named = "labels" if isinstance(source, Annotations | Chunks) else repr(os.fspath(source))
-    maker = ReportBuilder(labels, named, names, by, settings, options, progress or (lambda what, done, steps: None))
-    return maker.report(title)
-
-
-class ReportBuilder:
-    """Makes the parts of a report in the order in which they are read."""
-
-    def __init__(
-        self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings,
-        options: AltTestOptions, progress: Progress,
-    ) -> None:  # fmt: skip
-        self.named = named
-        self.labels, self.judges, self.by, self.settings, self.options = labels, judges, by, settings, options
-        self.progress = progress
-        self.steps = 4 if by is None else 2 + len(judges)
-        self.done = 0
-
-    def report(self, title: str | None) -> Report:
-        """All of it."""
-        return self._one_question(title) if self.by is None else self._by_domain(title)
-
-    def _step(self, what: str) -> None:
-        self.progress(what, self.done, self.steps)
-        self.done += 1
-
-    def _one_question(self, title: str | None) -> Report:
-        self._step("testing the judges")
-        found = compare_judges(self.labels, self.judges, **self.options)
-        tests = list(found.tests.values())
-        self._step("looking ahead")
-        cards = tuple(card(test) for test in tests)
-        sections: list[Section | None] = [self._judges_section(found), self._annotators_section(tests)]
-        sections.append(self._curves_section(tests))
-        sections.append(self._labels_section([self.labels]))
-        self._step("measuring agreement")
-        sections += self._further_sections()
-        sections += [self._exclusions_section(tests), self._cite_section(tests)]
-        self._step("drawing")
-        return self._finish(title, cards, sections, tests, found, {})
-
-    def _by_domain(self, title: str | None) -> Report:
-        assert self.by is not None
-        found: dict[str, AltTestBy] = {}
-        for judge in self.judges:
-            self._step(f"testing {judge}")
-            found[judge] = alt_test_by(self.labels, judge, by=self.by, **self.options)
-        ranked = sorted(found, key=lambda j: (-found[j].passed_in, j))
-        found = {judge: found[judge] for judge in ranked}
-        tests = [test for result in found.values() for test in result.tests.values()]
-        cards = tuple(card_by(result) for result in found.values())
-        sections: list[Section | None] = [
-            self._domains_section(found),
-            self._labels_section([part for _, part in self.labels.split(self.by)]),
-        ]
-        self._step("measuring agreement")
-        sections += [
-            *self._further_sections(),
-            self._exclusions_section(tests, found),
-            self._cite_section(tests, found),
-        ]
-        self._step("drawing")
-        return self._finish(title, cards, sections, tests, None, found)
-
-    def _finish(
-        self,
-        title: str | None,
-        cards: tuple[Card, ...],
-        sections: Sequence[Section | None],
-        tests: Sequence[AltTest],
-        comparison: JudgeComparison | None,
-        by: Mapping[str, AltTestBy],
-    ) -> Report:
-        labels = self.labels
-        people = counted(len(labels.humans), "person").replace("persons", "people")
-        about = (
-            f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
-            f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
-        )
-        shown = tuple(s for s in sections if s is not None)
-        named = title or "May the judge stand in for people?"
-        page = Page(named, about, cards, shown, asked(tests), call(self.settings, self.named))
-        facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
-        first = comparison.run if comparison is not None else next(iter(by.values())).run
-        run = Run(
-            "report", self.settings, first.data, facts, first.interval, self.excluded, labels.reading.notes,
-            tuple(dict.fromkeys(c for test in tests for c in test.cautions)),
-        )  # fmt: skip
-        return Report(page, comparison, by, run, tuple(results(tests)), tuple(methods(tests)))
-
-    # -- sections -------------------------------------------------------------------------------
-
-    def _judges_section(self, found: JudgeComparison) -> Section:
-        shown = tables.shown(
-            found.table.drop("kind"),
-            drop=("passed",),
-            symbol="ρ",
-            caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
-            "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
-            "few are why these do not tell.",
-        )
-        words = tuple(found.summary().splitlines()[:-1])
-        picture = Picture(found.plot, "Advantage probability of each judge", "Advantage probability ρ.")
-        return Section("The judges side by side", words, (shown,), (picture,))
-
-    def _annotators_section(self, tests: Sequence[AltTest]) -> Section:
-        tested = [t for t in tests if t.n_annotators]
-        drawn = tuple(
-            Picture(
-                test.plot,
-                f"Judge {test.judge} against each annotator",
-                f"{test.judge}: how often it is as close to the others as each annotator, or closer.",
-            )
-            for test in tested[:MOST_FORESTS]
-        )
-        shown = tuple(
-            tables.shown(
-                test.table.select(
-                    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected",
-                    "n_judge_better", "n_tie", "n_human_better",
-                ),
-                symbol="ρ",
-                caption=f"{test.judge} against each annotator.",
-            )
-            for test in tested[:MOST_FORESTS]
-        )  # fmt: skip
-        words = (
-            "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
-            "ε) speaks for the judge; green dots are significant after correction.",
-        )
-        return Section("Annotator by annotator", words, shown, drawn)
-
-    def _curves_section(self, tests: Sequence[AltTest]) -> Section | None:
-        tested = [t for t in tests if t.n_annotators]
-        if not tested:
-            return None
-        drawn = (
-            Picture(
-                partial(epsilon_curves, tested), "Winning rate against epsilon",
-                "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
-            ),
-            Picture(
-                partial(size_curves, tested), "Studies that end in a verdict against the number of items",
-                "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
-                "over what these labels leave open.",
-            ),
-        )  # fmt: skip
-        words = ("How the published outcome depends on ε, and a verdict on how much is annotated.",)
-        return Section("Sensitivity of the verdict", words, (), drawn)
-
-    def _labels_section(self, parts: Sequence[Annotations]) -> Section | None:
-        drawn: list[Picture] = []
-        for part in parts:
-            if not has_shares(part):
-                continue
-            name = "" if len(parts) == 1 or self.by is None else f" ({part.values_of(self.by)[0]})"
-            caption = f"Share of each label in percent{name}: people, then judges."
-            drawn.append(Picture(partial(label_shares, part), f"How often each label is given{name}", caption))
-        words = ("A judge that uses the labels differently from people fails here, whatever it understands.",)
-        return Section("Which labels people and judges give", words, (), tuple(drawn)) if drawn else None
-
-    def _further_sections(self) -> list[Section]:
-        """The other questions that this table allows, in the order of `FURTHER`."""
-        s = self.settings
-        shared: Intervals = {"n_resamples": s.n_resamples, "confidence": s.confidence, "seed": s.seed}
-        if "method" in self.options:
-            shared["method"] = s.method
-        by = None if self.by in (None, "criterion") else self.by
-        return [section_of(part) for ask in FURTHER for part in ask(self.labels, by, s, shared)]
-
-    @property
-    def excluded(self) -> tuple[Exclusion, ...]:
-        """What reading left out."""
-        return self.labels.reading.exclusions
-
-    def _domains_section(self, found: Mapping[str, AltTestBy]) -> Section:
-        frames = [result.table.insert_column(0, pl.lit(j).alias("judge")) for j, result in found.items()]
-        shown = tables.shown(pl.concat(frames), drop=("passed",), symbol="ρ", caption=f"Every judge by {self.by}.")
-        drawn = tuple(
-            Picture(result.plot, f"Advantage probability of {judge} by {self.by}", f"{judge}, by {self.by}.")
-            for judge, result in list(found.items())[:MOST_FORESTS]
-        )
-        correction = next(iter(found.values())).correction
-        scope = "all domains together" if correction == "across" else "each domain on its own"
-        words = (f"The false discovery rate is held over {scope}.",)
-        return Section(f"By {self.by}", words, (shown,), drawn)
-
-    def _exclusions_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
-        lines: dict[str, None] = dict.fromkeys(self.labels.reading.lines())
-        grouped: dict[str, list[str]] = {}
-        for test in tests:
-            for one in test.exclusions:
-                name = test.judge + (f" ({test.domain.partition('=')[2]})" if test.domain else "")
-                grouped.setdefault(str(one), []).append(name)
-        for what, names in grouped.items():
-            who = "every test" if len(names) == len(tests) else listing(names, 4)
-            lines[f"{what} [{who}]"] = None
-        for judge, result in (by or {}).items():
-            for domain, why in result.untested.items():
-                lines[f"{judge}, {domain}: not tested; {why}"] = None
-        return Section("Exclusions and assumptions", (), (), (), tuple(lines) or ("Nothing is excluded.",))
-
-    def _cite_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy] | None = None) -> Section:
-        signatures = tuple(result.signature for result in (list(by.values()) if by else tests))
-        words = (*results(tests), *methods(tests))
-        return Section(
-            "How to report this", words, (), (), signatures, (Copy("Works named above", bibtex(works(tests))),)
-        )
-
-
-def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Do people agree at all, and is a judge closer to them than they are to each other?"""
     if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
         return ()
@@ -474,52 +466,34 @@ def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, s
     return agreement_parts(found)
 
 
-def _position(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+def _position(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Does the place of a text change the answer? Where answers keep what was shown where."""
     asked = {scale.kind for scale in labels.scales.values()} & {"preference", "odd-one-out"}
     if not asked or "position" not in labels.labels.columns:
         return ()
-    try:
-        found = position_bias(labels, clusters=settings.clusters, **shared)
-    except DesignError as reason:
-        return (Part("Position bias: does the place of a text change the answer?", lines=(f"Not known: {reason}.",)),)
-    return position_parts(found)
+    return _parts(
+        "Position bias: does the place of a text change the answer?",
+        lambda: position_parts(position_bias(labels, clusters=settings.clusters, **shared)),
+    )
 
 
-def call(settings: ReportSettings, labels: str) -> str:
-    """The call that makes this report, with every option that is not at its default."""
-    given = {k: getattr(v, "__name__", None) or repr(v) for k, v in settings.changed().items()}
-    return f"assay.report({', '.join([labels, *(f'{k}={v}' for k, v in given.items())])})"
-
-
-def _generalizability(
-    labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals
-) -> tuple[Part, ...]:
-    """How far do scores of documents carry, and do judges measure what people do? Where items have clusters."""
-    if settings.clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
+    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
+    if (
+        any(scale.kind != "ordinal" for scale in labels.scales.values())
+        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
+    ):
         return ()
-    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": settings.clusters}
-    both = bool(labels.humans and labels.judges)
-    try:
-        found = g_study_parts(
-            g_study(labels, design, "i", facets=facets, by="kind" if both else None, repeats=settings.repeats,
-                    confidence=settings.confidence, seed=settings.seed)
-        )  # fmt: skip
-    except DesignError as reason:
-        return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
-    if not both or len(labels.criteria) > 1:
-        return found
-    try:
-        correlated = disattenuated_correlation(
-            labels, design, "i", facets=facets, repeats=settings.repeats, confidence=settings.confidence,
-            seed=settings.seed, n_resamples=min(settings.n_resamples, MOST_REFITS),
-        )  # fmt: skip
-    except DesignError as reason:
-        return (*found, Part("Do human and judge measure the same thing?", lines=(f"Not known: {reason}.",)))
-    return (*found, *disattenuation_parts(correlated))
+    title = "Who is severe, who is erratic?"
+    if len(labels) > MOST_RATED:
+        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
+        return (Part(title, lines=(f"Not asked here: {why}.",)),)
+    repeats: RepeatsKept = "each" if settings.repeats == "mean" else settings.repeats
+    options: Shared = {"repeats": repeats, "confidence": settings.confidence, "seed": settings.seed}
+    return _parts(title, lambda: rater_parts(rater_model(labels, quick=True, starts=REPORTED_STARTS, **options)))
 
 
-def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Which system is preferred, and can anyone tell? Where labels are votes on named systems."""
     if not has_votes(labels):
         return ()
@@ -539,46 +513,22 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     return (*boards, *consistency_parts(consistency(labels, by=binned, clusters=settings.clusters, **shared)))
 
 
-def _raters(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
-    """Who is severe and who erratic? By the quick road, where three or more gave ordered labels."""
-    if (
-        any(scale.kind != "ordinal" for scale in labels.scales.values())
-        or len(labels.humans) + len(labels.judges) < LEAST_RATERS
-    ):
-        return ()
-    if len(labels) > MOST_RATED:
-        why = f"the table has more than {MOST_RATED:,} labels; ask assay.rater_model(labels, quick=True)"
-        return (Part("Who is severe, who is erratic?", lines=(f"Not asked here: {why}.",)),)
-    repeats: RepeatsKept = "each" if settings.repeats == "mean" else settings.repeats
-    try:
-        found = rater_model(
-            labels,
-            quick=True,
-            starts=REPORTED_STARTS,
-            repeats=repeats,
-            confidence=settings.confidence,
-            seed=settings.seed,
-        )
-    except DesignError as reason:
-        return (Part("Who is severe, who is erratic?", lines=(f"Not known: {reason}.",)),)
-    return rater_parts(found)
-
-
-def _ideas(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+def _ideas(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Do judges see what experts see, where labels are odd ones out; where does each sit, where they are texts?"""
+    s = settings
     if has_choices(labels):
         return _odd_ones(labels, settings, shared)
     if len(labels.criteria) > 1 or labels.scale.kind != "text":
         return ()
     # The similarity of the test, where it compares any two texts.
-    named = settings.similarity if isinstance(settings.similarity, str) or callable(settings.similarity) else "words"
-    try:
-        return annotator_parts(annotator_similarity(labels, similarity=named, clusters=settings.clusters, **shared))
-    except DesignError as reason:
-        return (Part("Where does each judge sit among the people?", lines=(f"Not known: {reason}.",)),)
+    named = s.similarity if isinstance(s.similarity, str) or callable(s.similarity) else "words"
+    return _parts(
+        "Where does each judge sit among the people?",
+        lambda: annotator_parts(annotator_similarity(labels, similarity=named, clusters=s.clusters, **shared)),
+    )
 
 
-def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Intervals) -> tuple[Part, ...]:
+def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     found: tuple[Part, ...] = ()
     level = settings.confidence
     try:
@@ -591,6 +541,30 @@ def _odd_ones(labels: Annotations, settings: AltTestSettings, shared: Intervals)
         return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
     except DesignError:
         return found
+
+
+def _generalizability(
+    labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared
+) -> tuple[Part, ...]:
+    """How far do scores of documents carry, and do judges measure what people do? Where items have clusters."""
+    s = settings
+    if s.clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+        return ()
+    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": s.clusters}
+    options: Shared = {"facets": facets, "repeats": s.repeats, "confidence": s.confidence, "seed": s.seed}
+    both = bool(labels.humans and labels.judges)
+    try:
+        found = g_study_parts(g_study(labels, design, "i", by="kind" if both else None, **options))
+    except DesignError as reason:
+        return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
+    if not both or len(labels.criteria) > 1:
+        return found
+    draws = min(s.n_resamples, MOST_REFITS)
+    correlated = _parts(
+        "Do human and judge measure the same thing?",
+        lambda: disattenuation_parts(disattenuated_correlation(labels, design, "i", n_resamples=draws, **options)),
+    )
+    return (*found, *correlated)
 
 
 FURTHER = (_agreement, _position, _raters, _votes, _ideas, _generalizability)
