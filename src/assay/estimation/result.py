@@ -133,6 +133,13 @@ class Result(ABC):
     counted: ClassVar[str] = "items"
     """What its column ``n`` counts."""
 
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
+
+    def __repr__(self) -> str:
+        first = next(iter(self.summary().splitlines()), "")
+        return f"<{type(self).__name__}: {first[:160]}{'…' if len(first) > 160 else ''}>"
+
     @property
     @abstractmethod
     def table(self) -> pl.DataFrame:
