@@ -8,7 +8,9 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import functools
+import inspect
 import json
+import math
 import re
 import typing
 from collections.abc import Iterable
@@ -255,6 +257,50 @@ def test_a_value_of_another_kind_is_refused(name, value):
             )
 
 
+@EVERY
+def test_help_lists_every_option_and_its_line(name):
+    """The function's parameters, its docstring and the settings are one statement."""
+    question = BY_NAME[name]
+    known = {option: limits for option, (_, limits) in hints_of(question.settings).items()}
+    function = public_function(name)
+    parameters = inspect.signature(function).parameters
+    assert not [p.name for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    assert set(known) <= set(parameters)
+    for option, limits in known.items():
+        assert re.search(rf"^ *{option} : .+\n", function.__doc__, flags=re.M), option
+        assert limits.help[:40] in " ".join(function.__doc__.split()), option
+
+
+def public_function(name: str) -> Any:
+    """The function that a question of the list is asked by."""
+    whole, _, method = name.partition(": ")
+    return getattr(METHODS[whole], method) if method and whole in METHODS else getattr(assay, whole)
+
+
+METHODS = {"g_study": assay.GStudy, "alt_test": assay.AltTest}
+"""Results whose methods are questions."""
+
+
+def test_type_checkers_know_the_options(tmp_path):
+    """A misspelt option, a word that is none and a wrong kind of result are errors before anything runs."""
+    mypy = pytest.importorskip("mypy.api", reason="needs mypy")
+    code = """
+import assay
+labels = assay.simulate(n_items=40, seed=1)
+assay.alt_test(labels, "judge", epsilon=0.1, seed=3)
+assay.alt_test(labels, "judge", epsilonn=0.1)
+assay.alt_test(labels, "judge", expertise="exprt")
+assay.cohen_kappa(labels, ["a", "b"], weights="linear")
+assay.cohen_kappa(labels, weights="linaer")
+found: int = assay.krippendorff_alpha(labels)
+"""
+    path = tmp_path / "asked.py"
+    path.write_text(code)
+    said, _, _ = mypy.run(["--strict", "--no-incremental", "--follow-imports=silent", str(path)])
+    lines = [int(found) for found in re.findall(r"asked.py:(\d+): error", said)]
+    assert lines == [5, 6, 8, 9], said
+
+
 # -- null clusters ----------------------------------------------------------------------------------
 
 CLUSTERED = [q.name for q in QUESTIONS if "clusters" in hints_of(q.settings) and q.values["clusters"]]
@@ -310,6 +356,29 @@ def test_the_table_has_its_columns(name):
         assert not {"low", "high"} & set(table.columns) or {"low", "high"} <= set(table.columns), called
         for column, dtype in table.schema.items():
             assert dtype != pl.Object, f"{called}: {column}"
+
+
+@EVERY
+def test_every_interval_can_be_asked_again(name):
+    """At the level of the table the table's own ends; a lower level lies inside; a p-value is a share."""
+    found = base(name)
+    rows, each = found.table, found.row_estimates()
+    if not {"low", "high"} <= set(rows.columns) or not rows["low"].is_not_null().any():
+        return
+    assert len(each) == rows.height
+    level = found.settings.confidence
+    for row, one in zip(rows.iter_rows(named=True), each, strict=True):
+        if one is None:
+            assert row["low"] is None or math.isnan(row["low"]), row
+            continue
+        assert one.estimate == pytest.approx(row["estimate"], nan_ok=True)
+        if not math.isfinite(one.low):
+            continue
+        assert one.interval(level) == pytest.approx((row["low"], row["high"]))
+        low, high = one.interval(level / 2)
+        assert row["low"] - 1e-9 <= low <= high <= row["high"] + 1e-9
+        assert math.isnan(one.p(0.0)) or 0 <= one.p(0.0) <= 1
+    assert len(repr(found).splitlines()) == 1
 
 
 @EVERY

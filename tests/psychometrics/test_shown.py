@@ -59,11 +59,11 @@ def test_a_d_study_is_a_plan_too(command, source, labels, capsys):
 @pytest.mark.parametrize(
     ("command", "more", "words"),
     [
-        ("g-study", [], "a G-study needs --design"),
-        ("g-study", [*ASKED, "--facets", "r"], "--facets takes FACET=VALUE; got 'r'"),
+        ("g-study", [], "--design is needed: facets crossed (x) and nested (:)"),
+        ("g-study", [*ASKED, "--facets", "r"], "--facets takes NAME=VALUE; got 'r'"),
         ("g-study", [*ASKED[:4], "--facets", "r=annotator,o=leson,i=teacher"], "did you mean 'lesson'"),
-        ("d-study", [*ASKED, "--levels", "o=few"], "--levels o=... takes whole numbers"),
-        ("d-study", [*ASKED, "--prices", "o=dear"], "--prices o=... takes a number"),
+        ("d-study", [*ASKED, "--levels", "o=few"], "--levels: o=... takes whole numbers"),
+        ("d-study", [*ASKED, "--prices", "o=dear"], "--prices: o=... takes a number"),
         ("d-study", [*ASKED, "--levels", "x=1-3"], "facet 'x' is not in the design"),
     ],
 )

@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.data.annotations import Annotations
-    from assay.psychometrics.g_study import GStudy
+    from assay.estimation.result import Result
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -243,52 +243,38 @@ def similarity(name: str) -> Any:
     return similarity_named(name)
 
 
-_DECISIONS = Group("Decisions", sort_key=0)
+# -- the commands -----------------------------------------------------------------------------------
 
-_PAIRS = Annotated[
-    Path | None,
-    Parameter(group="Votes", help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
-]
-_CHOOSE = Annotated[
-    Choose, Parameter(group="Votes", help="With --pairs: how items are chosen by separability, with --n-items.")
-]
-_N_ITEMS = Annotated[
-    int | None, Parameter(group="Votes", help="With --pairs: items for every two systems.", show_default="all")
-]
-_N_PAIRS = Annotated[int, Parameter(group="Votes", help="With --pairs: pairs for each item and two systems.")]
 
-Facets = Annotated[
-    Names,
-    Parameter(
-        group="Generalizability",
-        help="The column of each facet: r=annotator,o=OBSID,i=NCTETID.",
-        show_default="columns of those names",
-    ),
-]
-Levels = Annotated[
-    list[str] | None,
-    Parameter(group=_DECISIONS, help="How many levels of a facet: o=1-10 or r=1,2,3; once for each facet."),
-]
-Traits = Annotated[
-    Names,
-    Parameter(
-        group="The rater model",
-        help="The trait of each criterion: clarity=style,depth=content; style+content for two.",
-        show_default="one trait for all",
-    ),
-]
-Prices = Annotated[Names, Parameter(group=_DECISIONS, help="What one level of a facet costs: o=20.")]
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Ask:
+    """What every question's command takes: how labels are read, the question's options, how the answer is printed."""
 
-_HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
+    labels: LabelOptions = PLAIN
+    options: Given = NOTHING
+    output: Output = FOR_PEOPLE
 
-_ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
-TERMINAL = 80
-"""Columns that a table of agreement and of scales takes at most."""
+    def answer(
+        self, row: Command, source: str, out: Path | None, read: Callable[[str], Annotations] | None = None
+    ) -> Any:
+        """A question read, asked, printed, and written as a page where one was asked for."""
+        target(out)
+        given = self.options.options()
+        table = (read or self.labels.read)(source)
+        with progress_bar(row.bar):
+            found = found_at(row.ask)(table, **given)
+        self.show(row, found, out)
+        return found
 
-_ONE_BY_ONE = ("pairs", "random human")
+    def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
+        """Print what was found, and write its page where one was asked for."""
+        self.output.show(found, **{"drop": _empty(found.table), **how})
+        write_page(out, row.title, found, found_at(row.page))
 
-DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
-"""The judges of the demo, and how often each answers at random."""
+
+ASK = Ask()
+"""Nothing but what has no default."""
 
 
 def __getattr__(name: str) -> Any:
@@ -300,40 +286,34 @@ def __getattr__(name: str) -> Any:
     function = cast(types.FunctionType, found_at(row.run) if row.run else _question(row))
     if row.settings:
         typed = options_of(row, READ.get(command, READ[""]))
-        function.__annotations__["options"] = typed
-        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "options": typed()}
+        about = {"__module__": __name__}
+        own = [("options", typed, field(default=typed()))]
+        ask = Parameter(name="*")(make_dataclass("Ask", own, bases=(Ask,), namespace=about, frozen=True))
+        function.__annotations__["ask"] = ask
+        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "ask": ask()}
     return function
 
 
 def _question(row: Command) -> Callable[..., None]:
     """The command of a question that is asked of labels alone."""
 
-    def command(
-        source: str,
-        *,
-        out: Page = None,
-        labels: LabelOptions = PLAIN,
-        options: Given = NOTHING,
-        output: Output = FOR_PEOPLE,
-    ) -> None:
-        _answer(row, source, out, labels.read, options, output)
+    def command(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+        ask.answer(row, source, out)
 
     command.__doc__ = f"{row.does}\n\nParameters\n----------\nsource\n    {row.source}"
     return command
 
 
-def _answer(
-    row: Command, source: str, out: Path | None, read: Callable[[str], Annotations], options: Given, output: Output
-) -> Any:
-    """A question read, asked, printed, and written as a page."""
-    target(out)
-    given = options.options()
-    table = read(source)
-    with progress_bar(row.bar):
-        found = found_at(row.ask)(table, **given)
-    output.show(found, drop=_empty(found.table))
-    write_page(out, row.title, found, found_at(row.page))
-    return found
+_HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
+
+_ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
+TERMINAL = 80
+"""Columns that a table of agreement and of scales takes at most."""
+
+_ONE_BY_ONE = ("pairs", "random human")
+
+DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
+"""The judges of the demo, and how often each answers at random."""
 
 
 def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FOR_PEOPLE) -> None:
@@ -371,9 +351,7 @@ def report(
     *,
     out: _HTML = Path("report.html"),
     tested: Tested = ALL_JUDGES,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
+    ask: Ask = ASK,
 ) -> None:
     """A page that leads with the verdict, for a person to read.
 
@@ -387,13 +365,13 @@ def report(
     from assay.verdict.report import report as make
 
     target(out)
-    given = options.options()
-    table = labels.read(source)
+    given = ask.options.options()
+    table = ask.labels.read(source)
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
         path = found.made_by(command_line()).save(out)
-    output.words(found)
+    ask.output.words(found)
     note(f"written to {path}")
 
 
@@ -402,9 +380,7 @@ def alt_test(
     *,
     tested: Tested = ALL_JUDGES,
     fail_under: float | None = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
+    ask: Ask = ASK,
 ) -> int:
     """May a judge stand in for people? The alternative annotator test.
 
@@ -415,14 +391,14 @@ def alt_test(
     fail_under
         Exit with 1 where a winning rate is below this, 0 to 1.
     """
-    given = options.options()
+    given = ask.options.options()
     if fail_under is not None:
         number_in("fail_under", fail_under, low=0, high=1)
-    table = labels.read(source)
+    table = ask.labels.read(source)
     judges = tested.among(table)
     with progress_bar("Testing"):
         found, drop = _tested(table, judges, given)
-    output.show(*found, drop=drop)
+    ask.output.show(*found, drop=drop)
     tests = [test for one in found for test in (one.tests.values() if hasattr(one, "tests") else (one,))]
     return int(fail_under is not None and not all(test.winning_rate >= fail_under for test in tests))
 
@@ -442,14 +418,7 @@ def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tup
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
-def agreement(
-    source: str,
-    *,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
+def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 
     Parameters
@@ -458,19 +427,17 @@ def agreement(
         A file or folder of labels.
     """
     from assay.concordance.agreement import agreement as agree
-    from assay.concordance.page import agreement_parts
 
     target(out)
-    given = options.options()
-    table = labels.read(source)
+    given = ask.options.options()
+    table = ask.labels.read(source)
     with progress_bar("Comparing"):
         found = agree(table, **given)
     shown = _to_be_read(found.rows, found.headline, given)
     titles = shown["title"].unique().to_list()
     symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
     drop = ("coefficient", "interval", "p", *title, *_empty(shown))
-    output.show(found, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
-    write_page(out, "Do the annotators agree?", found, agreement_parts)
+    ask.show(BY_NAME["agreement"], found, out, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
 
 
 def _between(rows: DataFrame) -> DataFrame:
@@ -492,14 +459,7 @@ def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFr
     return rows if given.get("who") or not brief.height else brief
 
 
-def scales(
-    source: str,
-    *,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
+def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """On which numeric scale should people and judges be asked?
 
     Parameters
@@ -509,20 +469,31 @@ def scales(
     """
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
-    from assay.concordance.page import grading_scale_parts
 
     target(out)
-    given = options.options()
+    given = ask.options.options()
     varied = [given.get("scale", GradingScaleSettings.scale), *filter(None, [given.get("condition")])]
-    conditions = list(dict.fromkeys([*(labels.conditions or ()), *varied]))
-    table = replace(labels, conditions=conditions).read(source)
+    conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
+    table = replace(ask.labels, conditions=conditions).read(source)
     if "baseline" in given and "condition" in given:
         known = {str(v): v for v in table.values_of(given["condition"])}
         given["baseline"] = known.get(given["baseline"], given["baseline"])
     with progress_bar("Comparing"):
         found = grading_scale_study(table, **given)
-    output.show(found, width=TERMINAL)
-    write_page(out, "On which scale to ask?", found, grading_scale_parts)
+    ask.show(BY_NAME["scales"], found, out, drop=(), width=TERMINAL)
+
+
+_PAIRS = Annotated[
+    Path | None,
+    Parameter(group="Votes", help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
+]
+_CHOOSE = Annotated[
+    Choose, Parameter(group="Votes", help="With --pairs: how items are chosen by separability, with --n-items.")
+]
+_N_ITEMS = Annotated[
+    int | None, Parameter(group="Votes", help="With --pairs: items for every two systems.", show_default="all")
+]
+_N_PAIRS = Annotated[int, Parameter(group="Votes", help="With --pairs: pairs for each item and two systems.")]
 
 
 def separability(
@@ -533,9 +504,7 @@ def separability(
     n_items: _N_ITEMS = None,
     n_pairs: _N_PAIRS = 5,
     out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
+    ask: Ask = ASK,
 ) -> None:
     """On which items can the outputs of two systems be told apart?
 
@@ -552,7 +521,7 @@ def separability(
         raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
     number_in("--n-items", n_items or 1, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
-    found = _answer(BY_NAME["separability"], source, out, labels.outputs, options, output)
+    found = ask.answer(BY_NAME["separability"], source, out, ask.labels.outputs)
     if pairs is not None:
         drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
         write_frame(drawn, pairs)
@@ -563,9 +532,7 @@ def plan(
     *,
     pilot: Annotated[str | None, Parameter(group="The plan")] = None,
     tested: Tested = ALL_JUDGES,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
+    ask: Ask = ASK,
 ) -> None:
     """How many items and annotators does the alternative annotator test need?
 
@@ -576,10 +543,10 @@ def plan(
     """
     from assay.planning import plan_alt_test
 
-    given = options.options()
+    given = ask.options.options()
     names = tested.names()
     if pilot is not None:
-        given["pilot"] = labels.read(pilot)
+        given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
     if names:
         if len(names) > 1:
@@ -587,7 +554,7 @@ def plan(
         given["judge"] = names[0]
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
-    output.show(found)
+    ask.output.show(found)
 
 
 def triplets(
@@ -598,9 +565,7 @@ def triplets(
     document: Annotated[str | None, Parameter(group="The plan")] = None,
     name: Annotated[str | None, Parameter(group="The plan")] = None,
     text: Annotated[str | None, Parameter(group="The plan")] = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
+    ask: Ask = ASK,
 ) -> None:
     """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
 
@@ -621,13 +586,13 @@ def triplets(
     text
         Column that holds the texts.
     """
-    given = options.options()
+    given = ask.options.options()
     own = {k: given.pop(k) for k in ("floor", "n") if k in given}
     if source is None:
         typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
         for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
             raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
-        _planned_triplets(pilot, given, labels, output)
+        _planned_triplets(pilot, given, ask)
         return
     if set(given) - {"seed"} or pilot is not None:
         strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
@@ -644,29 +609,29 @@ def triplets(
     texts = read_table(Path(source)).labels.drop("_row", strict=False)
     with progress_bar("Drawing"):
         found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
-    output.words(found)
+    ask.output.words(found)
     if out is not None:
         found.triplets.write_csv(out)
         note(f"written to {out}")
 
 
-def _planned_triplets(pilot: str | None, given: dict[str, Any], labels: LabelOptions, output: Output) -> None:
+def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> None:
     from assay.ideas.sample_size import judgments_needed, plan_triplets
 
     if pilot is None:
         with progress_bar("Planning"):
-            output.show(plan_triplets(**given))
+            ask.output.show(plan_triplets(**given))
         return
     table = (
-        replace(labels, scale=labels.scale or ["odd-one-out"]).read(pilot)
+        replace(ask.labels, scale=ask.labels.scale or ["odd-one-out"]).read(pilot)
         if Path(pilot).is_file()
-        else labels.read(pilot)
+        else ask.labels.read(pilot)
     )
     with progress_bar("Planning"):
         found = plan_triplets(pilot=table, **given)
         needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
-    output.show(found)
-    if output.for_people:
+    ask.output.show(found)
+    if ask.output.for_people:
         print(needed.summary())
 
 
@@ -675,14 +640,7 @@ def _several_measures(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
 
-def ideas(
-    source: str,
-    *,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
+def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
 
     Parameters
@@ -695,10 +653,10 @@ def ideas(
     from assay.ideas.choices import MapSettings
 
     target(out)
-    given = options.options()
-    table = labels.read(source)
+    given = ask.options.options()
+    table = ask.labels.read(source)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
-        _of_choices(table, given, labels, out, output)
+        _of_choices(table, given, out, ask)
         return
     if any(scale.kind != "text" for scale in table.scales.values()):
         raise DesignError(
@@ -711,13 +669,11 @@ def ideas(
 
     with progress_bar("Comparing"):
         found = annotator_similarity(table, **given)
-    output.show(found, drop=_empty(found.rows))
+    ask.output.show(found, drop=_empty(found.rows))
     write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
 
 
-def _of_choices(
-    table: Annotations, given: dict[str, Any], labels: LabelOptions, out: Path | None, output: Output
-) -> None:  # fmt: skip
+def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
     """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
     from assay.ideas.choices import ValidateSettings
     from assay.ideas.page import reliability_parts, triplet_parts, validation_parts
@@ -726,7 +682,7 @@ def _of_choices(
     from assay.ideas.validate import validate_similarity
 
     _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
-    measures = {name: _measure(name, labels) for name in given.pop("measures", [])}
+    measures = {name: _measure(name, ask.labels) for name in given.pop("measures", [])}
     basic = {k: given[k] for k in ("texts", "document", "annotators", "floor", "confidence") if k in given}
     with progress_bar("Comparing"):
         pairs = triplet_similarity(table, **basic)
@@ -737,8 +693,8 @@ def _of_choices(
         except DesignError:
             agreed = None
     main = pairs if found is None else found
-    beside = () if agreed is None or not output.for_people else (agreed,)
-    output.show(main, *beside, drop=_empty(main.table))
+    beside = () if agreed is None or not ask.output.for_people else (agreed,)
+    ask.output.show(main, *beside, drop=_empty(main.table))
 
     def parts(_: Any) -> Any:
         first = () if found is None else validation_parts(found)
@@ -762,42 +718,7 @@ def _only_known(given: dict[str, Any], settings: type[Settings], about: str, oth
         raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
 
 
-def g_study(
-    source: str,
-    *,
-    facets: Facets = None,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
-    """How far do scores carry: to other raters, lessons, segments?
-
-    Parameters
-    ----------
-    source
-        A file or folder of labels.
-    """
-    from assay.psychometrics.page import g_study_parts
-
-    target(out)
-    given = options.options()
-    found = _studied(source, facets, labels, given)
-    output.show(found, drop=_empty(found.table))
-    write_page(out, "How far do scores carry?", found, g_study_parts)
-
-
-def d_study(
-    source: str,
-    *,
-    levels: Levels = None,
-    prices: Prices = None,
-    facets: Facets = None,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
+def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
 
     Parameters
@@ -805,28 +726,19 @@ def d_study(
     source
         A file or folder of labels: the G-study that is projected.
     """
-    from assay.psychometrics.page import d_study_parts
+    from assay.psychometrics.design import DStudySettings
+    from assay.psychometrics.g_study import g_study
 
     target(out)
-    given = options.options()
-    sizes = {f: _numbers(f, text) for f, text in _named("levels", levels).items()}
-    costs = {f: _price(f, text) for f, text in _named("prices", prices).items()}
-    own = {k: given.pop(k) for k in ("target", "coefficient", "along", "price", "merged") if k in given}
-    study = _studied(source, facets, labels, given)
-    found = study.d_study(sizes, prices=costs or None, **own)
-    output.show(found, drop=_empty(found.table))
-    write_page(out, "How many raters and lessons?", found, d_study_parts)
+    given = ask.options.options()
+    own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
+    table = ask.labels.read(source)
+    with progress_bar("Fitting"):
+        found = g_study(table, **given).d_study(**own)
+    ask.show(BY_NAME["d-study"], found, out)
 
 
-def raters(
-    source: str,
-    *,
-    traits: Traits = None,
-    out: Page = None,
-    labels: LabelOptions = PLAIN,
-    options: Given = NOTHING,
-    output: Output = FOR_PEOPLE,
-) -> None:
+def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
 
     Parameters
@@ -834,67 +746,24 @@ def raters(
     source
         A file or folder of labels in ordered categories.
     """
-    from assay.psychometrics.page import rater_parts
     from assay.psychometrics.raters.model import rater_model
 
     target(out)
-    given = options.options()
-    named = {name: tuple(text.split("+")) for name, text in _named("traits", traits, "CRITERION=TRAIT").items()}
-    table = labels.read(source)
+    given = ask.options.options()
+    table = ask.labels.read(source)
     with progress_bar("Fitting") as progress:
-        found = rater_model(table, dimensions=named or None, progress=progress, **given)
-    if output.for_people and found.fairness is not None:
+        found = rater_model(table, progress=progress, **given)
+    if ask.output.for_people and found.fairness is not None:
         from assay.reporting import tables
 
         print(tables.to_text(tables.shown(found.fairness.rows, drop=_empty(found.fairness.rows), symbol="Δφ")) + "\n")
-    output.show(found, drop=_empty(found.table))
-    write_page(out, "Who is severe, who is erratic, who is unfair?", found, rater_parts)
+    ask.show(BY_NAME["raters"], found, out)
 
 
 def _empty(frame: DataFrame) -> tuple[str, ...]:
     from assay.reporting.tables import empty_columns  # Polars is imported when a command runs
 
     return empty_columns(frame)
-
-
-def _studied(source: str, facets: list[str] | None, labels: LabelOptions, given: dict[str, Any]) -> GStudy:
-    """The G-study of a command."""
-    from assay.psychometrics.g_study import g_study as study
-
-    for name in ("design", "object"):
-        if name not in given:
-            raise AssayError(f"a G-study needs --{name}, such as --design 'r x (o:i)' --object i")
-    columns = _named("facets", facets)
-    table = labels.read(source)
-    with progress_bar("Fitting"):
-        return study(table, facets=columns or None, **given)
-
-
-def _named(option: str, given: list[str] | None, form: str = "FACET=VALUE") -> dict[str, str]:
-    """``name=value`` as typed."""
-    pairs = [one.partition("=") for one in given or ()]
-    for name, equals, value in pairs:
-        if not (name.strip() and equals and value.strip()):
-            raise AssayError(f"--{option} takes {form}; got '{name}{equals}{value}'")
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _numbers(facet: str, text: str) -> list[int]:
-    """``1-10`` or ``1,2,3``."""
-    first, dash, last = text.partition("-")
-    if dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= int(first) + 10_000:
-        return [*range(int(first), int(last) + 1)]
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise AssayError(f"--levels {facet}=... takes whole numbers: {facet}=1-10 or {facet}=1,2,3; got '{text}'")
-    return [int(part) for part in parts]
-
-
-def _price(facet: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise AssayError(f"--prices {facet}=... takes a number; got '{text}'") from None
 
 
 READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {

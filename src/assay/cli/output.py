@@ -25,7 +25,7 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.commands import Command
-from assay.errors import AssayError
+from assay.errors import AssayError, DesignError
 from assay.estimation.options import Limits, Settings, check, hints_of, words_of
 
 if TYPE_CHECKING:
@@ -210,6 +210,7 @@ class Given:
     """The options of a question that somebody typed; a command's own kind is made by `options_of`."""
 
     known: ClassVar[Mapping[str, tuple[Any, Limits]]] = {}
+    required: ClassVar[tuple[str, ...]] = ()
     read: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
 
     def options(self) -> dict[str, Any]:
@@ -218,8 +219,12 @@ class Given:
         Raises
         ------
         DesignError
-            For a value that the settings refuse.
+            For a value that the settings refuse, or an option that has no default and was not given.
         """
+        for name in self.required:
+            if getattr(self, name) is None:
+                about = self.known[name][1].help
+                raise DesignError(f"{name} is needed: {about[:1].lower()}{about[1:]}", option=name)
         found = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -240,7 +245,7 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
     ``read`` makes of the text typed for an option the value that the settings take.
     """
     offered: dict[str, tuple[Any, Limits]] = {}
-    parts = []
+    parts, required = [], []
     for settings in cast("list[type[Settings]]", [*map(found_at, row.settings)]):
         defaults = {f.name: None if f.default is MISSING else f.default for f in fields(settings)}
         for name, (hint, limits) in hints_of(settings).items():
@@ -248,13 +253,15 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
             if name in offered or name in row.without or limits.hidden or typed is None:
                 continue
             offered[name] = (hint, limits)
+            if defaults[name] is None and not _optional(hint):
+                required.append(name)
             default = row.shown.get(name, _default(defaults[name]))
-            parameter = _parameter(row.named.get(name), hint, typed, limits, default)
+            parameter = _parameter(row.named.get(name, f"--{name.replace('_', '-')}"), hint, typed, limits, default)
             # A flag is given where it is not at its default, anything else where there is something.
             flag = typed is bool
             unset = field(default=defaults[name] if flag else None)
             parts.append((name, Annotated[typed if flag else typed | None, parameter], unset))
-    about = {"known": offered, "read": dict(read), "__module__": __name__}
+    about = {"known": offered, "required": tuple(required), "read": dict(read), "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
 
@@ -271,6 +278,8 @@ def found_at(place: str) -> Any:
 def _typed(hint: Any) -> Any:
     """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
     members = [m for m in _members(hint) if m is not type(None)]
+    if _mapped(hint) is not None:
+        return list[str]
     if Any in members:
         return str
     for member in members:
@@ -288,12 +297,26 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _parameter(name: str | None, hint: Any, typed: Any, limits: Limits, default: str) -> Parameter:
+def _optional(hint: Any) -> bool:
+    """Whether None is a value of the type."""
+    return type(None) in _members(hint) or hint is Any
+
+
+def _mapped(hint: Any) -> Any:
+    """What a mapping has for each name; None where the option is no mapping of names."""
+    found = (typing.get_args(m) for m in _members(hint) if typing.get_origin(m) is Mapping)
+    return next((value for name, value in found if name is str and value is not Any), None)
+
+
+def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -> Parameter:
     words = range_words(limits)
     about = limits.help + (f" [range: {words}]" if words and words not in limits.help else "")
     negative = None if default == "True" else ()
     if typing.get_origin(typed) is not list:
         return Parameter(name=name, help=about, show_default=default or False, negative=negative)
+    if _mapped(hint) is not None:
+        pairs = _pairs(name, _mapped(hint))
+        return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
     # The words of a list are checked by the settings: cyclopts takes the whole list for one word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
     several = _several(typing.get_args(typed)[0])
@@ -310,6 +333,39 @@ def _several(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
             raise ValueError(f"'{part}' is not a {'whole number' if kind is int else 'number'}") from None
 
     return lambda _, tokens: [one(part) for part in commas(_, tokens)]
+
+
+def _pairs(option: str, kind: Any) -> Callable[[Any, Sequence[Any]], dict[str, Any]]:
+    """``o=1-10,r=1,2,3`` as a mapping; texts of several parts are joined by ``+``."""
+
+    def read(_: Any, tokens: Sequence[Any]) -> dict[str, Any]:
+        found = {}
+        for part in (part for token in tokens for part in re.split(r",(?=[^,=]+=)", token.value)):
+            name, equals, text = (one.strip() for one in part.partition("="))
+            if not (name and equals and text):
+                raise AssayError(f"{option} takes NAME=VALUE; got '{part}'")
+            found[name] = _value(kind, name, text)
+        return found
+
+    return read
+
+
+def _value(kind: Any, name: str, text: str) -> Any:
+    """A text as the value of a name: a number, whole numbers or a range of them, one or several words."""
+    if kind is float:
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError(f"{name}=... takes a number; got '{text}'") from None
+    if int not in typing.get_args(kind):
+        return text if kind is str else tuple(text.split("+"))
+    first, dash, last = text.partition("-")
+    if dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= int(first) + 10_000:
+        return tuple(range(int(first), int(last) + 1))
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{name}=... takes whole numbers: {name}=1-10 or {name}=1,2,3; got '{text}'")
+    return tuple(map(int, parts))
 
 
 def _default(value: Any) -> str:
@@ -361,7 +417,7 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)
-    return re.sub(r"^([a-z_]+)(?= must )|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message)
+    return re.sub(r"^([a-z_]+)(?= (?:must|is needed))|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message)
 
 
 def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import html
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,11 +21,13 @@ import numpy as np
 import polars as pl
 
 from assay._version import __version__
-from assay.errors import DesignError, counted, listing
+from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from assay.estimation.intervals import Estimate
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,13 @@ class Result(ABC):
     counted: ClassVar[str] = "items"
     """What its column ``n`` counts."""
 
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
+
+    def __repr__(self) -> str:
+        first = next(iter(self.summary().splitlines()), "")
+        return f"<{type(self).__name__}: {first[:160]}{'…' if len(first) > 160 else ''}>"
+
     @property
     @abstractmethod
     def table(self) -> pl.DataFrame:
@@ -139,6 +148,52 @@ class Result(ABC):
     @abstractmethod
     def summary(self) -> str:
         """A few plain lines a person can paste into a paper."""
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The estimate in each row of `table`, None where a row has none; empty where the result has no intervals."""
+        return ()
+
+    def at(self, **row: object) -> Estimate:
+        """The estimate in the row of the table that these columns name, such as ``system="gpt"``.
+
+        Nothing need be named where only one row has an estimate.
+
+        Raises
+        ------
+        DesignError
+            Where no row, or more than one, is meant.
+        """
+        table, found = self.table, self.row_estimates()
+        unknown_columns = [name for name in row if name not in table.columns]
+        if unknown_columns:
+            raise DesignError(unknown("column", unknown_columns[0], table.columns, "the table"))
+        meant = [
+            (i, one)
+            for i, one in enumerate(found)
+            if one is not None and all(str(table[name][i]) == str(value) for name, value in row.items())
+        ]
+        if len(meant) == 1:
+            return meant[0][1]
+        if not meant:
+            raise DesignError(
+                f"no row of this {type(self).__name__} with an interval is meant; its table says which there are"
+            )
+        names = [
+            c
+            for c in table.columns
+            if table.schema[c] == pl.String and c not in row and c not in ("reason", "interval")
+        ]
+        raise DesignError(
+            f"{len(meant)} rows of this {type(self).__name__} are meant; name one by its columns: {listing(names)}"
+        )
+
+    def interval(self, level: float, **row: object) -> tuple[float, float]:
+        """The interval at another level, from the same resamples, of the row that is meant; see `at`."""
+        return self.at(**row).interval(level)
+
+    def p(self, null: float = 0.0, **row: object) -> float:
+        """Two-sided p-value of a true value of ``null``, of the row that is meant; see `at`."""
+        return self.at(**row).p(null)
 
     @property
     def signature(self) -> str:
