@@ -41,7 +41,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--only": "llama"}),
     "spelling": ((*AGREEMENT, "spelling.csv"), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
-    "epsilon twice": (("alt-test", "plain.csv", *TEST, "--annotators", "crowd"), {}),
+    "epsilon twice": (("alt-test", "plain.csv", *TEST, "--expertise", "crowd"), {}),
     "columns of a long table": ((*AGREEMENT, "plain.csv", "--columns", "ann_1"), {}),
     "a long table read as a wide one": ((*AGREEMENT, "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
     "comments": ((*AGREEMENT, "comments.csv", "--wide"), {}),
@@ -89,7 +89,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
         "--condition", "heat", *TEST[2:]), {
         "--baseline": "0.5"}),
-    "a sample and a bootstrap": ((*AGREEMENT, "plain.csv", "--annotators", "sample", "--method", "percentile"), {}),
+    "a sample and a bootstrap": ((*AGREEMENT, "plain.csv", "--raters", "random", "--method", "percentile"), {}),
     "a class too small to balance": (("alt-test", "plain.csv", *TEST, "--scale", "nominal:1,2,3,4,5", "--balance",
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),

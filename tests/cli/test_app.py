@@ -30,14 +30,14 @@ def test_alt_test_prints_a_table_and_the_finding(run: Run, table: str) -> None:
 
 
 def test_all_judges_are_compared(run: Run, table: str) -> None:
-    code, out, _ = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--annotators", "crowd")
+    code, out, _ = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--expertise", "crowd")
     assert code == 0
     assert "optimal judge: mean" in out
     assert "It is ahead of llama" in out
 
 
 def test_json_is_all_there_is_on_standard_output(run: Run, table: str) -> None:
-    code, out, err = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "llama", "--json")
+    code, out, err = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge", "llama", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["judge"] == "llama"
@@ -46,20 +46,20 @@ def test_json_is_all_there_is_on_standard_output(run: Run, table: str) -> None:
 
 
 def test_csv_has_all_digits(run: Run, table: str) -> None:
-    _, out, _ = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge", "gpt-4o", "--csv")
+    _, out, _ = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge", "gpt-4o", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["annotator"] for row in rows] == ["ann_1", "ann_2", "ann_3"]
     assert {"estimate", "low", "high", "n", "p_adjusted"} <= set(rows[0])
 
 
 def test_latex(run: Run, table: str) -> None:
-    _, out, _ = run("alt-test", table, *COLUMNS, "--annotators", "crowd", "--latex")
+    _, out, _ = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--latex")
     assert out.startswith("\\begin{tabular}")
     assert out.count("\\\\") == 4
 
 
 def test_fail_under(run: Run, table: str) -> None:
-    arguments = ("alt-test", table, *COLUMNS, "--annotators", "crowd", "--judge")
+    arguments = ("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge")
     assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
     assert run(*arguments, "llama", "--fail-under", "0.5")[0] == 1
     assert run(*arguments, "llama")[0] == 0
@@ -68,11 +68,11 @@ def test_fail_under(run: Run, table: str) -> None:
 def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     assay.simulate(n_items=50, criteria=["clear", "true"], seed=1).labels.write_csv(path)
-    code, out, _ = run("alt-test", str(path), "--judges", "judge", "--annotators", "skilled")
+    code, out, _ = run("alt-test", str(path), "--judges", "judge", "--expertise", "skilled")
     assert code == 0
     assert "out of 2 (criterion; Benjamini-Yekutieli across all domains)" in out
     code, out, _ = run(
-        "alt-test", str(path), "--judges", "judge", "--annotators", "skilled", "--where", "criterion=clear"
+        "alt-test", str(path), "--judges", "judge", "--expertise", "skilled", "--where", "criterion=clear"
     )
     assert code == 0
     assert "out of" not in out
@@ -82,7 +82,7 @@ def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--judge", "gtp-4o", "--epsilon", ".1"), "'gtp-4o' is not in the judges of the table; did you mean"),
-        ((), "say who the annotators are with --annotators expert (.2)"),
+        ((), "say whom the judge would replace with --expertise expert (.2)"),
         (("--epsilon", "2"), "epsilon must lie between 0 and 1; got 2.0"),
         (("--epsilon", "abc"), 'unable to convert "abc" into float'),
         (("--epsilon", ".1", "--scael", "1-5"), "Unknown option: --scael. Did you mean --scale?"),
@@ -111,7 +111,7 @@ def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) 
 
 def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
-    code, out, err = run("report", table, *COLUMNS, "--annotators", "crowd", "--output", str(page))
+    code, out, err = run("report", table, *COLUMNS, "--expertise", "crowd", "--output", str(page))
     assert code == 0
     assert "gpt-4o may replace a crowd worker." in out
     assert f"written to {page}" in err
@@ -173,14 +173,14 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 @pytest.mark.usefixtures("sketches")
 def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
-    code, out, _ = run("report", wax, "--annotators", "crowd", "--output", str(tmp_path / "r.html"))
+    code, out, _ = run("report", wax, "--expertise", "crowd", "--output", str(tmp_path / "r.html"))
     assert code == 0
     assert "gemini_pro may replace a crowd worker." in out
-    code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled")
+    code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled")
     assert code == 0
     assert "As published: does not pass, winning rate 0.00 (0 of 6 annotators" in out
     code, out, _ = run(
-        "alt-test", lesion, "--judge", "gpt-4o", "--annotators", "skilled", "--split-item", "__",
+        "alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--split-item", "__",
         "--correction", "within",
     )  # fmt: skip
     assert code == 0

@@ -52,7 +52,7 @@ TEST = (
 )  # fmt: skip
 COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
     "alt-test": (("numbers", "words", "criteria"), ("--epsilon", ".1", *QUICK), (*TEST, ("--fail-under", ".1"))),
-    "report": (("numbers", "words"), ("--annotators", "crowd", "-o", "page.html", *QUICK), (TEST[0], *TEST[2:5])),
+    "report": (("numbers", "words"), ("--expertise", "crowd", "-o", "page.html", *QUICK), (TEST[0], *TEST[2:5])),
     "agreement": (
         ("numbers", "words", "criteria"),
         ("--draws", "10", *QUICK),
@@ -64,7 +64,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...
     "plan": (
         ("none",),
         ("--n-items", "30,40", "--n-studies", "20"),
-        (("--n-annotators", "3,4"), ("--epsilon", ".1"), ("--annotators", "crowd"), ("--judge-noise", ".4"),
+        (("--n-annotators", "3,4"), ("--epsilon", ".1"), ("--expertise", "crowd"), ("--judge-noise", ".4"),
          ("--categories", "1-5"), ("--categories", "3"), ("--power", ".7"), ("--json",), ("--csv",), ("--spread", ".5"),
          ("--labels-per-item", "2"), ("--seed", "1"), ("--test", "t")),
     ),

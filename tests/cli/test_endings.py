@@ -55,7 +55,7 @@ BAD = [
     ("alt-test", "nothing.csv", "--epsilon", ".1", "--option", "users=x"),
     ("alt-test", "TABLE", *READ, "--epsilon", ".1", "--where", "worker"),
     ("alt-test", "TABLE", *READ, "--epsilon", ".1", "--split-item", "("),
-    ("report", "TABLE", *READ, "--annotators", "crowd", "-o", "folder"), ("report", "one.csv", "--epsilon", ".1"),
+    ("report", "TABLE", *READ, "--expertise", "crowd", "-o", "folder"), ("report", "one.csv", "--epsilon", ".1"),
     ("init", "file"), ("import", "TABLE", *READ, "-o", "labels.xyz"), ("import", "TABLE", *READ, "-o", "folder"),
     ("export", "TABLE", "folder", *READ), ("export", "TABLE", "file", *READ, "--to", "alt-test"),
     ("export", "TABLE", "labels.csv", *READ, "--to", "nope"),
@@ -104,10 +104,10 @@ def test_a_mistake_of_assay_is_one_line_too(run: Run, place: Path, monkeypatch: 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("alt-test", "TABLE", *READ, "--annotators", "crowd"),
-        ("alt-test", "TABLE", *READ, "--annotators", "crowd", "--by", "half"),
+        ("alt-test", "TABLE", *READ, "--expertise", "crowd"),
+        ("alt-test", "TABLE", *READ, "--expertise", "crowd", "--by", "half"),
         ("agreement", "TABLE", *READ, "--coefficients", "qwk", "--who", "humans,consensus", "-o", "page.html"),
-        ("report", "TABLE", *READ, "--annotators", "crowd", "-o", "page.html"),
+        ("report", "TABLE", *READ, "--expertise", "crowd", "-o", "page.html"),
         ("plan", "--n-items", "30", "--n-studies", "20"),
         ("import", "TABLE", *READ, "-o", "labels.csv"),
     ],
@@ -174,7 +174,7 @@ def test_a_full_disk_is_said_in_a_line(table: str) -> None:
 
 
 def test_letters_that_the_encoding_lacks_stop_nothing(table: str) -> None:
-    command = [*ASSAY, "alt-test", table, *READ, "--annotators", "crowd"]
+    command = [*ASSAY, "alt-test", table, *READ, "--expertise", "crowd"]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
     assert done.returncode == 0, done.stderr
     assert "ρ" in done.stdout.decode()

@@ -98,7 +98,7 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
     assert run("plan", "--n-items", "30,50", "--epsilon", ".1,.2", "--categories", "3", "--fdr", ".1")[0] == 130
     assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "scale": 3, "fdr": 0.1}
     called.clear()
-    assert run("plan", "--categories", "1-5", "--annotators", "crowd", "--normalise", "rank")[0] == 130
+    assert run("plan", "--categories", "1-5", "--expertise", "crowd", "--normalise", "rank")[0] == 130
     assert called == {"scale": "1-5", "annotators": "crowd", "normalise": "rank"}
 
 
@@ -112,11 +112,11 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
         (("agreement", "{}", "--seed", "-1", "--method", "percentile"), "--seed must be ", "; got -1"),
         (("agreement", "{}", "--who", "human"), "--who must be humans, ", "got 'human'; did you mean 'humans'?"),
         (("agreement", "{}", "--confidence", "1"), "--confidence must lie between 0 and 1", "; got 1.0"),
-        (("scales", "{}", "--threshold", "2"), "--threshold must lie between 0 and 1", "; got 2.0"),
+        (("scales", "{}", "--well-aligned", "2"), "--well-aligned must lie between 0 and 1", "; got 2.0"),
         (("plan", "--n-items", "30,x"), "Invalid value for --n-items: ", "'x' is not a whole number"),
         (("plan", "--power", "1"), "--power must lie between 0 and 1", "; got 1.0"),
         (("plan", "--spread", "inf"), "--spread must be ", "; got inf"),
-        (("plan", "--epsilon", ".1", "--annotators", "crowd"), "--epsilon ... and --annotators ... ", "give one"),
+        (("plan", "--epsilon", ".1", "--expertise", "crowd"), "--epsilon ... and --expertise ... ", "give one"),
         (("demo", "--seed", "-1"), "--seed must be ", "; got -1"),
     ],
 )  # fmt: skip
@@ -129,7 +129,7 @@ def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arg
 
 
 TYPED = {
-    "judges": "--judges", "scale": "--scale", "epsilon": "--epsilon", "annotators": "--annotators", "by": "--by",
+    "judges": "--judges", "scale": "--scale", "epsilon": "--epsilon", "expertise": "--expertise", "by": "--by",
     "repeats": "--repeats", "wide": "--wide", "n_items": "--n-items", "who": "--who", "split_item": "--split-item",
 }  # fmt: skip
 
@@ -145,8 +145,8 @@ TYPED = {
         ("with scale={'stars': '1-5'}", "with --scale 'stars=1-5'"),
         ("categories (scale=assay.Ordinal(...))", "categories (--scale ...)"),
         ("say scale=assay.Ordinal(1, 5)", "say --scale ..."),
-        ("with annotators='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=...",
-         "with --annotators expert (.2), skilled (.15) or crowd (.1), or give --epsilon ..."),
+        ("with expertise='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=...",
+         "with --expertise expert (.2), skilled (.15) or crowd (.1), or give --epsilon ..."),
         ("repeats='first', 'last' or 'each'", "--repeats first, last or each"),
         ("columns of a wide table; say layout='wide' too", "columns of a wide table; say --wide too"),
         ("name your field with users=...", "name your field with --option users=..."),

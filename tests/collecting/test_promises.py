@@ -893,7 +893,7 @@ def collected(serve: Any, capsys: Any, **people: Any) -> Path:
 def test_what_was_collected_goes_straight_into_the_report(serve: Any, capsys: Any) -> None:
     folder = collected(serve, capsys)
     html = folder / "report.html"
-    code, out, err = run(capsys, "report", str(folder), "--annotators", "crowd", "--output", str(html))
+    code, out, err = run(capsys, "report", str(folder), "--expertise", "crowd", "--output", str(html))
     assert code == 0, (out, err)
     assert "tiny" in out
     assert html.stat().st_size > 10_000
@@ -901,7 +901,7 @@ def test_what_was_collected_goes_straight_into_the_report(serve: Any, capsys: An
 
 def test_which_of_a_persons_repeated_answers_counts_is_to_be_said(serve: Any, capsys: Any) -> None:
     folder = collected(serve, capsys, retest=0.5)
-    command = ("alt-test", str(folder), "--annotators", "crowd", "--judge", "tiny")
+    command = ("alt-test", str(folder), "--expertise", "crowd", "--judge", "tiny")
     code, out, err = run(capsys, *command)
     assert (code, out) == (2, "")
     assert "say what they stand for with --repeats first" in err

@@ -113,7 +113,6 @@ QUESTIONS = (
         title="On which scale to ask?",
         heading="Grading scales",
         settings=("assay.concordance.coefficient:GradingScaleSettings",),
-        named={"scale": "--scale-column"},
     ),
     Command(
         "separability",
@@ -137,7 +136,6 @@ QUESTIONS = (
         bar="Rating",
         heading=_VOTES,
         settings=("assay.preference.votes:BradleyTerrySettings",),
-        named={"scale": "--rating-scale"},
     ),
     Command(
         "elo",
@@ -151,7 +149,6 @@ QUESTIONS = (
         bar="Rating",
         heading=_VOTES,
         settings=("assay.preference.votes:EloSettings",),
-        named={"scale": "--rating-scale"},
     ),
     Command(
         "consistency",

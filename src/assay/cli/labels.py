@@ -340,7 +340,7 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     (print if output.for_people else note)(said)
     title = "Demo: may these simulated judges stand in for simulated people?"
     with progress_bar("Testing") as progress:
-        found = make(labels, annotators="skilled", title=title, progress=progress)
+        found = make(labels, expertise="skilled", title=title, progress=progress)
         path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
@@ -472,7 +472,7 @@ def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
 
     target(out)
     given = ask.options.options()
-    varied = [given.get("scale", GradingScaleSettings.scale), *filter(None, [given.get("condition")])]
+    varied = [given.get("scale_column", GradingScaleSettings.scale_column), *filter(None, [given.get("condition")])]
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
     table = replace(ask.labels, conditions=conditions).read(source)
     if "baseline" in given and "condition" in given:

@@ -261,7 +261,8 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
             flag = typed is bool
             unset = field(default=defaults[name] if flag else None)
             parts.append((name, Annotated[typed if flag else typed | None, parameter], unset))
-    about = {"known": offered, "required": tuple(required), "read": dict(read), "__module__": __name__}
+    mappings = {name: dict for name, (hint, _) in offered.items() if _mapped(hint) is not None}
+    about = {"known": offered, "required": tuple(required), "read": {**mappings, **read}, "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
 
@@ -279,7 +280,7 @@ def _typed(hint: Any) -> Any:
     """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
     members = [m for m in _members(hint) if m is not type(None)]
     if _mapped(hint) is not None:
-        return list[str]
+        return list[object]
     if Any in members:
         return str
     for member in members:
@@ -288,7 +289,7 @@ def _typed(hint: Any) -> Any:
     words = tuple(w for m in members if typing.get_origin(m) is Literal for w in typing.get_args(m))
     if words:
         return Literal[words]
-    return next((kind for kind in (bool, float, int, str) if kind in members), None)
+    return next((kind for kind in (str, bool, float, int) if kind in members), None)
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
@@ -335,16 +336,16 @@ def _several(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
     return lambda _, tokens: [one(part) for part in commas(_, tokens)]
 
 
-def _pairs(option: str, kind: Any) -> Callable[[Any, Sequence[Any]], dict[str, Any]]:
-    """``o=1-10,r=1,2,3`` as a mapping; texts of several parts are joined by ``+``."""
+def _pairs(option: str, kind: Any) -> Callable[[Any, Sequence[Any]], list[tuple[str, Any]]]:
+    """``o=1-10,r=1,2,3`` as pairs; texts of several parts are joined by ``+``."""
 
-    def read(_: Any, tokens: Sequence[Any]) -> dict[str, Any]:
-        found = {}
+    def read(_: Any, tokens: Sequence[Any]) -> list[tuple[str, Any]]:
+        found = []
         for part in (part for token in tokens for part in re.split(r",(?=[^,=]+=)", token.value)):
             name, equals, text = (one.strip() for one in part.partition("="))
             if not (name and equals and text):
                 raise AssayError(f"{option} takes NAME=VALUE; got '{part}'")
-            found[name] = _value(kind, name, text)
+            found.append((name, _value(kind, name, text)))
         return found
 
     return read

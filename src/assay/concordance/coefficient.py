@@ -522,14 +522,18 @@ class Coefficient(Result):
     found: Estimates = field(repr=False, metadata={"json": False})
     measure: Measure = field(repr=False, metadata={"json": False})
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """The interval at another level, from the same resamples; NaN where there is none."""
+    def interval(self, level: float, **row: object) -> tuple[float, float]:
+        """The interval at another level, from the same resamples; NaN where there is none. See `Result.at`."""
+        if row:
+            return super().interval(level, **row)
         number_in("level", level, above=0, below=1)
         one = describe_values((self.measure,), self.found.at_level(level))[0][0]
         return one.low, one.high
 
-    def p(self, null: float = 0.0) -> float:
+    def p(self, null: float = 0.0, **row: object) -> float:
         """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
+        if row:
+            return super().p(null, **row)
         return float(self.found.p(null)[0])
 
     @property

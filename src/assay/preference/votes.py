@@ -19,7 +19,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
-from assay.data.names import Coded, coded, sorting
+from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, option
@@ -296,7 +296,7 @@ class Votes:
                 cells = np.unique(cells, return_inverse=True)[1]
                 n_cells = int(cells.max()) + 1
             cells, n_cells = cells * size + key, n_cells * size
-        order, _ = sorting(cells, n_cells)
+        order, _ = sort_cells(cells, n_cells)
         return self if order is None else self._rows(order)
 
     def _rows(self, rows: Any) -> Votes:
@@ -361,7 +361,7 @@ def _coded_column(labels: Annotations, name: str) -> Coded:
     if name in labels.labels.columns:
         return labels.codes_of(name)
     frame, role = (labels.items, "item") if name in labels.items.columns else (labels.annotators, "annotator")
-    names, codes = coded(frame[name])
+    names, codes = factorize(frame[name])
     found = Coded(names, codes[labels.codes_of(role).codes])
     return found.where(np.ones(len(found.codes), dtype=bool))  # without the names of items that have no label
 

@@ -53,7 +53,7 @@ class DesignSettings(Settings):
     object: Annotated[str, Limits("The facet whose levels are measured.", always=True)]
     _: KW_ONLY
     facets: Mapping[str, str] | None = option(
-        None, "The column of each facet.", key="", hidden=True,
+        None, "The column of each facet: r=annotator,o=lesson.", key="",
         details="Of the answers, the items or the annotators; a facet that is not named is a column of that name.",
     )  # fmt: skip
     annotators: str | Sequence[str] | None = option(
@@ -117,7 +117,7 @@ class DStudySettings(Settings):
     """Options of `GStudy.d_study`."""
 
     sizes: Mapping[str, int | Sequence[int]] | None = option(
-        None, "How many levels of each facet.", hidden=True,
+        None, "How many levels of each facet: o=1-10,r=1,2,3.",
         details="``d_study(r=[1, 2], o=range(1, 11))`` says the same. A facet that is not named stands at one level, a "
         "fixed one at all of its levels. A nested facet is counted within what it is nested in: segments of a lesson.",
     )  # fmt: skip
@@ -131,7 +131,7 @@ class DStudySettings(Settings):
         None, "What one rating costs.", low=0, details="Each object has as many as all numbers multiplied."
     )
     prices: Mapping[str, float] | None = option(
-        None, "What one level of a facet costs.", hidden=True, details="Such as a visit to a lesson."
+        None, "What one level of a facet costs: o=20.", details="Such as a visit to a lesson."
     )
     merged: Merged = option(
         "careful", "Whether merged variance shrinks only with facets that all of its effects share.",

@@ -99,13 +99,13 @@ class NestedICC(Result):
     run: Run
     found: Estimates = field(repr=False, metadata={"json": False})
 
-    def interval(self, level: float) -> tuple[float, float]:
+    def interval(self, level: float, **row: object) -> tuple[float, float]:
         """The interval of the ICC of one unit at another level."""
-        return self.found[0].interval(level)
+        return super().interval(level, **row) if row else self.found[0].interval(level)
 
-    def p(self, null: float = 0.0) -> float:
+    def p(self, null: float = 0.0, **row: object) -> float:
         """Two-sided p-value of a true ICC of one unit of ``null``."""
-        return self.found[0].p(null)
+        return super().p(null, **row) if row else self.found[0].p(null)
 
     @property
     def table(self) -> pl.DataFrame:

@@ -79,7 +79,7 @@ class RaterSettings(FacetSettings):
         details="One label of ten moved by one category.",
     )  # fmt: skip
     dimensions: Mapping[str, str | Sequence[str]] | None = option(
-        None, "The trait of each criterion.", hidden=True,
+        None, "The trait of each criterion: clarity=style,depth=content; style+content for two.",
         details="Or its traits, which are independent; one for all criteria when not given.",
     )  # fmt: skip
     quick: bool = option(
