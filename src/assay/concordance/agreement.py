@@ -32,7 +32,7 @@ from assay.concordance.comparisons import (
     Comparisons,
     Families,
     Pairing,
-    RandomHumanDraws,
+    draw_humans,
     swapping_p,
 )
 from assay.concordance.measures import all_measures
@@ -553,9 +553,10 @@ class _Block:
             )
             return
         seed, level = self.how.seed, self.how.confidence
-        drawing = RandomHumanDraws(pairs, joint.moments(pairs.labels))
-        fixed = drawing.values(joint.value, self.how.draws, seed, items=False)
-        moving = drawing.values(joint.value, self.how.draws, seed, items=True)
+        moments = joint.moments(pairs.labels)
+        fixed, moving = (
+            draw_humans(pairs, moments, joint.value, self.how.draws, seed, items=items) for items in (False, True)
+        )
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
             yield _Found(one.measure, _summarize_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])

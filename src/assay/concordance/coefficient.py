@@ -280,9 +280,6 @@ that was tried held there in both directions."""
 MOST_ITEMS = 10_000
 """Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""
 
-MOST_COUNTED = 32
-"""Up to this many different labels their distances have no tails: as `MOST_VALUES`."""
-
 MOST_RARE_VALUES = 7
 """Different labels up to which every pattern of them is tried: three annotators have 343 patterns of seven."""
 
@@ -342,7 +339,7 @@ class Spread:
         """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
         if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
             return None
-        if len(self.value_counts[0]) <= min(MOST_COUNTED, len(answers.value) / 2):
+        if len(self.value_counts[0]) <= min(MOST_VALUES, len(answers.value) / 2):
             return None
         n, scale = found.n_units, self.ratings.scale
         highest = span(scale) if scale.numeric and scale.bounds is not None else np.inf
@@ -372,6 +369,16 @@ def label_of(ratings: Ratings, value: float) -> Label:
 # -- what a coefficient is --------------------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
+
+NEEDS: dict[Needs, tuple[str, Callable[[Scale], bool]]] = {
+    "labels": ("labels that can be equal, not free text", lambda s: s.kind != "text"),
+    "categories": ("categories that can be counted", lambda s: s.categories is not None or s.kind == "nominal"),
+    "order": ("labels with an order", lambda s: s.ordered),
+    "ordered categories": ("categories with an order", lambda s: s.ordered and s.categories is not None),
+    "numbers": ("labels that are numbers", lambda s: s.numeric),
+    "range": ("a scale with a lowest and a highest number", lambda s: s.numeric and s.bounds is not None),
+}
+"""What a coefficient may need of a scale, in words, and whether a scale has it."""
 
 MOST_IN_PAIRS = 30
 """Annotators up to which a coefficient of two is averaged over all their pairs, 435 of them."""
@@ -433,16 +440,8 @@ class Measure:
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
         if self.needs not in offers_of(ratings.scale):
-            words = {
-                "labels": "labels that can be equal, not free text",
-                "categories": "categories that can be counted",
-                "order": "labels with an order",
-                "ordered categories": "categories with an order",
-                "numbers": "labels that are numbers",
-                "range": "a scale with a lowest and a highest number",
-            }
             raise DesignError(
-                f"{self.title} needs {words[self.needs]}; these are on '{ratings.scale.spec}'. "
+                f"{self.title} needs {NEEDS[self.needs][0]}; these are on '{ratings.scale.spec}'. "
                 "Choose another coefficient, or say which scale the labels are on with scale=..."
             )
 
@@ -476,15 +475,7 @@ class Measure:
 @lru_cache(maxsize=64)
 def offers_of(scale: Scale) -> frozenset[Needs]:
     """What labels on a scale are."""
-    offers: dict[Needs, bool] = {
-        "labels": scale.kind != "text",
-        "categories": scale.categories is not None or scale.kind == "nominal",
-        "order": scale.ordered,
-        "ordered categories": scale.ordered and scale.categories is not None,
-        "numbers": scale.numeric,
-        "range": scale.numeric and scale.bounds is not None,
-    }
-    return frozenset(need for need, there in offers.items() if there)
+    return frozenset(need for need, (_, has) in NEEDS.items() if has(scale))
 
 
 @dataclass(frozen=True, eq=False)

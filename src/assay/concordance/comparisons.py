@@ -30,6 +30,9 @@ Families = Sequence[tuple[str, tuple[str, ...]]]
 
 WHO: tuple[Who, ...] = typing.get_args(Who)
 
+MOST_DRAWN_PAIRS = 2**24
+"""Draws times pairs of labels that are held at a time: 128 MB; another number would change digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
@@ -264,36 +267,31 @@ def _majorities(cells: Floats) -> Floats:
     return np.asarray(np.where((most[:, 0] > 0) & single, label, np.nan))
 
 
-@dataclass(frozen=True, eq=False)
-class RandomHumanDraws:
-    """One label pair drawn for each item, over and over: the published procedure.
+def draw_humans(
+    pairs: LabelPairs, moments: Floats, value: Callable[[Floats], Floats], draws: int, seed: int, *, items: bool
+) -> Floats:
+    """A statistic of one label pair drawn for each item, over and over: the published procedure, (draws, q).
 
-    Attributes
+    Parameters
     ----------
-    pairs : LabelPairs
     moments : (kinds of pairs, k) float
+    items : bool
+        Whether items are resampled, too.
     """
-
-    pairs: LabelPairs
-    moments: Floats
-
-    def values(self, value: Callable[[Floats], Floats], draws: int, seed: int, *, items: bool) -> Floats:
-        """The statistic in each draw, of the items as they are or of items resampled: (draws, q)."""
-        first, number, kind = self.pairs.starts, self.pairs.number, self.pairs.kind
-        n_items, n_kinds = len(first), len(self.moments)
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(items),)))
-        found = []
-        # Draws in blocks: the product of draws and pairs must not fill the memory.
-        block = max(1, 2**24 // max(1, len(kind)))
-        for done in range(0, draws, block):
-            rows = min(block, draws - done)
-            each = np.arange(n_items)[None].repeat(rows, 0)
-            which = rng.integers(0, n_items, size=each.shape) if items else each
-            pair = first[which] + np.floor(rng.random(which.shape) * number[which]).astype(np.int64)
-            cell = kind[pair] + n_kinds * np.arange(rows)[:, None]
-            counts = np.bincount(cell.ravel(), minlength=rows * n_kinds).reshape(rows, -1)
-            found.append(value(counts @ self.moments))
-        return np.concatenate(found)
+    first, number, kind = pairs.starts, pairs.number, pairs.kind
+    n_items, n_kinds = len(first), len(moments)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(items),)))
+    found = []
+    block = max(1, MOST_DRAWN_PAIRS // max(1, len(kind)))
+    for done in range(0, draws, block):
+        rows = min(block, draws - done)
+        each = np.arange(n_items)[None].repeat(rows, 0)
+        which = rng.integers(0, n_items, size=each.shape) if items else each
+        pair = first[which] + np.floor(rng.random(which.shape) * number[which]).astype(np.int64)
+        cell = kind[pair] + n_kinds * np.arange(rows)[:, None]
+        counts = np.bincount(cell.ravel(), minlength=rows * n_kinds).reshape(rows, -1)
+        found.append(value(counts @ moments))
+    return np.concatenate(found)
 
 
 # -- is a judge closer to people than they are to each other? ---------------------------------------

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -41,25 +41,6 @@ class PanelStatistic(Protocol):
 
     def value(self, sums: Floats) -> Floats:
         """The statistic from summed moments: (..., k) -> (..., q)."""
-
-
-class Based(Protocol):
-    """A statistic that is made of a few numbers of which others are made, too."""
-
-    @property
-    def basis(self) -> Hashable:
-        """What they are numbers of: statistics with the same are made of the same."""
-
-    def numbers(self, sums: Floats) -> Floats:
-        """The numbers from summed moments: (..., k) -> (..., b)."""
-
-    def of(self, numbers: Floats) -> Floats:
-        """The statistic from the numbers: (..., b) -> (..., q)."""
-
-
-def as_based(statistic: PanelStatistic) -> Based | None:
-    """The statistic, where it is made of numbers of which others may be made, too."""
-    return None if getattr(statistic, "basis", None) is None else cast(Based, statistic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +117,8 @@ class Together:
     first_only : bool
         Whether each gives its first value only: a coefficient of pairs of annotators the mean over pairs.
     same_labels : bool
-        Whether their sums are of the same labels, so that numbers which several are made of are made once.
+        Whether their sums are of the same labels, so that numbers which several are made of are made once: a
+        statistic that has any offers ``value_sharing(sums, made)``.
     widths : tuple of int
         How many moments each statistic has.
     of_label_pairs : tuple of bool
@@ -161,24 +143,13 @@ class Together:
 
     def parts(self, sums: Floats) -> list[Floats]:
         """The value of each statistic from the joint sums; numbers that several are made of are made once."""
-        edges = np.cumsum((0, *self.widths))
-        made: dict[Hashable, Floats] = {}
+        edges = np.cumsum((0, *self.widths)).tolist()
+        made: dict[Hashable, Any] = {}
         values = []
-        for s, shared, a, b in zip(self.statistics, self._bases, edges[:-1], edges[1:], strict=True):
-            if shared is None:
-                values.append(s.value(sums[..., a:b]))
-                continue
-            basis, one = shared
-            if basis not in made:
-                made[basis] = one.numbers(sums[..., a:b])
-            values.append(one.of(made[basis]))
+        for s, a, b in zip(self.statistics, edges[:-1], edges[1:], strict=True):
+            sharing = getattr(s, "value_sharing", None) if self.same_labels else None
+            values.append(s.value(sums[..., a:b]) if sharing is None else sharing(sums[..., a:b], made))
         return [v[..., :1] for v in values] if self.first_only else values
-
-    @cached_property
-    def _bases(self) -> list[tuple[Hashable, Based] | None]:
-        """The statistics that may share numbers with others, after what these are numbers of."""
-        each = map(as_based, self.statistics) if self.same_labels else (None for _ in self.statistics)
-        return [None if one is None else (one.basis, one) for one in each]
 
     def value(self, sums: Floats) -> Floats:
         """All values, side by side."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from assay.data.annotations import Answers
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.categories import (
     ROUNDING,
-    Based,
     PanelStatistic,
     Slice,
     Weights,
     agreement_weights,
-    as_based,
     grid,
     label_runs,
     ratio,
@@ -237,19 +235,13 @@ class WithinItems:
         """The statistic."""
         return self.statistic.value(sums)
 
-    @property
-    def basis(self) -> Hashable:
-        """That of the statistic, where it has one, of these annotators."""
-        inner = as_based(self.statistic)
-        return None if inner is None else (inner.basis, self.first.tobytes(), self.second.tobytes())
-
-    def numbers(self, sums: Floats) -> Floats:
-        """Those of the statistic."""
-        return cast(Based, self.statistic).numbers(sums)
-
-    def of(self, numbers: Floats) -> Floats:
-        """The statistic from its numbers."""
-        return cast(Based, self.statistic).of(numbers)
+    def value_sharing(self, sums: Floats, made: dict[Hashable, Any]) -> Floats:
+        """The statistic, from numbers that others of the same annotators are made of, too."""
+        sharing = getattr(self.statistic, "value_sharing", None)
+        if sharing is None:
+            return self.statistic.value(sums)
+        found: Floats = sharing(sums, made.setdefault((self.first.tobytes(), self.second.tobytes()), {}))
+        return found
 
 
 def _columns(data: Answers, first: Ints, second: Ints) -> tuple[Floats, Floats, Bools]:

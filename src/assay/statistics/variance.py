@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -210,26 +210,19 @@ class IntraclassCorrelation:
         """How many moments there are."""
         return self.components.width
 
-    @property
-    def basis(self) -> Hashable:
-        """All forms of a model are made of the same components."""
-        return self.components
-
     def moments(self, data: Answers) -> Floats:
         """Those of the components; not to be written to."""
         return reuse(data, self.components, lambda: self.components.moments(data))
 
-    def numbers(self, sums: Floats) -> Floats:
-        """The components: (..., 3)."""
-        return self.components.value(sums)
-
     def value(self, sums: Floats) -> Floats:
         """Each form: (..., forms)."""
-        return self.of(self.numbers(sums))
+        return self.value_sharing(sums, {})
 
-    def of(self, numbers: Floats) -> Floats:
-        """Each form, from the components: (..., forms)."""
-        item, annotator, error = np.moveaxis(numbers, -1, 0)
+    def value_sharing(self, sums: Floats, made: dict[Hashable, Any]) -> Floats:
+        """Each form, from components that other forms of the model are made of, too: (..., forms)."""
+        if self.components not in made:
+            made[self.components] = self.components.value(sums)
+        item, annotator, error = np.moveaxis(made[self.components], -1, 0)
         values = []
         for form in self.forms:
             noise = error + (annotator if form.startswith("A") else 0.0)
