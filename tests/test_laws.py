@@ -501,3 +501,13 @@ def test_a_person_s_own_column_names_work_after_they_were_mapped():
     labels = assay.read(frame, item="id", annotator="worker", label="stars", judges=["gpt", "llama"], scale="1-5")
     assert set(labels.where(worker="ann_1").labels["annotator"]) == {"ann_1"}
     assert assay.agreement(labels, by="stars", coefficients=["exact-agreement"], who=["humans"]).table.height > 1
+
+
+@EVERY
+def test_a_default_is_stated_twice_and_is_the_same(name):
+    """What a function's own line says is what its settings say; one number stands for a list of one."""
+    settings = {f.name: f.default for f in dataclasses.fields(BY_NAME[name].settings)}
+    for option, parameter in inspect.signature(getattr(assay, name.split(":")[0])).parameters.items():
+        if option not in settings or parameter.default in (inspect.Parameter.empty, None):
+            continue
+        assert settings[option] in (parameter.default, (parameter.default,)), option

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
-from assay.errors import DataError
+from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
 from assay.reading import read
 
@@ -469,3 +469,30 @@ def test_the_users_own_names_work_in_every_layout(tmp_path):
     assert labels.where(id="a").n_items == 1
     long = pl.DataFrame({"id": ["a", "b"], "worker": ["ann", "gpt"], "stars": [4, 2]})
     assert read(long, item="id", annotator="worker", label="stars", judges=["gpt"]).where(worker="ann").n_items == 1
+
+
+def test_an_option_that_nothing_reads_is_refused_wherever_labels_come_from(tmp_path):
+    (tmp_path / "study.yaml").write_text("")
+    for source in (pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]}), tmp_path):
+        with pytest.raises(DesignError, match="option 'lable' is not in the options of read; did you mean 'label'"):
+            read(source, lable="x")
+
+
+def test_lists_among_labels_stay_as_they_are_written(tmp_path):
+    """JSON text of lists and objects keeps its letters."""
+    rows = [
+        {"item": "a", "annotator": "ann", "label": ["é", 1]},
+        {"item": "b", "annotator": "ann", "label": {"ü": None}},
+    ]
+    (tmp_path / "lists.json").write_text(json.dumps(rows), "utf-8")
+    assert read(tmp_path / "lists.json").labels["label"].to_list() == ['["é", 1]', '{"ü": null}']
+
+
+@pytest.mark.parametrize(("n", "more"), [(5, "row 5: 'x'); 1 is not"), (6, "row 5: 'x' and 1 more); 1 is not")])
+def test_numbers_mixed_with_text_are_named_by_row(tmp_path, n, more):
+    rows = [{"item": f"i{i}", "annotator": "ann", "label": "x" if i < n else i} for i in range(20)]
+    (tmp_path / "mixed.json").write_text(json.dumps(rows), "utf-8")
+    with pytest.raises(DataError) as refused:
+        read(tmp_path / "mixed.json")
+    assert "column 'label' mixes numbers and text (row 1: 'x', " in str(refused.value)
+    assert more in str(refused.value)

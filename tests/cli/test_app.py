@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import assay
@@ -185,3 +186,40 @@ def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> 
     )  # fmt: skip
     assert code == 0
     assert "gpt-4o passes the alt-test in 2 out of 5" in out
+
+
+def test_a_page_of_odd_ones_out_has_what_there_is(run: Run, tmp_path: Path) -> None:
+    """Measures where there are some, agreement where two answered one triplet, and the pairs always."""
+    whole = pl.read_csv(Path(__file__).parents[2] / "examples" / "odd_ones.csv")
+    whole.filter(pl.col("annotator") != "gpt-4o").write_csv(tmp_path / "people.csv")
+    whole.filter(pl.col("annotator") == "ana").unique("item").write_csv(tmp_path / "one.csv")
+    titles = {
+        "measures": "Do automatic measures see what experts see?", "agreement": "Do annotators name the same odd one",
+        "pairs": "How alike are the texts?",
+    }  # fmt: skip
+    wanted = {
+        ("people.csv", "--measures", "words", "--n-resamples", "20"): {"measures", "agreement", "pairs"},
+        ("people.csv",): {"agreement", "pairs"},
+        ("one.csv",): {"pairs"},
+    }
+    for (name, *more), parts in wanted.items():
+        page = tmp_path / "page.html"
+        code, out, err = run("ideas", tmp_path / name, "--scale", "odd-one-out", *more, "--output", page)
+        assert code == 0, err
+        text = page.read_text("utf-8")
+        assert {part for part, title in titles.items() if title in text} == parts
+        assert ("Two people name the same odd one on" in out) == ("agreement" in parts)
+
+
+def test_one_coefficient_names_its_column_and_several_their_rows(run: Run, table: str) -> None:
+    for names, several in (("cohen-kappa", False), ("cohen-kappa,scott-pi", True)):
+        code, out, err = run(
+            "agreement", table, *COLUMNS, "--scale", "1-5", "--coefficients", names, "--n-resamples", "20"
+        )
+        assert code == 0, err
+        header = next(line for line in out.splitlines() if line.startswith("between "))
+        assert ("Cohen's κ" in header, "estimate" in header) == (not several, several)
+        rows = [line for line in out.splitlines() if line.startswith("humans ")]
+        assert [("Cohen's κ" in row, "Scott's π" in row) for row in rows] == (
+            [(True, False), (False, True)] if several else [(False, False)]
+        )

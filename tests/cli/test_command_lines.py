@@ -16,7 +16,7 @@ import assay
 from assay.data.formats.exports import write
 
 Run = Callable[..., tuple[int, str, str]]
-ALL, SHARE = 600, 16
+ALL, SHARE = 600, 2
 
 QUICK = ("--n-resamples", "40", "--seed", "3")
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")

@@ -112,6 +112,7 @@ def covered(names, design: str, n: int, simulations: int, seed: int = 0, **how) 
     return {name: hits[name] / simulations for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_cover_roughly(design):
     some = [

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.text import Text
 from studies import from_grid, scale_study
 
-from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study
+from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study, row_means
 from assay.concordance.icc import icc
 from assay.concordance.measures import nmae
 from assay.data.annotations import Annotations
@@ -309,3 +309,8 @@ def test_no_interval_is_no_verdict(labels):
     )
     found = grading_scale_study(tiny, by="benchmark", group=None)
     assert "No interval for single: one item cannot show how much others would differ" in found.summary()
+
+
+def test_the_mean_of_a_row_is_that_of_what_is_there():
+    means = row_means(np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, np.nan], [3.0, np.nan, np.nan], [0.0, 0.0, 0.0]]))
+    np.testing.assert_array_equal(means, [1.5, np.nan, 3.0, 0.0])

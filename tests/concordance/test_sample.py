@@ -9,6 +9,7 @@ from scipy import stats
 from studies import from_grid, ordinal_grid, scale_study
 
 import assay
+import references
 from assay.concordance.agreement import agreement
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.icc import icc, icc_table
@@ -23,12 +24,7 @@ def cells(n: int = 40, m: int = 5, seed: int = 2) -> np.ndarray:
 
 
 def by_hand(y: np.ndarray) -> float:
-    """ICC(A,1) from mean squares."""
-    n, k = y.shape
-    rows, columns, grand = y.mean(axis=1), y.mean(axis=0), y.mean()
-    item, annotator = k * rows.var(ddof=1), n * columns.var(ddof=1)
-    error = ((y - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1))
-    return (item - error) / (item + (k - 1) * error + k / n * (annotator - error))
+    return references.icc(y.tolist(), "ICC(A,1)")
 
 
 def variance(values) -> float:

@@ -176,6 +176,7 @@ def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):
     assert errors == {"good": "yes", "guess": "no"}
 
 
+@pytest.mark.slow
 def test_a_judge_like_a_person_is_not_shown_to_differ():
     shown = [
         agreement(panel(seed=s, judge_noise=0.7), who=["human pairs"], coefficients=["qwk"]).differences["closer"][0]

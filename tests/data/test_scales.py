@@ -156,6 +156,31 @@ def test_missing_labels_are_neither_on_nor_off(scale):
     assert scale.cast(labels).null_count() == 2
 
 
+@pytest.mark.parametrize(
+    ("scale", "label", "read"),
+    [
+        (Ordinal(1, 5), "4", 4),
+        (Ordinal(1, 5), 4.0, 4),
+        (Ordinal(1, 5), 6, None),
+        (Ordinal(1, 5), None, None),
+        (Ordinal(0, 1), True, None),
+        (Ordinal(1, 5), [4], None),
+        (Ordinal(1, 5), {"label": 4}, None),
+        (Interval(0, 1), "0.5", 0.5),
+        (Nominal(["yes", "no"]), "no", "no"),
+        (Nominal(["yes", "no"]), ["no"], None),
+        (Text(), None, None),
+        (Text(), ["a", "b"], None),
+        (Preference(), "first", -1),
+    ],
+    ids=repr,
+)
+def test_one_label_is_read_or_is_none(scale, label, read):
+    found = scale.read(label)
+    assert found == read
+    assert type(found) is type(read)
+
+
 def test_casting():
     assert Ordinal(1, 5).cast(pl.Series(["1", "4.0", " 2 "])).to_list() == [1, 4, 2]
     assert Ordinal(1, 5).cast(pl.Series([1.0, 2.0])).dtype == pl.Int64

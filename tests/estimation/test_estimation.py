@@ -19,7 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 from assay.errors import DataError, DesignError
 from assay.estimation import resampling
-from assay.estimation.intervals import Estimate, adjust_p
+from assay.estimation.intervals import Estimate, Score, adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
@@ -300,6 +300,51 @@ def test_a_value_of_exactly_one_has_no_interval_on_fishers_scale_and_no_warning(
     got = estimate(correlation(), np.column_stack([x, x]), method="jackknife", transform="fisher")
     assert got.value[0] == pytest.approx(1, abs=1e-12)
     assert math.isnan(got.standard_error[0])
+
+
+# -- the score interval ---------------------------------------------------------------------------
+
+
+def by_trying(score, value, error, step, t):
+    """Every true value on a fine line is asked whether the estimate is within t errors of it."""
+    near = score.errors[np.abs(score.values - value).argmin()]
+    wider = min(max(error / near, 1.0), 5.0) if error == error and near > 0 else 1.0
+    fine = np.linspace(score.values[0], score.values[-1], 400_001)
+    reach = t * wider * np.interp(fine, score.values, score.errors)
+    kept = fine[(value <= fine + reach) & (fine - reach <= value + (step / 2 if score.stepwise else 0.0))]
+    return kept, reach[0]
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+@pytest.mark.parametrize(("value", "error"), [(0.6, 0.05), (0.6, 0.2), (0.6, 9.0), (0.6, math.nan), (0.9, 0.1)])
+def test_a_score_interval_holds_every_true_value_that_the_estimate_is_near(value, error, stepwise):
+    values = np.linspace(0.001, 0.999, 250)
+    score = Score(values, 0.12 * np.sqrt(1 - values**2) + 0.002, stepwise)
+    low, high = score.interval(value, error, 0.03, 1.3)
+    kept, _ = by_trying(score, value, error, 0.03, 1.3)
+    if error != 9.0:
+        assert 0.001 < kept[0] < kept[-1] < 0.999
+    # Between two tried values the ends are where the line between them is crossed.
+    wanted = kept[0] if kept[0] > 0.0011 else low
+    assert low == pytest.approx(wanted, abs=2e-4)
+    assert high == pytest.approx(1.0 if kept[-1] >= 0.9989 else kept[-1], abs=2e-4)
+
+
+def test_a_score_interval_at_its_ends_and_where_no_value_is_near():
+    values = np.linspace(0.0, 0.9, 10)
+    wide = Score(values, np.full(10, 0.5))
+    # Even the lowest value is near: below it the first error goes on. Where the highest is near, 1 is.
+    assert wide.interval(0.2, 0.5, 0.0, 1.0) == pytest.approx((0.2 - 0.5, 0.2 + 0.5))
+    assert wide.interval(0.7, 0.5, 0.0, 1.0) == pytest.approx((0.2, 1.0))
+    assert wide.interval(0.2, 0.5, 0.0, 10.0) == (-1.0, 1.0)
+    narrow = Score(values, np.full(10, 1e-6))
+    assert narrow.interval(0.25, math.nan, 0.0, 1.0) is None
+    low, high = narrow.interval(0.3, math.nan, 0.0, 1.0)
+    assert (low, high) == pytest.approx((0.3, 0.3), abs=0.1)
+    assert low <= 0.3 <= high
+    # Half of what one item changes may be missing, where the correction is asked for.
+    stepped = Score(values, np.full(10, 1e-6), stepwise=True)
+    assert stepped.interval(0.25, math.nan, 0.2, 1.0)[1] == pytest.approx(0.35, abs=1e-5)
 
 
 # -- clusters, blocks, chunks ---------------------------------------------------------------------

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +13,11 @@ from scipy.stats import spearmanr
 from worlds import World
 
 import assay
+import references
 from assay.errors import DesignError
+from assay.ideas import sample_size
+from assay.reporting.tables import interval, said
+from assay.statistics.odd_one_out import Judged
 
 
 def test_truth_is_recovered_at_the_floor_that_the_plan_names():
@@ -89,3 +97,168 @@ def test_who_does_not_look_never_agrees():
 def test_too_few_choices_are_refused():
     with pytest.raises(DesignError, match="cannot be halved"):
         assay.judgments_needed(World.of(5).study(floor=1))
+
+
+# -- by the slow road -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", [1, 3])
+def test_a_simulated_study_is_its_choices_one_by_one(overlap):
+    """Luce's rule for each choice, equation 1 by counting, Spearman's correlation with what endless answers give."""
+    n, rng = 6, np.random.default_rng(3)
+    alike = -rng.random((n, n)) * 3
+    alike = alike + alike.T
+    design = sample_size._design(n, 3, 5)
+    assert sorted(map(tuple, design.tolist())) == sorted(set(map(tuple, design.tolist())))
+    pairs = list(itertools.combinations(range(n), 2))
+
+    def kept(a: int, b: int, c: int) -> list[float]:
+        weights = [math.exp(alike[x, y]) for x, y in ((a, b), (a, c), (b, c))]
+        return [w / sum(weights) for w in weights]
+
+    truth = [np.mean([kept(a, b, c)[0] for c in range(n) if c not in (a, b)]) for a, b in pairs]
+    np.testing.assert_allclose(sample_size._truth(alike), truth)
+    rng = np.random.default_rng((7, 1))
+    drawn = rng.random((len(design), overlap, 1))
+    choices = []
+    for t, triplet in enumerate(design.tolist()):
+        first, second, _ = kept(*triplet)
+        for o in range(overlap):
+            odd = 2 if drawn[t, o] <= first else 1 if drawn[t, o] <= first + second else 0
+            choices.append((triplet, odd))
+    counts = references.triplet_similarity(choices)
+    shares = [counts[pair][0] / counts[pair][1] for pair in pairs]
+    assert len({number for _, number in counts.values()}) > 1
+    found = sample_size._study(design, overlap, [(alike, sample_size.mean_ranks(sample_size._truth(alike)))], (7, 1))
+    assert found == pytest.approx(references.spearman(shares, truth))
+
+
+def test_random_texts_are_as_sharp_as_the_agreement_asks():
+    """Two who choose by the same chances agree with Σp²: the mean over every triplet of the texts."""
+    found = []
+    for seed in range(30):
+        alike = sample_size._alike(9, 3, 0.62, np.random.default_rng(seed))
+        for a, b, c in itertools.combinations(range(9), 3):
+            weights = np.exp([alike[a, b], alike[a, c], alike[b, c]])
+            found.append(((weights / weights.sum()) ** 2).sum())
+    assert np.mean(found) == pytest.approx(0.62, abs=0.02)
+
+
+def test_a_plan_counts_its_studies():
+    plan = assay.plan_triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
+    worlds = [sample_size._worlds(plan.run.settings, k) for k in range(30)]
+    for row in plan.table.iter_rows(named=True):
+        overlap = math.ceil(row["floor"] / 5)  # each pair of 7 texts has 5 thirds
+        each = math.ceil(row["floor"] / overlap)
+        designs = [sample_size._design(7, each, 4 + k) for k in range(4)]
+        rho = [sample_size._study(designs[k % 4], overlap, worlds[k], (4, k, 1)) for k in range(30)]
+        reached = sum(one >= 0.8 for one in rho)
+        assert (row["overlap"], row["estimate"]) == (overlap, reached / 30)
+        assert row["triplets"] == 2 * round(np.mean([len(d) for d in designs]))
+        assert row["judgments"] == row["triplets"] * overlap
+        assert row["rho"] == pytest.approx(np.mean(rho))
+        assert row["rho_least"] == pytest.approx(references.quantile(rho, 0.1))
+        assert (row["low"], row["high"]) == pytest.approx(references.wilson(reached, 30), abs=1e-9)
+    assert plan.smallest["floor"] == plan.table.filter(pl.col("estimate") >= 0.5)["floor"].min()
+
+
+def test_the_number_needed_is_the_first_that_reaches_the_target():
+    for one, target in itertools.product((0.003, 0.02, 0.4), (0.5, 0.8, 0.95)):
+        n = sample_size._needed(one, target)
+        reached = [k * one / (1 + (k - 1) * one) for k in (n - 1, n)]
+        assert reached[0] < target <= reached[1] + 1e-12
+    assert [sample_size._needed(one, 0.8) for one in (0.0, -0.1, math.nan)] == [None] * 3
+
+
+def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
+    without = np.random.default_rng(1).uniform(0.02, 0.04, 20)
+    logit = np.log(without / (1 - without))
+    error = math.sqrt(19 / 20 * sum((x - logit.mean()) ** 2 for x in logit))
+    half = 1.7291328 * error  # t with 19 degrees of freedom, 95%
+    centre = math.log(0.03 / 0.97)
+    wanted = [1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
+    assert sample_size._ends(0.03, without, 0.9) == pytest.approx(wanted, rel=1e-6)
+    for one, others in ((-0.01, without), (0.03, without - 0.03), (0.03, np.full(20, 0.03))):
+        assert np.isnan(sample_size._ends(one, others, 0.9)).all()
+
+
+def test_the_curve_steps_up_what_one_judgment_tells():
+    labels = World.of(8, sharpness=1).study(floor=6, overlap=2)
+    found = assay.judgments_needed(labels, n_splits=40, target=0.75, sizes=[len(labels) // 2, 3 * len(labels)], seed=2)
+    half, at, beyond = found.table.iter_rows(named=True)
+    n = len(labels)
+    assert [half["stepped"], at["stepped"], beyond["stepped"]] == [False, True, True]
+    assert [half["judgments"], at["judgments"], beyond["judgments"]] == [n // 2, n, 3 * n]
+    # ρ of n judgments gives that of three times as many, and of one, by Spearman and Brown.
+    rho = at["estimate"]
+    assert beyond["estimate"] == pytest.approx(3 * rho / (1 + 2 * rho))
+    assert (beyond["low"], beyond["high"]) == pytest.approx(
+        [3 * end / (1 + 2 * end) for end in (at["low"], at["high"])]
+    )
+    one = rho / (n - (n - 1) * rho)
+    assert found.needed == sample_size._needed(one, 0.75)
+    ends = [end / (n - (n - 1) * end) for end in (at["low"], at["high"])]
+    assert (found.needed_high, found.needed_low) == (
+        sample_size._needed(ends[0], 0.75),
+        sample_size._needed(ends[1], 0.75),
+    )
+    # Halves of all the judgments are what the step is taken from: two sets of 28 that share none.
+    assert half["estimate"] == pytest.approx(rho / (2 - rho), abs=0.06)
+
+
+def test_halves_share_no_judgment():
+    rng = np.random.default_rng(0)
+    position = np.array([[0, 1, 2], [3, 4, 5], [0, 3, 4], [1, 2, 5], [0, 1, 5], [2, 3, 4]])
+    judged = Judged(position, position[np.arange(6), [0, 1, 2, 0, 1, 2]], 6)
+    order = np.random.default_rng(0).permutation(6)
+    shares = []
+    for part in (order[:3], order[3:]):
+        kept, n = np.zeros(6), np.zeros(6)
+        for i in part:
+            kept[judged.kept[i]] += 1
+            for pair in position[i]:
+                n[pair] += 1
+        shares.append([k / m if m else math.nan for k, m in zip(kept, n, strict=True)])
+    both = [(a, b) for a, b in zip(*shares, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    wanted = references.spearman(*zip(*both, strict=True))
+    assert sample_size.half_agreement(judged, rng, 1)[0] == pytest.approx(wanted)
+
+
+def test_each_sentence_about_judgments_says_what_the_numbers_say():
+    found = assay.judgments_needed(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, target=0.75)
+    row = found.table.filter(pl.col("judgments") == int(found.run.facts["choices"])).row(0, named=True)
+    lines = found.summary().splitlines()
+    assert lines[0] == (
+        f"{row['judgments']} judgments: as many others would rank the pairs alike by ρ = {said(row['estimate'])} "
+        f"{interval(row['low'], row['high'])}."
+    )
+    assert lines[1] == (
+        f"ρ = 0.75 takes about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
+    )
+    assert f"agree with them by {said(row['published'])}: they share" in lines[2]
+    open_ended = dataclasses.replace(found, needed_high=None, needed_low=None).summary().splitlines()[1]
+    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range ? to more than can be told)."
+    never = dataclasses.replace(found, needed=None).summary().splitlines()
+    assert never[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
+    assert [never[0], *never[2:]] == [lines[0], *lines[2:]]
+
+
+def test_each_sentence_of_a_plan_says_what_its_table_says():
+    plan = assay.plan_triplets(6, agreement=0.8, floors=(2, 12), target=0.6, power=0.5, n_studies=20)
+    row = plan.smallest
+    lines = plan.summary().splitlines()
+    assert lines[0].startswith("1 document of 6 texts; two experts name the same odd one on 80% of triplets; 20 sim")
+    of = "" if row["overlap"] == 1 else f" ({row['triplets']:,} triplets, each answered by {row['overlap']})"
+    assert lines[1] == (
+        f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = 0.6 with the true "
+        f"ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
+    )
+    last = dataclasses.replace(plan, outcomes=plan.outcomes.tail(1))
+    row = last.smallest
+    assert row["overlap"] == 3
+    assert f"({row['triplets']} triplets, each answered by 3), reach" in last.summary()
+    low = dataclasses.replace(plan, outcomes=plan.outcomes.with_columns(estimate=0.49))
+    assert low.smallest is None
+    assert (
+        low.summary().splitlines()[1] == "None of these numbers reaches ρ = 0.6 in 50% of studies; look at larger ones."
+    )

@@ -119,3 +119,10 @@ def test_a_hundred_who_ask_at_once_get_a_hundred_triplets(tmp_path):
         store.close()
     assert len(set(given)) == 100
     assert None not in given
+
+
+def test_a_name_given_twice_is_told_with_its_document():
+    rows = [("d1", "x", "1"), ("d2", "y", "2"), ("d1", "x", "3"), ("d2", "y", "4"), ("d1", "z", "5")]
+    frame = pl.DataFrame(rows, schema=["document", "name", "text"], orient="row")
+    with pytest.raises(DataError, match="text 'x' is named twice in document 'd1'; each text has a name of its own"):
+        assay.sample_triplets(frame, document="document", name="name", text="text", floor=1)

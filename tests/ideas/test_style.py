@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 import assay
+import references
 from assay.errors import DataError, DesignError
+from assay.estimation.resampling import resampling_counts
 
 COLUMNS = ["first", "second", "first_after", "second_after"]
 
@@ -38,6 +40,55 @@ def test_a_measure_that_does_not_move_comes_first_and_one_that_moves_is_told():
     assert found.table["low"][1] > 100
     assert "tone moves with the style" in found.summary()
     assert "ideas is not shown to move" in found.summary()
+
+
+def drifting(**means: float) -> pl.DataFrame:
+    """Numbers of judges for 30 pairs: before 0.5 with some noise, after so much more, with noise of its own."""
+    rng = np.random.default_rng(4)
+    before = 0.5 + 0.1 * rng.normal(size=30)
+    columns: dict[str, np.ndarray] = {}
+    for name, mean in means.items():
+        columns |= {f"{name}_before": before, f"{name}_after": before + mean + 0.05 * rng.normal(size=30)}
+    return pl.DataFrame(columns)
+
+
+def test_the_interval_is_the_bootstrap_of_the_ratio_of_means():
+    table = drifting(up=0.2)
+    found = assay.style_effect(table, [], n_resamples=100, confidence=0.9, seed=3)
+
+    def change(pairs):
+        first, second = (sum(one[k] for one in pairs) for k in (0, 1))
+        return 100 * (second - first) / first
+
+    pairs = list(table.iter_rows())
+    replicates = references.resampled(change, pairs, resampling_counts(30, 100, seed=3))
+    # Blocks of 64 resamples have streams of their own.
+    replicates = replicates[:64] + references.resampled(change, pairs, resampling_counts(30, 36, seed=3, block=1))
+    row = found.table.row(0, named=True)
+    assert row["estimate"] == pytest.approx(change(pairs))
+    assert (row["low"], row["high"]) == pytest.approx(references.percentile_interval(replicates, 0.9))
+
+
+def test_each_sentence_says_what_its_interval_says():
+    """Up, down, neither shown, and no interval at all: a verdict only where 0 is outside."""
+    table = drifting(up=0.2, down=-0.2, still=0.005)
+    found = assay.style_effect(table, [])
+    of = {row["measure"]: row for row in found.table.iter_rows(named=True)}
+    assert of["up"]["low"] > 0 > of["down"]["high"]
+    assert of["still"]["low"] < 0 < of["still"]["high"]
+    moves = {"up": "moves with the style: +", "down": "moves with the style: −",
+             "still": "is not shown to move with the style: "}  # fmt: skip
+    lines = found.summary().splitlines()
+    for name, words in moves.items():
+        row = of[name]
+        (line,) = [one for one in lines if one.startswith(f"{name} ")]
+        assert line.startswith(f"{name} {words}")
+        numbers = f"{row['estimate']:+.1f}% [{row['low']:.1f}, {row['high']:.1f}]".replace("-", "−")
+        assert numbers in line
+        assert line.endswith(f"from {row['before']:.3f} to {row['after']:.3f}, over 30 pairs.")
+    alone = assay.style_effect(table.head(1).select("up_before", "up_after"), [])
+    assert alone.summary().startswith("up is not shown to move with the style: +")
+    assert "(no interval)" in alone.summary()
 
 
 def test_what_judges_said_is_a_measure_too():

@@ -10,6 +10,7 @@ import pytest
 from worlds import World, noisy
 
 import assay
+import references
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
 from assay.statistics.odd_one_out import PairTable, code_of_pair, pair_of_code
@@ -158,3 +159,47 @@ def test_truth_is_recovered():
 
     wanted = [truth[r["document"], r["first"], r["second"]] for r in found.iter_rows(named=True)]
     assert spearmanr(found["estimate"], wanted).statistic > 0.95
+
+
+@pytest.mark.parametrize("n_texts", [5, 40])
+def test_intervals_of_pairs_are_wilsons_of_their_counts(n_texts):
+    """One answer a triplet: choices are independent. Of many pairs each count is computed once."""
+    found = assay.triplet_similarity(World.of(n_texts, sharpness=1).study(floor=3), confidence=0.9).table
+    for row in found.head(40).iter_rows(named=True):
+        wanted = references.wilson(row["kept"], row["n"], 0.9)
+        assert (row["low"], row["high"]) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_answers_about_one_triplet_count_for_less():
+    """One-way analysis of variance within pair and triplet, by loops; Wilson's interval of what they are worth."""
+    labels = World.of(6, sharpness=1.5).study(floor=4, overlap=3)
+    found = assay.triplet_similarity(labels, confidence=0.9)
+    cells: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for row in labels.labels.join(labels.items, on="item").iter_rows(named=True):
+        three = [row["first_item"], row["second_item"], row["third_item"]]
+        odd = three["ABC".index(row["label"])]
+        for pair in itertools.combinations(sorted(three), 2):
+            cells.setdefault(pair, {}).setdefault(row["item"], []).append(int(odd not in pair))
+    within = between = sizes = 0.0
+    free = apart = 0
+    for triplets in cells.values():
+        whole = [x for xs in triplets.values() for x in xs]
+        mean = sum(whole) / len(whole)
+        for xs in triplets.values():
+            m = sum(xs) / len(xs)
+            within += sum((x - m) ** 2 for x in xs)
+            free += len(xs) - 1
+            between += len(xs) * (m - mean) ** 2
+        apart += len(triplets) - 1
+        sizes += len(whole) - sum(len(xs) ** 2 for xs in triplets.values()) / len(whole)
+    inside = within / free
+    outside = max(between / apart - inside, 0.0) / (sizes / apart)
+    icc = outside / (outside + inside)
+    assert found.alike == pytest.approx(icc)
+    assert 0 < icc < 1
+    for row in found.table.iter_rows(named=True):
+        xs = cells[row["first"], row["second"]].values()
+        total = sum(map(len, xs))
+        worth = total**2 / sum(len(x) * (1 + (len(x) - 1) * icc) for x in xs)
+        kept = sum(map(sum, xs))
+        assert (row["low"], row["high"]) == pytest.approx(references.wilson(kept / total * worth, worth, 0.9), abs=1e-9)

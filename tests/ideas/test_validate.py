@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
+import references
 from assay.errors import DataError, DesignError
 
 QUICK = {"n_resamples": 100}
@@ -233,3 +234,21 @@ def test_pairs_that_a_measure_does_not_know_are_counted():
     found = assay.validate_similarity(LABELS, {"good": MEASURES["bad"], "some": some}, with_judges=False, **QUICK)
     assert "30 pairs: a measure has no value for it ('some' knows 60)" in found.summary()
     assert found.table["n"][0] == 60
+
+
+def test_pairs_under_the_floor_are_counted():
+    """Pairs that were compared less often than the floor, counted by hand; the others rank as themselves."""
+    labels = World.of(7, sharpness=1).study(floor=2)
+    drawn = labels.labels.join(labels.items, on="item")
+    seen = references.triplet_similarity(
+        ((row["first_item"], row["second_item"], row["third_item"]), "ABC".index(row["label"]))
+        for row in drawn.iter_rows(named=True)
+    )
+    few = sum(number < 3 for _, number in seen.values())
+    assert 0 < few < len(seen)
+    values = {pair: kept / number for pair, (kept, number) in seen.items()}
+    found = assay.validate_similarity(labels, {"itself": values}, floor=3, with_judges=False, **QUICK)
+    (gone,) = found.exclusions
+    assert str(gone).startswith(f"{few} pairs: compared fewer than 3 times")
+    assert row(found, "itself")["n"] == len(seen) - few
+    assert row(found, "itself")["estimate"] == pytest.approx(1)

@@ -43,6 +43,18 @@ def rows(study, query):
     return found
 
 
+def test_how_far_a_run_is_by_hand():
+    """15 of 60 in 5 s are 3 a second; the other 45 take 15 s more."""
+    progress = run_module.Progress(done=15, total=60, missing=2, cost=0.12345, seconds=5.0)
+    assert progress.rate == 3.0
+    assert progress.seconds_left == 15.0
+    assert str(progress) == "15/60 questions, 3.0/s, $0.1235, 15.0 s left"
+    assert run_module.Progress(15, 60, 0, 0.0, 0.5).rate == 30.0
+    first = run_module.Progress(done=0, total=60, missing=0, cost=0.0, seconds=0.0)
+    assert (first.rate, first.seconds_left) == (0.0, None)
+    assert str(first) == "0/60 questions, 0.0/s, $0.0000"
+
+
 def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     with ChatServer() as server:
         study = make_study(30, server.url)

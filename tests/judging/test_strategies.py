@@ -476,6 +476,19 @@ def test_triplets_for_judges_are_those_that_people_would_have_seen(make_study):
     assert len(at_once) == 10
 
 
+@pytest.mark.parametrize(("of", "triplets"), [("aaacc", ["aaa"]), ("aaabbbbccdd", ["aaa", *["bbb"] * 4])])
+def test_triplets_of_documents_of_three_items_or_more(make_study, of, triplets):
+    study = make_study(0, questions=[DRAWN], items={"file": "items.csv", "document": "doc"})
+    rows = "".join(f"q{i:05},text @q{i:05}@,{doc}\n" for i, doc in enumerate(of))
+    (study.folder / "items.csv").write_text("item,text,doc\n" + rows)
+    store, _ = planned(study)
+    with store, store.reading() as db:
+        drawn = ["".join(of[int(name[1:])] for name in members) for _, members in triplets_drawn(db, 0)]
+    # Each pair is to be seen twice or more: four items have four triplets, three have one.
+    assert study.config.people.pairs >= 2
+    assert sorted(drawn) == triplets
+
+
 def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study):
     study = make_study(4, questions=[DRAWN])
     with open_store(study) as store:
@@ -489,6 +502,12 @@ def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study
     many = make_study(200, questions=[DRAWN], items={"file": "items.csv"})
     with pytest.raises(StudyError, match=r"about 19900 triplets would be drawn, .* 6000 at most; name items.document"):
         judge_study(many)
+    # Pairs of documents of two items are in no triplet: 199 · 198 / 2 pairs are.
+    rows = "".join(f"q{i:05},text,{'d1' if i < 199 else 'd2'}\n" for i in range(201))
+    apart = make_study(0, questions=[DRAWN], items={"file": "items.csv", "document": "doc"})
+    (apart.folder / "items.csv").write_text("item,text,doc\n" + rows)
+    with pytest.raises(StudyError, match="about 19701 triplets would be drawn"):
+        judge_study(apart)
 
 
 def test_images_go_by_path_and_by_url(make_study, tmp_path):

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import references
 from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, OddOneOut, Preference
 from assay.errors import DataError, DesignError
+from assay.estimation.resampling import resampling_counts
 from assay.preference.position import position_bias, position_parts
 from assay.reading import study_labels
 
@@ -85,6 +87,7 @@ def test_a_judge_without_bias_is_not_called_biased_and_one_with_it_is():
     assert unfair.biased == ("m",)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth():
     inside = 0
     for seed in range(150):
@@ -212,3 +215,42 @@ def test_a_study_s_own_answers(tmp_path):
     found = position_bias(study_labels(study))
     assert found.shares["estimate"].to_list() == [1.0]
     assert found.consistency["estimate"].to_list() == [0.0]
+
+
+@pytest.mark.parametrize("method", ["percentile", "jackknife", "bca"])
+def test_the_intervals_by_drawing_pairs_of_texts(method):
+    """Whole pairs are drawn, with both their orders; ties have no place, and a pair with one order no consistency."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for i in range(25):
+        for order in ("a>b", "b>a") if i % 5 else ("a>b",):
+            label = int(rng.choice([-1, 0, 1], p=[0.5, 0.2, 0.3]))
+            place = None if label == 0 else int(rng.choice([1, 2], p=[0.7, 0.3]))
+            rows.append((f"p{i:02d}", order, label, place))
+    of_item = [[row for row in rows if row[0] == f"p{i:02d}"] for i in range(25)]
+
+    def share(items):
+        chosen = [row[3] for item in items for row in item if row[3] is not None]
+        return sum(place == 1 for place in chosen) / len(chosen)
+
+    def agreed(items):
+        both = [item for item in items if len(item) == 2]
+        return sum(item[0][2] == item[1][2] for item in both) / len(both)
+
+    found = position_bias(pairs(rows), method=method, n_resamples=64, confidence=0.8, seed=6)
+    counts = resampling_counts(25, 64, seed=6)
+    for frame, statistic in ((found.shares, share), (found.consistency, agreed)):
+        row = frame.row(0, named=True)
+        assert row["estimate"] == pytest.approx(statistic(of_item))
+        if method == "jackknife":
+            ends = references.jackknife_interval(statistic, of_item, 0.8)
+        else:
+            drawn = references.resampled(statistic, of_item, counts)
+            without = references.jackknife(statistic, of_item)[1]
+            ends = (
+                references.percentile_interval(drawn, 0.8) if method == "percentile"
+                else references.bca_interval(statistic(of_item), drawn, without, 0.8)
+            )  # fmt: skip
+        assert (row["low"], row["high"]) == pytest.approx(ends)
+    assert found.shares["n"][0] == sum(row[3] is not None for row in rows)
+    assert found.consistency["n"][0] == 20

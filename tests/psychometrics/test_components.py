@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tables import FACETS, brennan, lessons, table
 
+import references
 from assay.errors import DesignError
 from assay.psychometrics.components import fit_components
 from assay.psychometrics.design import DesignSettings, parse
@@ -95,16 +96,7 @@ def coded(labels, facets=FACETS):
 
 
 def dense_deviance(terms: Terms, theta, restricted=True) -> float:
-    """From the whole covariance matrix."""
-    n = len(terms)
-    cov = np.eye(n) * theta[-1]
-    for code, variance in zip(terms.codes, theta, strict=False):
-        cov += variance * (code[:, None] == code)
-    inverse, one = np.linalg.inv(cov), np.ones(n)
-    precision = one @ inverse @ one
-    residual = terms.value - (one @ inverse @ terms.value) / precision
-    found = np.linalg.slogdet(cov)[1] + residual @ inverse @ residual + n * np.log(2 * np.pi)
-    return found + (np.log(precision) - np.log(2 * np.pi) if restricted else 0.0)
+    return references.deviance(terms.value, terms.codes, theta, restricted)
 
 
 @pytest.mark.parametrize("restricted", [True, False])
@@ -217,3 +209,59 @@ def test_a_table_whose_objects_hold_one_label_each_has_no_solution():
         g_study(table(rows), "i:p", "p")
     with pytest.raises(DesignError, match="do not vary"):
         g_study(table([{**row, "label": 1} for row in rows]), "i:p", "p")
+
+
+# -- how sure -------------------------------------------------------------------------------------------
+
+
+def test_a_delta_interval_is_symmetric_in_log_odds_or_in_logs_by_dense_matrices():
+    """Var(θ) = 2 AI⁻¹, the slope of each quantity by differences, ends on the logit and the log scale by hand."""
+    labels = lessons(10, 3, 4, missing=0.25, seed=6)
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, method="delta", confidence=0.9).studies[0]
+    theta, terms = found.fitted.theta, found.fitted.terms
+    assert (theta > 0).all()
+    variance = 2 * np.linalg.inv(references.average_information(terms.value, terms.codes, theta))
+    names = [t.name for t in found.fitted.identified.terms]
+
+    def shares(t):
+        v = dict(zip(names, t, strict=True))
+        relative, absolute = v["ri"] + v["o:i"] + v["ro:i,e"], v["r"] + v["ri"] + v["o:i"] + v["ro:i,e"]
+        return v["i"] / (v["i"] + relative), v["i"] / (v["i"] + absolute)
+
+    for k, quantity in enumerate((found.generalizability, found.dependability)):
+        steps = np.eye(5) * 1e-6
+        slope = np.array([(shares(theta + s)[k] - shares(theta - s)[k]) / 2e-6 for s in steps])
+        error = np.sqrt(slope @ variance @ slope)
+        share = shares(theta)[k]
+        assert quantity.estimate == pytest.approx(share)
+        assert quantity.standard_error == pytest.approx(error, rel=1e-5)
+        # d logit(p) = dp / (p (1 − p)); the 95% point of the normal is 1.6449.
+        half = 1.6448536 * error / (share * (1 - share))
+        ends = [np.log(share / (1 - share)) + sign * half for sign in (-1, 1)]
+        assert [quantity.low, quantity.high] == pytest.approx([1 / (1 + np.exp(-end)) for end in ends], rel=1e-5)
+    for k, component in enumerate(found.components):
+        value, error = theta[k], np.sqrt(variance[k, k])
+        one = component.variance
+        assert one.standard_error == pytest.approx(error, rel=1e-5)
+        wide = 1.6448536 * error / value
+        assert [one.low, one.high] == pytest.approx([value * np.exp(-wide), value * np.exp(wide)], rel=1e-5)
+
+
+def test_drawn_tables_have_the_covariance_that_they_are_drawn_from():
+    """Cell means of 6,000 drawn tables: their covariance is V, with the residual over the labels of each cell."""
+    value, c = coded(lessons(4, 2, 3, seed=1))
+    value, c = np.concatenate([value, value[:9]]), {f: np.concatenate([x, x[:9]]) for f, x in c.items()}
+    codes = (grouped(c["i"])[0], grouped(c["r"])[0], grouped(c["i"], c["r"])[0], grouped(c["i"], c["o"], c["r"])[0])
+    blocks = Blocks.of(Terms(value, codes))
+    theta = np.array([0.9, 0.4, 0.25, 0.1, 0.6])
+    rng = np.random.default_rng(2)
+    drawn = [blocks.simulated(theta, rng) for _ in range(6000)]
+    cells = [list(code) for code in blocks.codes]
+    wanted = references.covariance(cells, [*theta[:-1], 0.0]) + np.diag(theta[-1] / blocks.number)
+    seen = np.cov(np.array([one.mean for one in drawn]).T)
+    # The standard error of a covariance of 6,000 is at most √(2 / 6000) · 2 = .037.
+    np.testing.assert_allclose(seen, wanted, atol=0.16)
+    assert np.abs(seen - wanted).mean() < 0.04
+    # Nine labels are second ones of their cell: the squares within are θ_e χ² with nine degrees of freedom.
+    assert blocks.n - len(blocks.mean) == 9
+    assert np.mean([one.inside for one in drawn]) == pytest.approx(9 * 0.6, rel=0.02)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -39,6 +41,42 @@ def test_the_gradient_is_that_of_the_value():
     np.testing.assert_allclose(slope, numeric, atol=1e-5)
 
 
+def test_mean_squares_and_their_z_label_by_label():
+    """Wright & Masters (1982, ch. 5): residuals over variances, z = (∛v − 1) · 3 / q + q / 3; θ over its points."""
+    labels = table(25, seed=2).labels.filter(pl.int_range(pl.len()).mul(7).mod(5) != 0)
+    rasch = Rasch(rater_table(assay.read(labels, judges=["gpt"], scale="1-4"), RaschSettings()), 9)
+    x = rasch.start() + 0.3 * np.random.default_rng(3).normal(size=len(rasch.sd))
+    data, (theta, log_weight) = rasch.table, rasch.grid
+    severity, sigma, steps = rasch.severity @ x, np.exp(x[-1]), [0.0, *np.cumsum(x[rasch.steps[0]])]
+    n = len(data.raters)
+    squares, over, labelled, expected, spread = np.zeros((5, n))
+
+    def chances(r, point):
+        weights = np.array([np.exp(k * (sigma * point - severity[r]) - steps[k]) for k in range(4)])
+        return weights / weights.sum()
+
+    for i in range(len(data.items)):
+        mine = np.flatnonzero(data.item == i)
+        where = np.exp(log_weight)
+        for at in mine:
+            where = where * [chances(data.rater[at], point)[data.value[at]] for point in theta]
+        where = where / where.sum()
+        for at, (q, point) in itertools.product(mine, enumerate(theta)):
+            r, p = data.rater[at], chances(data.rater[at], point)
+            mean = sum(k * p[k] for k in range(4))
+            variance, fourth = (sum(p[k] * (k - mean) ** e for k in range(4)) for e in (2, 4))
+            squares[r] += where[q] * (data.value[at] - mean) ** 2
+            over[r] += where[q] * (data.value[at] - mean) ** 2 / variance
+            expected[r] += where[q] * variance
+            spread[r] += where[q] * (fourth - variance**2)
+            labelled[r] += where[q]
+    infit, q = squares / expected, np.sqrt(spread) / expected
+    found = rasch.mean_squares(x)
+    np.testing.assert_allclose(found[0], infit, rtol=1e-9)
+    np.testing.assert_allclose(found[1], over / labelled, rtol=1e-9)
+    np.testing.assert_allclose(found[2], (infit ** (1 / 3) - 1) * 3 / q + q / 3, rtol=1e-9)
+
+
 @pytest.fixture(scope="module")
 def found():
     return assay.many_facet_rasch(table())
@@ -67,6 +105,7 @@ def test_severe_is_above_0_here_and_below_0_there(found):
     assert np.corrcoef(other.rows["estimate"], found.rows["estimate"])[0, 1] < -0.95
 
 
+@pytest.mark.slow
 def test_intervals_of_severity_hold():
     held = []
     for seed in range(40):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -13,6 +14,8 @@ from tables import ITEMS
 import assay
 from assay.errors import AssayError, MissingExtra
 from assay.psychometrics.raters.density import Density, contrasts, layout
+from assay.psychometrics.raters.fit import RaterFit
+from assay.psychometrics.raters.model import ideal_ratings, ideal_shares, traits
 from assay.psychometrics.raters.table import RaterSettings, rater_table
 
 # -- the likelihood -----------------------------------------------------------------------------------
@@ -92,6 +95,70 @@ def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
             of_item = of_item * (ideal @ given)
         total += np.log(weight @ of_item)
     assert found.evaluate(x).value == pytest.approx(total, abs=1e-5)
+
+
+def test_ideal_ratings_and_traits_are_what_is_left_when_all_else_is_summed_out():
+    """Bayes' rule by loops, at two points of the parameters: θ on a fine grid, then each ideal rating, then its label.
+
+    The ideal rating is reported as the label that the average rater gives to it: mean severity, geometric mean of ψ.
+    Nobody gives the second criterion a 1, so that its labels begin at 2.
+    """
+    labels = rated(9, criteria=2, categories=3, seen=0.8, phi=(-0.7, 0.1, 0.6), psi=(0.4, 0.7, 0.5)).labels
+    made = density(labels, nodes=41)
+    table, plan = made.table, made.layout
+    assert [list(c) for c in table.categories] == [[1, 2, 3], [2, 3]]
+    draws = np.stack([somewhere(made, seed) for seed in (1, 2)])
+    theta = np.linspace(-6, 6, 801)
+    label = {(item, c): np.zeros(3) for item in table.items for c in table.criteria}
+    moments = {cell: np.zeros(2) for cell in label}
+    trait = np.zeros((len(table.items), 2))
+    for x, (i, item) in itertools.product(draws, enumerate(table.items)):
+        phi, log_psi = ((rows @ x).reshape(2, len(table.raters)) for rows in (plan.phi, plan.psi))
+        alpha = np.exp(x[plan.of_kind("ln alpha")])
+        of_theta, shares, given = np.exp(-(theta**2) / 2), [], []
+        for j in range(2):
+            k = np.arange(len(table.categories[j]))
+            up = np.concatenate([[0.0], np.cumsum(x[plan.gamma[j][: len(k) - 1]])])
+            share = np.exp(k * alpha[j] * theta[:, None] - up)
+            shares.append(share / share.sum(axis=1, keepdims=True))
+            given.append(np.ones(len(k)))
+            for at in np.flatnonzero((table.item == i) & (table.criterion == j)):
+                r = table.rater[at]
+                p = np.exp(-0.5 * ((k[:, None] - k - phi[j, r]) / np.exp(log_psi[j, r])) ** 2)
+                given[j] *= (p / p.sum(axis=0))[table.value[at]]
+            of_theta = of_theta * (shares[j] @ given[j])
+        of_theta = of_theta / of_theta.sum()
+        trait[i] += np.array([of_theta @ theta, of_theta @ theta**2]) / 2
+        for j, criterion in enumerate(table.criteria):
+            k = np.arange(len(given[j]))
+            each = shares[j] * given[j]
+            ideal = of_theta @ (each / each.sum(axis=1, keepdims=True))
+            for one in k:
+                p = np.exp(-0.5 * ((k - one - phi[j].mean()) / np.exp(log_psi[j].mean())) ** 2)
+                mean = float(k @ p / p.sum())
+                label[item, criterion][round(mean)] += ideal[one] / 2
+                moments[item, criterion] += ideal[one] * np.array([mean, mean**2]) / 2
+    found = RaterFit(made, (), None, draws, RaterSettings())
+    rows = ideal_ratings(found)
+    assert rows.height == len({*zip(table.item.tolist(), table.criterion.tolist(), strict=True)})
+    for row in rows.iter_rows(named=True):
+        cell = row["item"], row["criterion"]
+        lowest = {"c1": 1, "c2": 2}[row["criterion"]]
+        first, second = moments[cell]
+        assert int(row["ideal"]) == lowest + label[cell].argmax()
+        assert row["certainty"] == pytest.approx(label[cell].max(), abs=1e-5)
+        assert row["expected"] == pytest.approx(lowest + first, abs=1e-5)
+        assert row["sd"] == pytest.approx(np.sqrt(second - first**2), abs=1e-4)
+        there = (table.item == table.items.index(cell[0])) & (table.criterion == table.criteria.index(cell[1]))
+        assert row["labels"] == there.sum()
+    for row in traits(found).iter_rows(named=True):
+        first, second = trait[table.items.index(row["subject"])]
+        assert row["estimate"] == pytest.approx(first, abs=1e-5)
+        assert row["sd"] == pytest.approx(np.sqrt(second - first**2), abs=1e-5)
+    # How often each label is the ideal one: the mean over cells.
+    for j, criterion in enumerate(table.criteria):
+        cells = [label[row["item"], criterion] for row in rows.filter(pl.col("criterion") == criterion).to_dicts()]
+        np.testing.assert_allclose(ideal_shares(found)[j], np.mean(cells, axis=0), atol=1e-5)
 
 
 def test_items_that_were_labelled_alike_are_computed_once_and_count_each():
@@ -214,10 +281,10 @@ def test_the_severe_and_the_erratic_are_named(quick):
 
 @pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
 def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch):
-    from assay.psychometrics.raters import results
+    from assay.psychometrics.raters import model
 
     truth = rated(150, seed=6)
-    monkeypatch.setattr(results, "SIMULATED", simulated)
+    monkeypatch.setattr(model, "SIMULATED", simulated)
     ends = truth.labels.labels.with_columns(
         label=pl.when(pl.col("annotator") == "gpt")
         .then(pl.when(pl.col("label") >= 3).then(5).otherwise(1))

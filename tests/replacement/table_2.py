@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import reference
+import references
 
 DATA_SETS = {"wax": "crowd", "mtbench": "expert", "cebab_stars": "crowd", "lesion": "skilled"}
 
@@ -47,10 +47,10 @@ def counts_of(folder: Path) -> dict[str, Any]:
     published = json.loads((folder / "expected.json").read_text())
     humans = json.loads((folder / "human_annotations.json").read_text())
     judges = json.loads((folder / "llm_annotations.json").read_text())
-    score = {"accuracy": reference.accuracy, "neg_rmse": reference.neg_rmse}[published["score"]]
+    score = {"accuracy": references.accuracy, "neg_rmse": references.neg_rmse}[published["score"]]
     found = {}
     for judge, wanted in published["judges"].items():
-        one = reference.alt_test(humans, judges[judge], score, published["epsilon"], min_items=30)
+        one = references.alt_test(humans, judges[judge], score, published["epsilon"], min_items=30)
         found[judge] = {
             "wins_ties_losses": [[one.better[h], one.tied[h], one.worse[h]] for h in one.n],
             "p_adjusted": [wanted["annotators"][h]["by_adjusted_p"] for h in one.n],

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+import references
 from assay.errors import DataError, DesignError
 from assay.replacement import closeness
 from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, PairwiseScore, Panel, make_score
@@ -40,10 +40,10 @@ def slowly(panel, judge, score):
     for k in range(len(panel.item)):
         i = panel.item[k]
         if panel.reference is not None:
-            others = [] if np.isnan(panel.reference[i]) else [(panel.reference[i], reference.Fraction(1))]
+            others = [] if np.isnan(panel.reference[i]) else [(panel.reference[i], references.Fraction(1))]
         else:
             others = [
-                (panel.value[o], reference.Fraction(str(panel.quality[panel.annotator[o]])))
+                (panel.value[o], references.Fraction(str(panel.quality[panel.annotator[o]])))
                 for o in range(len(panel.item))
                 if panel.item[o] == i and o != k
             ]
@@ -79,21 +79,21 @@ def studies(draw, labels):
 def test_accuracy_is_its_definition(study):
     panel, judge = study
     if len(panel.item):
-        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, reference.accuracy)
+        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, references.accuracy)
 
 
 @given(studies(decimals))
 def test_accuracy_of_labels_that_are_no_small_codes(study):
     panel, judge = study
     if len(panel.item):
-        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, reference.accuracy)
+        assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, references.accuracy)
 
 
 @given(studies(decimals))
 def test_rmse_is_its_definition(study):
     # Decimals such as 0.1 and weights such as 0.3 are not exact in binary; ties must be ties all the same.
     panel, judge = study
-    assert signs(NegRMSE().difference(panel, judge)) == slowly(panel, judge, reference.neg_rmse)
+    assert signs(NegRMSE().difference(panel, judge)) == slowly(panel, judge, references.neg_rmse)
 
 
 @given(studies(st.integers(0, 3)), st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]), min_size=16, max_size=16))
@@ -102,7 +102,7 @@ def test_similarity_is_its_definition(study, numbers):
     table = {(NAMES[a], NAMES[b]): numbers[4 * a + b] for a in range(4) for b in range(4)}
     panel = dataclasses.replace(panel, labels=NAMES)
     score = make_score("similarity", table)
-    by_code = reference.similarity(lambda a, b: table[NAMES[int(a)], NAMES[int(b)]])
+    by_code = references.similarity(lambda a, b: table[NAMES[int(a)], NAMES[int(b)]])
     assert signs(score.difference(panel, judge)) == slowly(panel, judge, by_code)
 
 

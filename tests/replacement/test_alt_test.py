@@ -11,13 +11,13 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from panels import columns, random_study, table
 from table_2 import DATA_SETS, TABLE_2
 
 import assay
+import references
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
@@ -176,7 +176,7 @@ def test_accuracy_by_the_slow_road(study, epsilon, min_items):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=min_items, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.accuracy, epsilon, min_items=min_items))
+    assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, min_items=min_items))
 
 
 @given(labelled(st.integers(1, 5)), epsilons)
@@ -184,7 +184,7 @@ def test_rmse_of_whole_numbers_by_the_slow_road(study, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, epsilon))
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
 @given(labelled(st.integers(-30, 30).map(lambda v: v / 10)), epsilons)
@@ -192,7 +192,7 @@ def test_rmse_of_decimals_by_the_slow_road(study, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Interval(-3, 3))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, epsilon))
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
 @given(labelled(st.sampled_from("abc")), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
@@ -201,7 +201,7 @@ def test_annotator_quality_by_the_slow_road(study, weights):
     quality = dict(zip(humans, weights, strict=False))
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(labels, "judge", epsilon=0.2, min_items=2, quality=quality, fdr=0.3, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.accuracy, 0.2, quality=quality, q=0.3))
+    assert_same(test, references.alt_test(humans, judge, references.accuracy, 0.2, quality=quality, q=0.3))
 
 
 @given(labelled(st.integers(1, 5)), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
@@ -210,7 +210,7 @@ def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
     quality = dict(zip(humans, weights, strict=False))
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
     test = alt_test(labels, "judge", epsilon=0.2, min_items=2, quality=quality, fdr=0.3, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.2, quality=quality, q=0.3))
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.2, quality=quality, q=0.3))
 
 
 @given(labelled(st.sampled_from("abc")), st.sampled_from(["lowest", "highest", "share"]), epsilons)
@@ -218,7 +218,7 @@ def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.accuracy, epsilon, classes=ties))
+    assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, classes=ties))
 
 
 @given(labelled(st.integers(1, 4)), st.sampled_from(["lowest", "highest", "share"]))
@@ -226,7 +226,7 @@ def test_balanced_numbers_by_the_slow_road(study, ties):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 4))
     test = alt_test(labels, "judge", epsilon=0.1, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.1, classes=ties))
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, classes=ties))
 
 
 @given(labelled(st.sampled_from("abc")), epsilons, st.booleans())
@@ -237,8 +237,8 @@ def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
         labels, "judge", epsilon=epsilon, min_items=2, expert="h0", balance=balance, ties="lowest", min_class=0, **SHORT
     )
     others = {name: own for name, own in humans.items() if name != "h0"}
-    wanted = reference.alt_test(
-        others, judge, reference.accuracy, epsilon, reference=humans["h0"], classes="lowest" if balance else None
+    wanted = references.alt_test(
+        others, judge, references.accuracy, epsilon, reference=humans["h0"], classes="lowest" if balance else None
     )
     assert_same(test, wanted)
 
@@ -254,7 +254,7 @@ def test_gold_labels_by_the_slow_road(study, gold):
         return
     test = alt_test(labels, "judge", gold=named, min_items=2, **SHORT)
     assert test.epsilon == 0
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.0, reference=named))
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.0, reference=named))
 
 
 def test_gold_labels_of_another_type_are_not_a_judge_that_fails():
@@ -268,7 +268,7 @@ def test_gold_categories_that_nobody_gave_agree_with_nobody():
     gold = {i: ("c" if k % 4 else "a") for k, i in enumerate(humans["ann"])}
     labels = table(humans, columns(judge="b" * 40))
     test = alt_test(labels, "judge", gold=gold, **SHORT)
-    assert_same(test, reference.alt_test(humans, columns(j="b" * 40)["j"], reference.accuracy, 0.0, reference=gold))
+    assert_same(test, references.alt_test(humans, columns(j="b" * 40)["j"], references.accuracy, 0.0, reference=gold))
     assert test.annotators["n_human_better"].to_list() == [10, 10]
 
 
@@ -282,8 +282,8 @@ def test_text_by_the_slow_road(study, epsilon, weighted):
     quality = {name: (0.3, 1.0, 0.7, 0.1, 2.0)[j] for j, name in enumerate(humans)} if weighted else None
     labels = table(humans, {"judge": judge}, scale=Text())
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, similarity=ALIKE, quality=quality, **SHORT)
-    score = reference.similarity(lambda a, b: ALIKE[a, b])
-    assert_same(test, reference.alt_test(humans, judge, score, epsilon, quality=quality))
+    score = references.similarity(lambda a, b: ALIKE[a, b])
+    assert_same(test, references.alt_test(humans, judge, score, epsilon, quality=quality))
 
 
 @given(labelled(st.sampled_from(WORDS)), st.lists(st.sampled_from([*WORDS, "a new one"]), min_size=14, max_size=14))
@@ -297,7 +297,7 @@ def test_text_against_gold_by_the_slow_road(study, gold):
 
     labels = table(humans, {"judge": judge}, scale=Text())
     test = alt_test(labels, "judge", gold=named, min_items=2, similarity=alike, **SHORT)
-    assert_same(test, reference.alt_test(humans, judge, reference.similarity(alike), 0.0, reference=named))
+    assert_same(test, references.alt_test(humans, judge, references.similarity(alike), 0.0, reference=named))
 
 
 @given(labelled(st.integers(1, 5)), epsilons)
@@ -322,8 +322,8 @@ def test_many_items_by_the_slow_road(seed):
     labels = random_study(seed)
     humans = {h: dict(labels.where(annotator=h).labels.select("item", "label").iter_rows()) for h in labels.humans}
     judge = dict(labels.where(annotator="good").labels.select("item", "label").iter_rows())
-    test = alt_test(labels, "good", expertise="crowd", method="none")
-    assert_same(test, reference.alt_test(humans, judge, reference.neg_rmse, 0.1, min_items=30))
+        test = alt_test(labels, "good", expertise="crowd", method="none")
+    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, min_items=30))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -404,9 +404,9 @@ def test_normalised_labels_by_the_slow_road(study, how):
 
     def neg_rmse(label, others):
         # Two scores within a millionth are one score.
-        return round(float(reference.neg_rmse(label, others)), 6)
+        return round(float(references.neg_rmse(label, others)), 6)
 
-    assert_same(test, reference.alt_test(normal, own_scale(judge), neg_rmse, 0.1))
+    assert_same(test, references.alt_test(normal, own_scale(judge), neg_rmse, 0.1))
 
 
 # -- laws -------------------------------------------------------------------------------------------
@@ -523,7 +523,7 @@ def test_the_interval_of_rho_by_resampling_items():
         drawn = rng.choice(items, len(items))
         again = {h: {f"{k}": own[i] for k, i in enumerate(drawn)} for h, own in humans.items()}
         judged = {f"{k}": judge[i] for k, i in enumerate(drawn)}
-        rho.append(reference.alt_test(again, judged, reference.neg_rmse, 0.1).advantage_probability)
+        rho.append(references.alt_test(again, judged, references.neg_rmse, 0.1).advantage_probability)
     test = alt_test(labels, "good", epsilon=0.1)
     # 250 draws give the standard error within 1/√500 = 4.5%; three of those.
     assert test.advantage_probability.standard_error == pytest.approx(np.std(rho), rel=0.15)

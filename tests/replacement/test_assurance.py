@@ -112,8 +112,8 @@ def plugged_in(outcomes: np.ndarray) -> float:
     told = []
     for n in sizes:
         counts = np.stack([by_item[rng.integers(0, len(by_item), n)].sum(axis=0) for _ in range(150)])[:, None]
-        simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
-        told.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
+        studies = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
+        told.append(settles(studies.ends(SETTINGS, 0.15)).mean())
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
@@ -354,7 +354,69 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
                     continue
                 by_item = items(drawn(40 * found.n_items, m, difference, seed=20_000 + seed))
                 counts = by_item.reshape(40, found.n_items, *by_item.shape[1:]).sum(axis=1)[:, None]
-                simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
-                rates.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
+                studies = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
+                rates.append(settles(studies.ends(SETTINGS, 0.15)).mean())
     assert len(rates) > 30
     assert 0.7 < np.mean(rates) < 0.9
+
+
+# -- the arithmetic of a plan, by hand ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"),
+    [
+        (7, 7),
+        (7.2, 8),
+        (10, 10),
+        (98.1, 99),
+        (100, 100),
+        (101, 110),
+        (110, 110),
+        (119.5, 120),
+        (1234, 1300),
+        (9901, 10_000),
+    ],
+)
+def test_a_number_of_items_is_rounded_up_to_two_digits(number, rounded):
+    assert studies.about(number) == rounded
+
+
+def test_where_the_power_is_reached_between_two_sizes():
+    """By their ratio: half of the way from 50 to 200 is 100. Never before the first size, nor after the last."""
+    sizes = np.array([50, 200, 800])
+    shares = np.array([[0.2, 0.6, 0.9], [0.1, 0.4, 0.9], [0.5, 0.6, 0.7], [0.1, 0.2, 0.3], [0.0, 0.5, 0.5]])
+    found = studies.crossing(sizes, shares, 0.4)
+    assert found.tolist() == pytest.approx([100.0, 200.0, 50.0, np.inf, 50 * 4**0.8])
+
+
+def test_shares_that_fall_are_taken_half_way():
+    assert studies.rising(np.array([0.1, 0.5, 0.3, 0.9, 0.8])).tolist() == pytest.approx([0.1, 0.4, 0.4, 0.85, 0.85])
+    assert studies.rising(np.array([[0.1, 0.2], [0.4, 0.2]])).tolist() == [[0.1, 0.2], pytest.approx([0.3, 0.3])]
+
+
+def test_the_range_leaves_a_tenth_of_the_truths_out_on_each_side():
+    """Truth k goes from 0 at 10 items to .8 / p at 20, so that it has .8 at 10 · 2^p items, p = .80, .81, … .99."""
+    by_truth = np.array([[0.0, 0.8 / (0.8 + k / 100)] for k in range(20)])
+    low, high = studies.range_of(np.array([10, 20]), by_truth[::-1], 0.8)
+    assert (low, high) == pytest.approx((10 * 2**0.82, 10 * 2**0.97))
+    assert studies.range_of(np.array([10, 20]), by_truth * (np.arange(20) < 10)[:, None], 0.8)[1] == np.inf
+
+
+def test_tilted_shares_have_the_means_that_are_wanted_and_no_other_change():
+    """Exponential tilting: each share times exp of a linear function of the losses less wins of its kind."""
+    rng = np.random.default_rng(2)
+    n = np.full((7, 2), 1.0)
+    behind = rng.integers(-1, 2, (7, 2)).astype(float)
+    behind[:3] = [[1, 0], [0, 1], [-1, -1]]
+    share = rng.dirichlet(np.ones(7) * 4, size=3)
+    wanted = share @ behind / (share @ n) + np.array([[0.05, -0.05], [0.0, 0.0], [-0.1, 0.02]])
+    found = studies._tilted(share, behind, n, wanted)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(found @ behind / (found @ n), wanted, atol=1e-3)
+    for one, other in zip(share, found, strict=True):
+        design = np.column_stack([np.ones(7), behind])
+        logs = np.log(other / one)
+        rest = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
+        np.testing.assert_allclose(rest, 0, atol=1e-9)
+    np.testing.assert_allclose(found[1], share[1], atol=1e-9)

@@ -138,3 +138,22 @@ def test_fewer_than_ten_clusters_show_nothing() -> None:
     assert assay.alt_test(labels, "judge", epsilon=0.2).verdict == "replace"
     more = assay.simulate(100, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=10, alike=0.2, seed=1)
     assert assay.alt_test(more, "judge", epsilon=0.2, clusters="document").verdict == "replace"
+
+
+def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_not() -> None:
+    """Carter et al. (2017): (Σ γ)² / Σ γ² of what each cluster adds to the variance, γ = n_g² or n_g."""
+    sizes = [1, 2, 3, 6, 8, 10]
+    cluster = np.repeat(np.arange(6), sizes)
+    alike = np.array([1, -1, 0, 1, -1, 0])[cluster]
+    apart = np.tile([1, -1], 15)
+
+    def effective(sign: np.ndarray) -> float:
+        counts = np.array([[[np.sum(sign == 1), np.sum(sign == 0), np.sum(sign == -1)]]], dtype=float)
+        found = decision.clustered(counts, np.zeros(30, dtype=int), cluster, sign, None)
+        assert found.n_clusters.tolist() == [6]
+        return float(found.share[0]) * 30
+
+    squares = [n**2 for n in sizes]
+    assert effective(alike) == pytest.approx(sum(squares) ** 2 / sum(s**2 for s in squares))
+    # Wins and losses by turns: no more alike than chance, so that items count alone.
+    assert effective(apart) == pytest.approx(sum(sizes) ** 2 / sum(squares))

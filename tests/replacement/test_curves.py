@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from panels import columns, random_study, table
 
+import references
 from assay.data.scales import Text
 from assay.errors import DesignError
 from assay.replacement.alt_test import alt_test
@@ -113,7 +113,7 @@ def test_the_size_curve_by_the_slow_road():
         panel = rng.choice(list(humans), 3, replace=False)
         items = rng.choice(list(judge), size)
         drawn = {h: {str(k): humans[h][i] for k, i in enumerate(items)} for h in panel}
-        found = reference.alt_test(drawn, {str(k): judge[i] for k, i in enumerate(items)}, reference.neg_rmse, 0.2)
+        found = references.alt_test(drawn, {str(k): judge[i] for k, i in enumerate(items)}, references.neg_rmse, 0.2)
         omega.append(found.winning_rate)
         rho.append(found.advantage_probability)
     curve = alt_test(labels, "good", epsilon=0.2).size_curve(sizes=(size,), n_annotators=3, n_draws=2000)

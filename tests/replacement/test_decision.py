@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import benjamini_yekutieli
 from scipy import stats
 
 from assay.estimation.intervals import adjust_p
 from assay.replacement import decision
 from assay.statistics import wins
 from assay.statistics.wins import exact_p, score
+from references import benjamini_yekutieli
 
 
 def outcomes(wins, ties, losses):

@@ -648,7 +648,9 @@ def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> F
     from the skewness of the jackknife."""
     from scipy.special import ndtr, ndtri
 
-    below = (np.mean(defined < value) + np.mean(defined <= value)) / 2
+    # A share of items is often drawn again exactly, but for the order in which its parts are added up.
+    near = 1e-12 * max(1.0, abs(value))
+    below = (np.mean(defined < value - near) + np.mean(defined <= value + near)) / 2
     z0 = ndtri(below)
     influence = without.mean() - without
     a = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5) if np.any(influence) else np.nan

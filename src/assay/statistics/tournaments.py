@@ -80,6 +80,10 @@ def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None
         left = np.isnan(strengths).any(axis=1)
         if left.any():
             strengths[left] = _newton(part[left], None if tie is None else tie[left], begin)
+        lost = np.isnan(strengths).any(axis=1)
+        if begin.any() and lost.any():
+            # From strengths of other votes a full step may lead away for good; from 0 it does not.
+            strengths[lost] = _newton(part[lost], None if tie is None else tie[lost], np.zeros(n))
         found.append(strengths)
     return np.concatenate(found).reshape(wins.shape[:-1])
 

@@ -11,6 +11,7 @@ import pytest
 import assay
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
+from assay.data.formats.intake import name_table
 from assay.data.formats.registry import FORMATS, format_of
 from assay.errors import DataError, DesignError
 
@@ -141,3 +142,20 @@ def test_options_of_a_command_line():
     ):
         with pytest.raises(DataError, match=message):
             form.options_from([text])
+
+
+def test_names_of_users_come_as_a_mapping_or_as_a_list_of_users(put):
+    users = [
+        {"id": 1, "email": "ann@example.org", "username": "ann"}, {"id": 2, "email": "", "username": "bob"}, {"id": 3},
+    ]  # fmt: skip
+    named = {"1": "ann@example.org", "2": "bob", "3": "3"}
+    assert name_table(put("list.json", users)) == named
+    assert name_table(put("names.json", named)) == named
+    assert name_table({1: "ann@example.org", 2: "bob", 3: 3}) == named
+    assert name_table(None) == {}
+
+
+@pytest.mark.parametrize("content", [[{"id": 1}, {"email": "x"}], [["id"]], ["id"], "3", [{"id": 1}, "id"]])
+def test_what_is_no_table_of_names_is_refused(put, content):
+    with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
+        name_table(put("users.json", content))

@@ -1,0 +1,447 @@
+"""Each sentence of a result says what its numbers say: both directions, 'not shown', and where there is no interval.
+
+A result is made once; its numbers are then set to each case, so that the sentence is held against numbers that the test
+knows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex
+
+import assay
+from assay.cli.output import _whole as whole_table
+from assay.concordance.grading_scale import grading_scale_study
+from assay.concordance.measures import cohen_kappa, krippendorff_alpha
+from assay.estimation.intervals import Estimate, missing
+from assay.reporting import pictures
+from assay.reporting.tables import decimals, estimated, interval, number, p_value, said, signed
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+NONE = float("nan")
+
+
+def put(frame: pl.DataFrame, row: int, **values: Any) -> pl.DataFrame:
+    """The frame with other values in one row."""
+    at = pl.int_range(pl.len()) == row
+    return frame.with_columns(**{c: pl.when(at).then(pl.lit(v)).otherwise(pl.col(c)) for c, v in values.items()})
+
+
+def judged(seed: int = 5) -> assay.Annotations:
+    """Three people and two judges, one of them poor."""
+    return assay.simulate(n_items=60, scale="1-5", judges={"good": 0.1, "poor": 0.9}, seed=seed)
+
+
+# -- numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (number(0.126), "0.13"), (number(None), "–"), (number(NONE), "–"), (number(0.1, 3), "0.10"),
+        (number(0.125, 3), "0.125"), (number(2.0, 4), "2.00"), (number(0.1234, 4), "0.1234"),
+        (decimals(-0.001, 2), "0.00"), (decimals(-0.126, 2), "−0.13"), (signed(0.2), "+0.20"),
+        (signed(-0.2, 1), "−0.2"),
+        (interval(0.1, 0.2), "[0.10, 0.20]"), (interval(-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
+        (interval(None, 0.2), "(no interval)"), (interval(0.1, NONE), "(no interval)"),
+        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"), (said(NONE), "not estimable"), (said(-0.5, 1), "−0.5"),
+        (p_value(0.01234), "p = 0.012"), (p_value(0.0009), "p < 0.001"), (p_value(0.001), "p = 0.001"),
+        (p_value(NONE), "no p-value"),
+    ],
+)  # fmt: skip
+def test_numbers_for_readers(text, wanted):
+    assert text == wanted
+
+
+# -- agreement ----------------------------------------------------------------------------------------
+
+
+def test_a_coefficient_names_two_annotators_and_counts_more():
+    labels = judged()
+    two, three = cohen_kappa(labels, ["ann_1", "ann_2"]), krippendorff_alpha(labels, ["ann_1", "ann_2", "ann_3"])
+    for found, who in ((two, "ann_1 and ann_2"), (three, "3 annotators")):
+        first, second, *_ = found.summary().splitlines()
+        ends = interval(found.low, found.high, 3)
+        assert first == f"{found.title}: {said(found.estimate, 3)}, 95% interval {ends}."
+        assert second == f"60 items, {who}; {found.run.interval}."
+    bare = dataclasses.replace(two, low=NONE, high=NONE, reason="why not")
+    assert bare.summary().splitlines()[0] == f"{two.title}: {said(two.estimate, 3)}, no interval: why not."
+
+
+def test_closer_further_and_not_shown_are_three_sentences():
+    found = assay.agreement(judged(), who=["human pairs"], n_resamples=200)
+    assert found.differences.filter(pl.col("coefficient") == found.headline)["judge"].to_list() == ["good", "poor"]
+    words = {
+        "yes": "is closer to the people than they are to each other",
+        "no": "is further from the people than they are from each other",
+        "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
+    }
+    for closer, wanted in words.items():
+        rows = found.differences.with_columns(closer=pl.lit(closer))
+        for line, judge in zip(
+            dataclasses.replace(found, differences=rows).comparisons(), ("good", "poor"), strict=True
+        ):
+            assert line.startswith(f"{judge} {wanted}: ")
+    # The verdict in the table is that of the adjusted p and the sign of the difference.
+    for row in found.differences.iter_rows(named=True):
+        shown = row["p_adjusted"] is not None and row["p_adjusted"] <= 0.05
+        lower = found.rows.filter(pl.col("coefficient") == row["coefficient"])["title"][0].lower()
+        errors = any(word in lower for word in ("error", "difference"))
+        better = (row["estimate"] < 0) if errors else (row["estimate"] > 0)
+        assert row["closer"] == (("yes" if better else "no") if shown else "not shown"), row
+    assert set(found.differences["closer"]) >= {"no"}
+    plain = assay.agreement(judged(), who=["human pairs"], n_resamples=20, adjust="none", coefficients=["cohen-kappa"])
+    assert "p-values not adjusted" in plain.how()
+    assert "; not adjusted; intervals are of the difference" in plain.how()
+    assert "(holm). Closer or further" in found.how()
+    assert "; holm over 2 comparisons of a judge;" in found.how()
+
+
+def test_scales_are_described_by_their_own_rows():
+    rng = np.random.default_rng(2)
+    rows = []
+    for i, truth in enumerate(rng.random(24)):
+        for who in ("p1", "p2", "p3", "gpt"):
+            for top, noise in ((5, 0.05), (10, 0.2 if who == "gpt" else 0.05)):
+                value = np.clip(truth + noise * rng.normal(), 0, 1) * top
+                rows.append((f"i{i:02d}", who, round(float(value), 1), f"0-{top}"))
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale"], orient="row")
+    labels = assay.read(frame, judges=["gpt"], scale="interval:0-10", conditions=["scale"])
+    study = grading_scale_study(labels, method="jackknife", threshold=0.1)
+    assert study.best == "0-5"
+    of = {r["scale"]: r for r in study.alignment.filter(pl.col("measure") == "icc").iter_rows(named=True)}
+    lines = study.summary().splitlines()
+    best = of["0-5"]
+    assert lines[0].startswith(f"Ask on 0-5: ICC(A,1) of people and judges {said(best['estimate'], 3)} [")
+    assert lines[1].startswith(f"The other scales: 0-10 {said(of['0-10']['estimate'], 3)} ")
+    mine = study.items.filter(pl.col("scale") == "0-5")
+    far = sum(not aligned for aligned in mine["aligned"])
+    assert 0 < far < 24
+    assert f"On 0-5, {far} of 24 items are further apart than 0.1 of the range." in lines
+
+
+# -- judges -------------------------------------------------------------------------------------------
+
+
+def test_a_lead_is_clear_only_where_its_interval_is():
+    found = assay.compare_judges(judged(), epsilon=0.1)
+    good = found.tests["good"]
+    for low, words in ((0.02, "ahead of"), (-0.02, "not clearly ahead of")):
+        lead = Estimate(0.1, low, 0.2, 0.05)
+        text = dataclasses.replace(found, lead=lead, lead_is_clear=low > 0).summary()
+        assert f"It is {words} poor: difference 0.10 {interval(low, 0.2)}, on the same items." in text
+    lines = found.summary().splitlines()
+    assert lines[0].startswith(
+        f"good has the largest advantage probability, {said(good.advantage_probability.estimate)}"
+    )
+    assert "widened for having been chosen among 2" in lines[0]
+    for verdict in {test.verdict for test in found.tests.values()}:
+        names = [name for name, test in found.tests.items() if test.verdict == verdict]
+        assert f"{verdict[:1].upper()}{verdict[1:]} ({len(names)} of 2): {', '.join(names)}." in lines
+    for passes in itertools.product((True, False), repeat=2):
+        tests = {
+            name: dataclasses.replace(test, passed=passed)
+            for (name, test), passed in zip(found.tests.items(), passes, strict=True)
+        }
+        names = [name for name, test in tests.items() if test.passed]
+        listed = f": {', '.join(names)}." if names else "."
+        text = dataclasses.replace(found, tests=tests).summary()
+        assert f"{len(names)} of 2 judges pass the alt-test as published, at epsilon = 0.1{listed}" in text
+    assert "one or more would be told to replace in up to 10% of studies" in found.summary()
+    alone = assay.compare_judges(judged(), ["good"], epsilon=0.1).summary()
+    assert "chosen among" not in alone
+    assert "a level of" not in alone
+    for passed in (True, False):
+        ceiling = dataclasses.replace(found.ceiling, passed=passed)
+        text = dataclasses.replace(found, ceiling=ceiling).summary()
+        assert ("Even the optimal judge" in text) == (not passed)
+    assert "Even the optimal judge" not in dataclasses.replace(found, ceiling=None).summary()
+
+
+# -- votes --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def votes() -> assay.Annotations:
+    return assay.read(EXAMPLES / "votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
+
+
+def test_a_system_leads_where_the_difference_leaves_0_out(votes):
+    found = assay.bradley_terry(votes, n_resamples=60)
+    lines = found.summary().splitlines()
+    for line, row in zip(lines, found.rows.iter_rows(named=True), strict=False):
+        votes_of = f"{100 * row['win_rate']:.0f}% of {row['votes']:,} votes"
+        assert line == (
+            f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}, rank "
+            f"{row['rank_low']} to {row['rank_high']}; preferred in {votes_of}."
+        )
+    first, second = found.rows["system"].head(2)
+    for low, words in ((1.0, "ahead of"), (-1.0, "not clearly ahead of"), (NONE, "not clearly ahead of")):
+        lead = Estimate(10.0, low, 20.0 if low == low else NONE, 5.0)
+        ends = interval(lead.low, lead.high, 0)
+        assert f"{first} is {words} {second}: 10 {ends}." in dataclasses.replace(found, lead=lead).summary()
+    bare = assay.bradley_terry(votes, method="none").summary()
+    assert "rank no interval; preferred in" in bare
+
+
+def test_savings_are_fewer_more_or_not_clear(votes):
+    found = assay.consistency(votes, by="separability", choose="weighted", share=0.25, n_resamples=60)
+    cases = {
+        (0.2, 0.1, 0.3): "take 20% [10, 30] fewer ratings than of items drawn alike.",
+        (0.2, -0.1, 0.3): "take 20% [−10, 30] fewer ratings than of items drawn alike, so not clearly fewer.",
+        (-0.2, -0.3, -0.1): "take 20% [10, 30] more ratings than of items drawn alike.",
+        (-0.2, -0.3, 0.1): "take 20% [−10, 30] more ratings than of items drawn alike, so not clearly fewer.",
+    }
+    for (value, low, high), words in cases.items():
+        saving = {"humans": Estimate(value, low, high, 0.1)}
+        (line,) = [
+            one
+            for one in dataclasses.replace(found, saving=saving).summary().splitlines()
+            if "consistent votes take" in one
+        ]
+        assert line.startswith("humans: where 25% of the items are rated, chosen by separability (weighted), as many")
+        assert line.endswith(words)
+    none = dataclasses.replace(found, saving={"humans": missing("why")}).summary()
+    assert "humans: no vote on the items chosen is consistent, so nothing says what is saved." in none
+    for line, row in zip(found.summary().splitlines(), found.headlines.iter_rows(named=True), strict=False):
+        pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
+        where = f", {row['bin']}" if row["bin"] else ""
+        assert line.startswith(f"{row['who']}, {pair}{where}: mean consistency {said(row['estimate'], 3)} ")
+        assert (
+            line.endswith(
+                f"of {row['sets']:,} rating sets; {100 * row['mixed']:.0f}% contradict themselves, "
+                f"{100 * row['all_ties']:.0f}% are all ties."
+            )
+            or row["sets"] == 1
+        )
+
+
+def test_a_place_is_off_where_its_interval_leaves_chance_out(votes):
+    rows = [(f"p{i}", order, -1 if order == "a>b" else 1, 1) for i in range(12) for order in ("a>b", "b>a")]
+    frame = pl.DataFrame(rows, schema=["item", "order", "label", "position"], orient="row")
+    labels = assay.Annotations.from_frame(
+        frame.with_columns(annotator=pl.lit("m"), kind=pl.lit("judge")), scale=assay.Preference(), conditions=["order"]
+    )
+    found = assay.position_bias(labels)
+    for low, high, biased in ((0.6, 0.9, ("m",)), (0.1, 0.4, ("m",)), (0.4, 0.6, ()), (NONE, NONE, ())):
+        shares = put(found.shares.head(1), 0, estimate=0.5, low=low, high=high, difference=0.0)
+        one = dataclasses.replace(found, shares=shares)
+        assert one.biased == biased
+        ends = "" if low != low else f" {interval(low, high)}"
+        assert one.sentences()[0].startswith(
+            f"m chose the text shown first with probability 0.50{ends}, +0.00 from 0.50 ("
+        )
+
+
+# -- variances ----------------------------------------------------------------------------------------
+
+
+def test_a_g_study_says_each_group_and_what_is_at_0():
+    rng = np.random.default_rng(1)
+    rows = []
+    for k, (p, i) in enumerate(itertools.product(range(8), range(5))):
+        rows += [(f"x{k}", who, float(p + (who == "m") * i + rng.normal()), f"p{p}", f"i{i}") for who in ("h", "m")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "p", "i"], orient="row")
+    labels = assay.read(frame, judges=["m"], scale="interval:-100-100")
+    found = assay.g_study(labels, "p x i", "p", by="kind", method="delta")
+    lines = list(found.sentences())
+    for study in found.studies:
+        g, d = study.generalizability, study.dependability
+        largest = max(study.components, key=lambda c: c.percent)
+        line = next(one for one in lines if one.startswith(f"{study.name}: Eρ² = "))
+        assert line == (
+            f"{study.name}: Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, Φ = "
+            f"{estimated(d.estimate, d.low, d.high, 3)} for one score; standard error of measurement "
+            f"{study.absolute_sem:.2f} ({study.relative_sem:.2f} for comparisons); most variance is {largest.name}'s "
+            f"({largest.percent:.0f}%)."
+        )
+        zero = [c.name for c in study.components if c.at_zero]
+        assert any(one.startswith(f"{study.name}: ") and "at 0, the bound" in one for one in lines) == bool(zero)
+    whole = assay.g_study(labels.where(kind="human"), "p x i", "p", method="delta")
+    assert whole.sentences()[0].startswith("Eρ² = ")
+    reached = whole.d_study(i=[1, 2, 40], target=0.5, price=2.0)
+    n = reached.smallest["smallest"][0]
+    assert reached.sentences()[0] == f"{n} i reach Φ = 0.5, at a cost of {2 * n:,.2f}."
+    top = reached.projected.filter(pl.col("coefficient") == "dependability").sort("estimate").row(-1, named=True)
+    value = estimated(top["estimate"], top["low"], top["high"], 3)
+    assert f"The largest Φ here: {value} with {top['i']} i." in reached.summary()
+
+
+def test_what_both_share_is_one_of_four_findings():
+    rng = np.random.default_rng(3)
+    rows = []
+    for t in range(12):
+        truth = rng.normal()
+        for k in range(3):
+            rows += [
+                {"item": f"{t}-{k}-{who}", "teacher": f"t{t}", "lesson": f"t{t}-{k}", "annotator": who,
+                 "label": truth + 0.5 * rng.normal()}
+                for who in ("h1", "h2", "m1", "m2")
+            ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=["m1", "m2"], scale="interval:-100-100")
+    facets = {"r": "annotator", "o": "lesson", "i": "teacher"}
+    found = assay.disattenuated_correlation(labels, "r x (o:i)", "i", facets=facets, n_resamples=20)
+    first, second = found.families
+    words = {
+        "spurious": "agreement on the same lesson is not about the object: the implied correlation is low",
+        "shared": "both measure something in common",
+        "unclear": "the implied correlation is not known well enough to say what both share",
+        "cannot be told": "what both share cannot be told: scores hardly tell objects apart",
+    }
+    for finding, wanted in words.items():
+        assert dataclasses.replace(found, finding=finding).sentences()[0] == f"{first} and {second}: {wanted}."
+    for value, above in ((0.9, False), (1.2, True)):
+        lines = dataclasses.replace(found, structural=Estimate(value, 0.5, 1.3, 0.2)).sentences()
+        assert lines[2].startswith(
+            f"Implied correlation {value:.2f} [0.50, 1.30] (structural); equation 3 as published"
+        )
+        assert (lines[-1] == "An implied correlation above 1 is one of about 1 with its error.") == above
+    assert dataclasses.replace(found, structural=missing("why")).sentences()[2:] == ("Implied correlation: why.",)
+    for low, high in ((0.1, 0.4), (NONE, NONE)):
+        text = dataclasses.replace(found, resampled=(0.2, low, high)).summary()
+        assert (f"Resamples of pairs, as published: {interval(low, high)}; too narrow" in text) == (low == low)
+
+
+# -- raters -------------------------------------------------------------------------------------------
+
+
+def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
+    found = assay.many_facet_rasch(assay.simulate(n_items=30, n_annotators=3, scale="1-4", seed=2), nodes=9)
+    assert found.rows.height == 4
+    names = found.rows["annotator"].to_list()
+    rows = found.rows.with_columns(
+        estimate=pl.Series([0.5, -0.4, 0.9, 0.0]), p_adjusted=pl.Series([0.01, 0.02, 0.2, 0.5]),
+        infit=pl.Series([2.0, 0.4, 1.0, 2.5]), fit_p=pl.Series([0.01, 0.01, 0.01, 0.5]),
+    )  # fmt: skip
+    lines = list(dataclasses.replace(found, rows=rows, reliability=0.812).sentences())
+    severe, lenient, apart, unexpected, predictable, last = lines
+    assert severe.startswith(f"Severer than the raters' mean, in logits: {names[0]}")
+    assert lenient.startswith(f"More lenient: {names[1]}")
+    for line in (severe, lenient):
+        assert names[2] not in line
+        assert names[3] not in line
+    assert apart == "2 raters of 4 not told apart from the mean in severity."
+    assert unexpected == f"Labels that the model does not expect (infit): {names[0]} (2.00)."
+    assert predictable == f"More predictable than the model expects (infit): {names[1]} (0.40)."
+    assert last == "Severities differ with a reliability of 0.81."
+    alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
+    assert list(dataclasses.replace(found, rows=alike, reliability=0.0).sentences()) == [
+        "4 raters of 4 not told apart from the mean in severity.", "Severities differ with a reliability of 0.00.",
+    ]  # fmt: skip
+
+
+# -- ideas --------------------------------------------------------------------------------------------
+
+
+def test_a_judge_among_people_is_closer_farther_or_not_shown():
+    rng = np.random.default_rng(1)
+    vocabulary = ["red", "green", "blue", "old", "new", "small"]
+    rows = [
+        (f"i{i:02d}", who, " ".join(rng.choice(vocabulary, 3, replace=False)))
+        for i in range(20) for who in ("p0", "p1", "p2", "gpt")
+    ]  # fmt: skip
+    labels = assay.read(
+        pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="text", judges=["gpt"]
+    )
+    found = assay.annotator_similarity(labels, n_resamples=40)
+    at = found.rows["kind"].to_list().index("judge")
+    for low, high, words in (
+        (0.1, 0.3, "is closer to people than they are to each other"),
+        (-0.3, -0.1, "is not as close to people as they are to each other"),
+        (-0.1, 0.3, "is not shown to be closer to people, or farther, than they are to each other"),
+    ):
+        mean = (low + high) / 2
+        rows_now = put(found.rows, at, difference=mean, difference_low=low, difference_high=high)
+        line = dataclasses.replace(found, rows=rows_now).summary().splitlines()[0]
+        assert line.startswith(f"gpt {words}: ")
+        assert f"a difference of {signed(mean, 3)} {interval(low, high, 3, '+')} (its answers" in line
+    people = found.rows.filter(pl.col("kind") == "human").sort("difference")
+    ends = [
+        f"{signed(r['difference'], 3)} ({r['annotator']})"
+        for r in (people.row(0, named=True), people.row(-1, named=True))
+    ]
+    assert f"People themselves lie from {ends[0]} to {ends[1]}." in found.summary()
+
+
+def test_a_measure_beats_another_only_where_the_difference_leaves_0_out():
+    labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
+    found = assay.validate_similarity(labels, ["words", "characters"], n_resamples=40, with_judges=False)
+    top, other = found.rows["measure"].head(2)
+    for low, high, words in ((-0.3, -0.1, "beats"), (-0.3, 0.1, "is not shown to beat")):
+        rows = put(found.rows, 1, estimate=0.4, difference=-0.2, difference_low=low, difference_high=high)
+        lines = dataclasses.replace(found, rows=rows).sentences()
+        assert lines[0].startswith(f"{top} ranks the pairs most as experts do: ρ = ")
+        assert lines[1] == f"It {words} {other} (0.40), by 0.20 {interval(-high, -low)}."
+    rows = put(found.rows, 1, difference=0.0)
+    assert dataclasses.replace(found, rows=rows).sentences()[1] == f"{other} reaches the same ρ."
+    # Of another kind, the best is named too, and no other.
+    judges = found.rows.head(2).with_columns(
+        measure=pl.format("gpt{}", "measure"), kind=pl.lit("judge"), difference=-0.2, difference_low=-0.3,
+        difference_high=-0.1,
+    )  # fmt: skip
+    rows = pl.concat([found.rows.head(2), judges, found.rows.slice(2)])
+    lines = dataclasses.replace(found, rows=rows).sentences()
+    assert sum(f"gpt{top} (" in line for line in lines) == 1
+    assert not any(f"gpt{other} (" in line for line in lines)
+
+
+def test_pairs_are_most_and_least_alike_among_those_that_are_known():
+    labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
+    found = assay.triplet_similarity(labels, floor=2)
+    pairs = found.pairs.head(4).with_columns(
+        estimate=pl.Series([0.5, 0.9, 0.1, 1.0]), low=pl.Series([0.3, 0.7, 0.0, 0.4]),
+        high=pl.Series([0.7, 1.0, 0.3, 1.0]), n=pl.Series([5, 6, 7, 1]), enough=pl.Series([True, True, True, False]),
+    )  # fmt: skip
+    line = dataclasses.replace(found, pairs=pairs).summary().splitlines()[0]
+    of = [f"{r['first']} and {r['second']}" for r in pairs.iter_rows(named=True)]
+    assert f"Most alike: {of[1]}, 0.90 [0.70, 1.00] of 6." in line
+    assert f"Least alike: {of[2]}, 0.10 [0.00, 0.30] of 7." in line
+    few = dataclasses.replace(found, pairs=pairs.with_columns(enough=pl.lit(False))).summary()
+    assert f"Most alike: {of[3]}, 1.00 [0.40, 1.00] of 1." in few
+    assert "4 pairs compared 1 to 7 times (median 5.5); 4 pairs fewer than 2 times." in few
+
+
+def test_choices_are_foretold_more_than_by_chance_or_not():
+    labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
+    found = assay.triplet_embedding(labels, dimensions=1, n_resamples=0)
+    chance = np.log(1 / 3)
+    for value, words in ((chance + 0.1, "more than chance"), (chance - 0.1, "no more than chance")):
+        folds = pl.DataFrame({"dimensions": [2, 1], "estimate": [chance, value]})
+        text = dataclasses.replace(found, folds=folds).summary()
+        assert f"have a mean log likelihood of {said(value)}: {words} ({said(chance)})." in text
+
+
+# -- tables -------------------------------------------------------------------------------------------
+
+
+def test_the_interval_that_is_named_is_that_of_rho():
+    """The mean difference beside it is no share and has another."""
+    found = assay.alt_test(judged(), "good", epsilon=0.1)
+    assert found.run.interval == "95% Wilson interval, effective sample size by the jackknife over 60 items"
+    assert f"[{decimals(found.advantage_probability.low, 2)}, " in found.summary()
+
+
+def test_tables_of_several_results_say_whose_they_are():
+    one, other = (assay.alt_test(judged(), name, epsilon=0.1) for name in ("good", "poor"))
+    both = whole_table([one, other])
+    assert both.columns.count("judge") == 1
+    assert both["judge"].unique(maintain_order=True).to_list() == ["good", "poor"]
+    assert both.height == one.table.height + other.table.height
+    found = assay.krippendorff_alpha(judged())
+    assert "judge" not in whole_table([found, found]).columns
+    assert whole_table([one]).equals(one.table)
+
+
+def test_judges_have_their_colour_in_the_picture_of_consistency(votes):
+    found = assay.consistency(votes, method="none", who=["humans", "annotators"])
+    colours = [to_hex(line.get_color()) for line in found.plot().lines]
+    judge, human = to_hex(pictures.JUDGE), to_hex(pictures.HUMAN)
+    assert colours == [judge if who == "gpt-4o" else human for who in found.headlines["who"]]
+    assert {judge, human} == set(colours)
