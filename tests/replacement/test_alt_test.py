@@ -322,7 +322,7 @@ def test_many_items_by_the_slow_road(seed):
     labels = random_study(seed)
     humans = {h: dict(labels.where(annotator=h).labels.select("item", "label").iter_rows()) for h in labels.humans}
     judge = dict(labels.where(annotator="good").labels.select("item", "label").iter_rows())
-        test = alt_test(labels, "good", expertise="crowd", method="none")
+    test = alt_test(labels, "good", expertise="crowd", method="none")
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, min_items=30))
 
 

@@ -112,8 +112,8 @@ def plugged_in(outcomes: np.ndarray) -> float:
     told = []
     for n in sizes:
         counts = np.stack([by_item[rng.integers(0, len(by_item), n)].sum(axis=0) for _ in range(150)])[:, None]
-        studies = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
-        told.append(settles(studies.ends(SETTINGS, 0.15)).mean())
+        simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
+        told.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
@@ -354,8 +354,8 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
                     continue
                 by_item = items(drawn(40 * found.n_items, m, difference, seed=20_000 + seed))
                 counts = by_item.reshape(40, found.n_items, *by_item.shape[1:]).sum(axis=1)[:, None]
-                studies = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
-                rates.append(settles(studies.ends(SETTINGS, 0.15)).mean())
+                simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
+                rates.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
     assert len(rates) > 30
     assert 0.7 < np.mean(rates) < 0.9
 
