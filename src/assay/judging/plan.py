@@ -246,7 +246,7 @@ class Plan:
         for item, digest in them:
             for question, condition, way in cells:
                 judge = self.judges[way.judge.name]
-                if self._is_held_out(way, item):
+                if way.judge.strategy == "few-shot" and self._is_held_out(way, item):
                     continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
@@ -318,8 +318,7 @@ class Plan:
         return dict(self.store.keep(key, chosen))
 
     def _is_held_out(self, way: _Way, item: Item) -> bool:
-        chosen = self._chosen[way.judge.name, way.question.id] if way.judge.strategy == "few-shot" else {}
-        return (item.document or item.name) in chosen.get("documents", ())
+        return (item.document or item.name) in self._chosen[way.judge.name, way.question.id]["documents"]
 
     def _demonstrations(self, way: _Way, item: Item) -> list[Demonstration]:
         """What a few-shot judge is shown before an item: never the item, nor others of its document."""

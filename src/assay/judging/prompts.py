@@ -7,7 +7,7 @@ import hashlib
 import mimetypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +96,12 @@ def messages_for(
     mark = _mark(item.name, {k: v for k, v in item.fields.items() if k in shown}, system)
     about_item = (_GIVEN if kind_of(scale).free_text else _UNTRUSTED).format(mark=mark)
     messages: list[Message] = [{"role": "system", "content": f"{system}\n\n{about_item}"}]
-    present = partial(
-        _presented, question=question, order=order, mark=mark, images=images, folder=folder, hidden=hidden
-    )
+    way = (question, order, mark, images, folder, hidden)
     for one in demonstrations:
         label = question.shuffled(one.label, order)  # as a reply would give it for the options in the order shown
         answer = canonical({"label": kind_of(scale).words.get(label, label)})
-        messages += [{"role": "user", "content": present(one.item)}, {"role": "assistant", "content": answer}]
-    return [*messages, {"role": "user", "content": present(item)}]
+        messages += [{"role": "user", "content": _presented(one.item, *way)}, {"role": "assistant", "content": answer}]
+    return [*messages, {"role": "user", "content": _presented(item, *way)}]
 
 
 def instructions(judge: Judge, question: Question, scale: Scale, template: str | None, item: Item) -> str:
@@ -164,7 +162,6 @@ def _mark(*sent: Any) -> str:
 
 def _presented(
     item: Item,
-    *,
     question: Question,
     order: Sequence[str],
     mark: str,
@@ -174,7 +171,7 @@ def _presented(
 ) -> str | list[Message]:
     """The columns that the question shows, options in their order, images as parts of their own."""
     lines, pictures = [], []
-    titles = dict(zip(order, question.titles, strict=False))
+    titles = dict(zip(order, question.titles, strict=False)) if order else {}
     for column in [*question.shown_columns(item.fields, hidden), *order]:
         if column not in item.fields:
             if column in order or question.show is not None:

@@ -457,7 +457,7 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + _NEAR], maxsplit=1)[0].split()
-        for skipped in range(min(6, len(words))):
+        for skipped in range(min(6, len(words))):  # "I would give this lovely review a 4": five words before it
             rest = " ".join(words[skipped:])
             label = stated_label(rest, scale)
             if label is not None:
