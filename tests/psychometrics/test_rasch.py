@@ -129,7 +129,7 @@ def test_raters_alike_earn_no_sentence():
     said = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3)).summary()
     assert "Severer" not in said
     assert "More lenient" not in said
-    assert "4 raters of 4 not told apart" in said
+    assert "4 raters of 4 not shown to differ" in said
 
 
 def test_a_rater_with_only_the_highest_label_has_a_finite_severity():

@@ -268,7 +268,7 @@ def test_raters_alike_earn_no_sentence():
     said = found.summary()
     assert "Severer than" not in said
     assert "More lenient" not in said
-    assert "4 raters of 4 not told apart from the mean in severity" in said
+    assert "4 raters of 4 not shown to differ from the mean in severity" in said
 
 
 def test_the_severe_and_the_erratic_are_named(quick):
@@ -291,8 +291,10 @@ def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch)
         .otherwise(pl.col("label"))
     )
     found = assay.rater_model(assay.read(ends, judges=["gpt"], scale="1-5"), quick=True, starts=2)
-    assert any("does not give labels as gpt did" in c for c in found.cautions)
-    assert not any("does not give labels" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions)
+    assert any("does not expect the labels of gpt" in c for c in found.cautions)
+    assert not any(
+        "does not expect the labels" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions
+    )
 
 
 def test_parties_that_share_no_items_are_told_of():
@@ -382,9 +384,9 @@ def test_raters_whose_labels_stand_alone_are_named():
     single = truth.labels.labels.filter(pl.col("repeat") == 0).drop("repeat")
     single = assay.read(single, scale="1-4", items=truth.labels.items)
     alone = assay.rater_model(single, quick=True, starts=1, object="teacher").cautions
-    assert any("hardly any label of all raters stands beside another of the same item" in c for c in alone)
+    assert any("almost every label of all raters is the only one of its item" in c for c in alone)
     beside = assay.rater_model(truth.labels, quick=True, starts=1, object="teacher", repeats="each").cautions
-    assert not any("stands beside" in c for c in beside)
+    assert not any("the only one of its item" in c for c in beside)
 
 
 def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeypatch):

@@ -83,7 +83,7 @@ class Fitted:
         return self.confounding.random(self.value)
 
     def refit_objects(self, counts: Ints) -> Floats:
-        """The variances where each object stands so often, every time as another object; the same terms are fitted."""
+        """The variances where each object occurs ``counts`` times, each copy as another object; the terms stay."""
         measured = self.settings.object
         times = counts[self.codes[measured]]
         rows = np.repeat(np.arange(len(times)), times)
@@ -341,7 +341,7 @@ def weights(
     terms: Sequence[Term], design: Design, measured: str, fixed: Sequence[str], sizes: Mapping[str, float],
     merged: Merged = "careful",
 ) -> Weights:  # fmt: skip
-    """Each term's part in the mean over so many levels of each facet.
+    """Each term's part in the mean over these numbers of levels of each facet.
 
     An effect with the object and only fixed facets is a part of the universe score; one without the object and
     without a random facet is in no error; all others are error, relative where they hold the object. A term of

@@ -8,9 +8,10 @@ identity, in one matrix over all their levels: dense while it is small, sparse a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -517,30 +518,29 @@ class _Solution:
         self.log_det += float(np.log(np.abs(self.factor.U.diagonal())).sum())
         self.scale = scale
 
+    def _shared_levels(self) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """Pairs of levels across blocks that cells of a block have, and the entries of its inverse."""
+        for group, inverse in zip(self.of.groups, self.inverse, strict=True):
+            for a, b in product(group.across, repeat=2):
+                yield a[:, :, None], b[:, None, :], inverse
+
     def _w_dense(self) -> Floats:
         """Sums of the inverse's entries over pairs of levels; padding falls off the end."""
         size = self.q + 1
         found = np.zeros(size * size)
-        for group, inverse in zip(self.of.groups, self.inverse, strict=True):
-            for a in group.across:
-                for b in group.across:
-                    place = a[:, :, None] * size + b[:, None, :]
-                    found += np.bincount(place.ravel(), weights=inverse.ravel(), minlength=size * size)
+        for a, b, inverse in self._shared_levels():
+            found += np.bincount((a * size + b).ravel(), weights=inverse.ravel(), minlength=size * size)
         return found.reshape(size, size)[:-1, :-1]
 
     def _w_sparse(self) -> Any:
         from scipy import sparse
 
-        rows, columns, values = [], [], []
-        for group, inverse in zip(self.of.groups, self.inverse, strict=True):
-            for a in group.across:
-                for b in group.across:
-                    there = (a[:, :, None] < self.q) & (b[:, None, :] < self.q)
-                    rows.append(np.broadcast_to(a[:, :, None], there.shape)[there])
-                    columns.append(np.broadcast_to(b[:, None, :], there.shape)[there])
-                    values.append(inverse[there])
-        flat = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        return sparse.coo_matrix(flat, shape=(self.q, self.q)).tocsc()
+        entries = []
+        for a, b, inverse in self._shared_levels():
+            there = (a < self.q) & (b < self.q)
+            entries.append([x[there] for x in (inverse, *np.broadcast_arrays(a, b))])
+        values, rows, columns = map(np.concatenate, zip(*entries, strict=True))
+        return sparse.coo_matrix((values, (rows, columns)), shape=(self.q, self.q)).tocsc()
 
     def _solve_blocks(self, x: Floats) -> Floats:
         """B⁻¹x: (cells, k)."""
@@ -604,9 +604,8 @@ class _Solution:
         padded = np.zeros((self.q + 1, self.q + 1))
         padded[:-1, :-1] = self.c
         middle = np.zeros_like(inverse)
-        for a in group.across:
-            for b in group.across:
-                middle += padded[a[:, :, None], b[:, None, :]]
+        for a, b in product(group.across, repeat=2):
+            middle += padded[a[:, :, None], b[:, None, :]]
         return inverse - inverse @ middle @ inverse
 
     def _squares(self, x: Floats) -> Floats:

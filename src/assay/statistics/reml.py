@@ -30,10 +30,6 @@ INSIDE = 0.02
 class Likelihood(Protocol):
     """What a fit needs to know of a table and its terms."""
 
-    @property
-    def n(self) -> int:
-        """Labels."""
-
     def deviance(self, theta: Floats) -> float:
         """Minus twice the log-likelihood."""
 
@@ -331,7 +327,7 @@ def _next_trial(
 
 
 def replicates(fitted: RemlFit, n: int, seed: int) -> Floats:
-    """Variances of so many samples drawn from the fitted model: (n, terms + 1)."""
+    """Variances of n samples drawn from the fitted model: (n, terms + 1)."""
     start = np.maximum(fitted.theta, INSIDE * fitted.theta.sum())
     rngs = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i,))) for i in range(n))
     return np.array([fit(fitted.likelihood.simulate(fitted.theta, rng), [start], 1e-6).theta for rng in rngs])

@@ -101,8 +101,8 @@ def fairness(found: RaterFit) -> Fairness:
     compared = found.density.layout.compared[1:]
     if not compared.any():
         raise DesignError(
-            f"no two raters labelled subjects of the same two groups of '{settings.group}', so nobody's difference "
-            "can be told from a real one"
+            f"no two raters labelled subjects of the same two groups of '{settings.group}', so a rater's difference "
+            "between groups is confounded with a real one"
         )
     reference = _reference(found)
     anchors, gaps, p = _choose_anchors(found, reference, 1 - settings.confidence)

@@ -210,7 +210,7 @@ class Mode:
 
 
 def find_modes(density: Density, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
-    """The different maxima that fits from so many starts reach, the one with most mass first.
+    """The different maxima that fits from these starts reach, the one with most mass first.
 
     Of tables with more than `MANY_LABELS` labels some subjects are fitted from all starts, and from the best of those
     with every criterion, and every subset of raters, moved by a category; then all subjects from the best two maxima.
@@ -404,7 +404,7 @@ def _mean_by_code(of: Ints, value: Floats | Ints, n: int) -> Floats:
 
 
 def _set_steps(density: Density, x: Floats, moved: Ints) -> None:
-    """Set γ to the shares of the labels, each criterion's moved by so many categories."""
+    """Set γ to the shares of the labels, each criterion's moved by a number of categories."""
     table, layout = density.table, density.layout
     n, k = len(table.criteria), table.n_categories
     shares = np.bincount(table.block * k + table.value, minlength=table.n_blocks * k).reshape(-1, k) + 0.5
@@ -445,7 +445,7 @@ def _move_criterion(density: Density, x: Floats, j: int, by: int) -> Floats:
 
 
 def _move_subset(density: Density, x: Floats, subset: Sequence[int], by: float) -> Floats:
-    """Some raters less or more severe by so many categories, compared with the others."""
+    """Some raters less or more severe, in categories, compared with the others."""
     moved = np.zeros(len(density.table.raters))
     moved[subset] = by
     return x + _severities(density, moved)

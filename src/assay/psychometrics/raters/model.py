@@ -255,29 +255,29 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
     if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (
-            f"hardly any label of {who} stands beside another of the same item, so ψ is told from how ideal ratings "
-            "scatter by the shape of the model alone; where items are parts of a whole, such as segments of a lesson, "
-            "name the whole the item, and its parts repeats that each count."
+            f"almost every label of {who} is the only one of its item, so only the shape of the model separates ψ from "
+            "the scatter of ideal ratings; where items are parts of a whole, such as segments of a lesson, take the "
+            "whole as the item, and its parts as repeats that each count."
         )
     exact = [name for name, psi in zip(table.raters, found.variability.value, strict=True) if psi < EXACT]
     if exact:
         yield (
-            f"ψ of {listing(exact, 6)} is below {EXACT}, which is so only where φ stands on the edge between two "
-            "categories; it is pinned there, so take neither φ nor its interval for how severe they are."
+            f"ψ of {listing(exact, 6)} is below {EXACT}, which happens only where φ lies on the edge between two "
+            "categories and cannot leave it; neither φ nor its interval says how severe they are."
         )
     rivals = modes.filter((pl.col("mode") > 1) & (pl.col("share") >= RIVAL))
     apart = rivals.filter(pl.max_horizontal("severity_apart", "variability_apart") > APART)
     if apart.height:
         share, phi, psi = apart.select("share", "severity_apart", "variability_apart").max().row(0)
         yield (
-            f"another mode holds {100 * share:.0f}% of the posterior and has φ up to {phi:.2f} and ψ up to {psi:.2f} "
-            "elsewhere; intervals speak of the best mode alone."
+            f"another mode holds {100 * share:.0f}% of the posterior and differs by up to {phi:.2f} in φ and "
+            f"{psi:.2f} in ψ; intervals describe the best mode alone."
         )
     bad = checked.filter((pl.col("p") <= UNLIKELY) & (pl.col("misfit") > FAR))
     if bad.height:
         yield (
-            f"the model does not give labels as {listing(bad['annotator'].to_list())} did (predictive p at most "
-            f"{UNLIKELY}, more than {100 * FAR:.0f}% of labels elsewhere); severity and variability do not describe "
+            f"the model does not expect the labels of {listing(bad['annotator'].to_list())} (predictive p at most "
+            f"{UNLIKELY}, more than {100 * FAR:.0f}% of labels in other categories); φ and ψ do not describe "
             f"{'this rater' if bad.height == 1 else 'these raters'}."
         )
 

@@ -328,4 +328,4 @@ def severity_sentences(rows: pl.DataFrame, alpha: float, unit: str, severe: int)
 def others_sentence(left: int, n: int, what: str) -> Iterator[str]:
     """Raters who are not shown to differ from the mean."""
     if left:
-        yield f"{counted(left, 'rater')} of {n} not told apart from the mean in {what}."
+        yield f"{counted(left, 'rater')} of {n} not shown to differ from the mean in {what}."

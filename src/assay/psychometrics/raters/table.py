@@ -215,7 +215,7 @@ class RaterTable:
         return found.reshape(len(self.groups), n)
 
     def every_nth_subject(self, often: int) -> RaterTable:
-        """The labels of one subject of so many."""
+        """The labels of one subject in ``often``."""
         rows = self.subject % often == 0
         codes = ("item", "criterion", "rater", "value", "group", "subject")
         return replace(self, **{name: getattr(self, name)[rows] for name in codes})
@@ -431,7 +431,7 @@ def _put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
 # -- What raters share -----------------------------------------------------------------------------
 
 ALONE = 0.05
-"""A rater with a smaller share of labels beside others in a cell has a variability that is hardly told."""
+"""Of a rater with a smaller share of labels beside others in a cell, only the shape of the model shows ψ."""
 
 
 def disjoint_subsets(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str, ...], ...]:
