@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +22,7 @@ from assay.data.columns import natural
 from assay.data.names import Coded, coded, sorting
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import IntervalSettings, Method, option
+from assay.estimation.options import IntervalSettings, Method, Settings, option
 from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -155,6 +155,37 @@ class SeparabilitySettings(VotesSettings):
         "study",
         "Put alignments on 0 to 1 by the least and largest of the study, or leave them.",
         details="The first is as published.",
+    )
+
+
+@dataclass(frozen=True)
+class PairsSettings(Settings):
+    """Options of `assay.Separability.pairs`."""
+
+    n: int = option(5, "Pairs of each item and two systems.", low=1, details="The paper asks about 5.")
+    _: KW_ONLY
+    n_items: int | None = option(None, "Items for every two systems; all of them when not given.", low=1)
+    choose: Choose = option(
+        "weighted",
+        "By chances that grow with separability, as many from each quarter of its range, or the most separable.",
+        details="The first is recommended in section 4 of the paper.",
+    )
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+
+
+@dataclass(frozen=True)
+class StabilitySettings(Settings):
+    """Options of `assay.Separability.stability`."""
+
+    k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
+    n_draws: int = option(20, "How often they are drawn.", low=1)
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+    _: KW_ONLY
+    c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn among all of them.")
+    others: Mapping[str, Any] | None = option(
+        None,
+        "By name, separability of other outputs of the same items and systems.",
+        details="Such as those sampled at another temperature.",
     )
 
 
