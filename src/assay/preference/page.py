@@ -37,7 +37,7 @@ def leaderboard_parts(found: Leaderboard, who: str = "raters") -> tuple[Part, ..
 
 
 def judged_parts(people: Leaderboard, judges: Mapping[str, Leaderboard | str]) -> tuple[Part, ...]:
-    """People's leaderboard, then those of judges beside it; a judge that has none is told with the reason."""
+    """People's leaderboard, then those of judges beside it; a judge that has none is named with the reason."""
     rank = people.rows.select("system", pl.col("rank").alias("rank_of_people"))
     boards = {name: found for name, found in judges.items() if isinstance(found, Leaderboard)}
     rows = [

@@ -106,7 +106,7 @@ class PositionBias(Result):
         return self.shares["reason"].drop_nulls().unique(maintain_order=True).to_list()
 
     def plot(self, ax: Axes | None = None, *, places: int | None = None) -> Axes:
-        """Forest plot: each share with its interval, and a line at chance; of questions with so many places."""
+        """Forest plot: each share with its interval, and a line at chance; of questions with this number of places."""
         chances = self.shares["chance"].unique().sort(descending=True).to_list()
         chance = chances[0] if places is None else 1 / places
         rows = self.shares.filter(pl.col("chance") == chance)
@@ -128,7 +128,7 @@ class PositionBias(Result):
 
 @question(PositionSettings)
 def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> PositionBias:
-    """Does an annotator choose a text because of where it stands?
+    """Does an annotator choose a text because of its place?
 
     With two texts: the probability of choosing the one shown first, against .5; and, where both orders
     were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each

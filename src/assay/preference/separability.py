@@ -131,7 +131,7 @@ class Separability(Result):
         for name, other in (settings.others or {}).items():
             both = self.items.join(other.items, on=["item", "first", "second"])
             if not both.height:
-                raise DataError(f"others['{name}'] has no item and pair of systems that stands here")
+                raise DataError(f"others['{name}'] has no item and pair of systems in common with this one")
             mine, theirs = (both[column].to_numpy() for column in ("separability", "separability_right"))
             rows.append({"varied": "others", "value": name, **_nearness(theirs[None], mine)})
         return pl.DataFrame(rows)

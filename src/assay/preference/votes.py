@@ -73,7 +73,8 @@ class SetSettings(VotesSettings):
     choose: Choose | None = option(
         None,
         "How many ratings are saved where items are chosen so by separability.",
-        details="For as many consistent votes, with items chosen by the column ``by`` as `Separability.pairs` does.",
+        details="For the same number of consistent votes; items are chosen by the column ``by`` as `Separability.pairs` "
+        "does.",
     )
     share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
 
@@ -90,7 +91,7 @@ class RatingSettings(VotesSettings):
         "Points by which the odds grow by the factor base.",
         above=0,
         key="scale",
-        details="The odds that a system is preferred grow by the factor ``base`` for so many points that it is ahead.",
+        details="The odds that a system is preferred grow by the factor ``base`` for this many points that it is ahead.",
     )
     base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
     start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
@@ -167,7 +168,7 @@ class PairsSettings(Settings):
     n_items: int | None = option(None, "Items for every two systems; all of them when not given.", low=1)
     choose: Choose = option(
         "weighted",
-        "By chances that grow with separability, as many from each quarter of its range, or the most separable.",
+        "By chances that grow with separability, equally many from each quarter of its range, or the most separable.",
         details="The first is recommended in section 4 of the paper.",
     )
     seed: int = option(0, "Same seed, same numbers.", low=0)
@@ -495,9 +496,9 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
     items : polars.DataFrame
         ``item``, ``first``, ``second``, ``separability``: `assay.Separability.items`.
     n : int or None
-        So many for every two systems; all where it is None or there are no more.
+        Items for every two systems; all where it is None or there are no more.
     choose : {"weighted", "stratified", "top"}
-        Chances that grow with separability as the weights of equation 6 do; as many from each of four ranges of equal
+        Chances that grow with separability as the weights of equation 6 do; equally many from four ranges of equal
         width; the most separable. What is drawn for an item does not depend on which others there are.
     seed : int
 
