@@ -73,8 +73,8 @@ class SetSettings(VotesSettings):
     choose: Choose | None = option(
         None,
         "How many ratings are saved where items are chosen so by separability.",
-        details="For the same number of consistent votes; items are chosen by the column ``by`` as `Separability.pairs` "
-        "does.",
+        details="For the same number of consistent votes; items are chosen by the column ``by``, as "
+        "`Separability.pairs` chooses them.",
     )
     share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
 
@@ -91,7 +91,7 @@ class RatingSettings(VotesSettings):
         "Points by which the odds grow by the factor base.",
         above=0,
         key="scale",
-        details="The odds that a system is preferred grow by the factor ``base`` for this many points that it is ahead.",
+        details="The odds that a system is preferred grow by the factor ``base`` for this many points of lead.",
     )
     base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
     start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
