@@ -29,14 +29,7 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.preference.votes import (
-    PairsSettings,
-    SeparabilitySettings,
-    Span,
-    StabilitySettings,
-    chosen_items,
-    pairs_of,
-)
+from assay.preference.votes import PairsSettings, SeparabilitySettings, Span, StabilitySettings, chosen_items, pairs_of
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.similarity.protocol import Similarity
