@@ -13,7 +13,8 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Nominal, OddOneOut, Preference
 from assay.errors import DataError, DesignError
 from assay.estimation.resampling import resampling_counts
-from assay.preference.position import position_bias, position_parts
+from assay.preference.page import position_parts
+from assay.preference.position import position_bias
 from assay.reading import study_labels
 
 #        item  order  label place

@@ -97,6 +97,17 @@ def test_each_resample_of_elo_holds_whole_items_and_keeps_the_order():
         assert replicate == pytest.approx([plain[name] for name in SYSTEMS], abs=1e-9)
 
 
+def test_runs_one_by_one_are_runs_together(monkeypatch):
+    rng = np.random.default_rng(5)
+    first, second, orders = rng.integers(0, 3, 50), rng.integers(3, 6, 50), rng.integers(-1, 50, (60, 4))
+    given = (first, second, rng.random(50), rng.random(50), orders, np.full(6, 1000.0), 0.01)
+    found = []
+    for few in (0, 5):
+        monkeypatch.setattr(tournaments, "FEW_RUNS", few)
+        found.append(tournaments.elo(*given))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
 # -- Bradley-Terry ------------------------------------------------------------------------------------
 
 
@@ -394,3 +405,36 @@ def test_a_report_on_votes_rates_the_systems():
     assert "Which system do people prefer?" in page
     assert "Can raters tell the systems apart?" in page
     assert "How often the row is preferred to the column" in page
+
+
+@pytest.mark.parametrize("ask", [assay.elo, assay.bradley_terry])
+@pytest.mark.parametrize(("old", "new"), [("scale", "rating_scale"), ("threshold", "separability_threshold")])
+def test_words_that_mean_something_else_elsewhere_are_refused_with_todays(ask, old, new):
+    with pytest.raises(assay.DesignError, match=rf"{old}=\.\.\. is now {new}=\.\.\."):
+        ask(votes_of(drawn(20)), **{old: 1.0})
+
+
+def test_systems_are_read_from_the_items_too():
+    frame = drawn(80, seed=12)
+    apart = frame.drop("first", "second")
+    items = pl.concat([frame.select("item", "first", "second"), pl.DataFrame([("z", None, "eve")], frame.select(
+        "item", "first", "second").schema, orient="row")])  # fmt: skip
+    beside = votes_of(apart, items=items)
+    assert "first" in beside.items.columns
+    for ask in (assay.elo, assay.bradley_terry, assay.consistency):
+        one, other = (ask(votes, n_resamples=30) for votes in (votes_of(frame), beside))
+        assert one.table.equals(other.table)
+
+
+def test_a_signature_holds_whom_each_vote_is_about():
+    frame = drawn(80, seed=13)
+    signature = assay.bradley_terry(votes_of(frame), method="none").signature
+    assert assay.bradley_terry(votes_of(frame.reverse()), method="none").signature == signature
+    # Two votes exchange their second system: neither labels nor how often each is named change.
+    a = frame["second"][0]
+    row = next(i for i in range(1, 80) if frame["second"][i] != a and a not in frame.row(i)[2:4] and
+               frame["second"][i] != frame["first"][0])  # fmt: skip
+    second = frame["second"].to_list()
+    second[0], second[row] = second[row], a
+    other = frame.with_columns(second=pl.Series(second))
+    assert assay.bradley_terry(votes_of(other), method="none").signature != signature

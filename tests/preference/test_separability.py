@@ -201,7 +201,7 @@ def test_fewer_comparisons_and_other_temperatures():
     with pytest.raises(assay.DesignError, match="c must be 1 or more"):
         found.stability(c=[0])
     elsewhere = assay.separability(outputs(generations(5, 3, systems=("a", "b"))), method="none")
-    with pytest.raises(assay.DataError, match="no item and pair of systems that stands here"):
+    with pytest.raises(assay.DataError, match="no item and pair of systems in common with this one"):
         found.stability(others={"x": elsewhere})
 
 

@@ -228,7 +228,7 @@ class _AnswerWriter:
         drop_draft(self.db, self.task.id)
 
     def _feedback(self, labels: Mapping[int, Label | None]) -> list[dict[str, Any]] | None:
-        """What is told while warming up: the known answer of each question, and why."""
+        """What a person reads while warming up: the known answer of each question, and why."""
         if self.task.role != "warm-up" or self.sent.skip is not None:
             return None
         known = known_items(self.assigner.store, "warm-up").get(self.task.item) or {"labels": {}, "feedback": ""}

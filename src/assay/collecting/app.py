@@ -1,4 +1,4 @@
-"""The application: what protects every route, the routes, and what a request that fails is told."""
+"""The application: what protects every route, the routes, and how a request that fails is answered."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BIGGEST_BODY = 512 * 1024
 _TOO_LONG = "This is too long to be saved."
 _ELSEWHERE = (
     "This request did not come from the address that the page is served at. Where a proxy stands before the server, "
-    "assay serve must be told the address that people see, with --base-url."
+    "start assay serve with the address that people see, --base-url."
 )
 
 _POLICY = (

@@ -426,7 +426,7 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
 def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None) -> dict[str, str]:
     """By person (or of one), why they are given nothing further; those who may go on are left out.
 
-    Whether practice was passed is told by the first answers, as the page says afterwards what was expected.
+    Whether practice was passed is judged by the first answers, as the page says afterwards what was expected.
     """
     found = {}
     least, checks = design.people.pass_warm_up, design.people.checks

@@ -1,4 +1,4 @@
-"""What whoever leads the study sees and decides: how it stands, who takes part, what there is to download."""
+"""What the lead of a study sees and decides: progress, people, downloads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def labels_csv(store: Store) -> bytes:
 def _columns(store: Store, table: Annotations) -> list[str]:
     """Those of the answers and the annotators, and no texts of items.
 
-    What is the same in all answers to an item stands with the item in the table, although it was said of the answers.
+    What is the same in all answers to an item has become a column of the items, although it was said of the answers.
     """
     own: set[str] = set()
     for item, _digest in items(store):
@@ -120,7 +120,7 @@ def lead_join(token: str, state: Shared) -> Response:
     return state.admit("/lead", LEAD_COOKIE, token)
 
 
-# -- how the study stands ---------------------------------------------------------------------------
+# -- progress ----------------------------------------------------------------------------------------
 
 
 @router.get("")
@@ -215,7 +215,7 @@ def reopen(task: Annotated[int, Form(ge=1, le=BIGGEST)], state: Shared) -> Respo
 
 @contextmanager
 def _refuse_in_words() -> Iterator[None]:
-    """What cannot be done is told as a page."""
+    """Show what cannot be done as a page."""
     try:
         yield
     except AssayError as error:

@@ -335,10 +335,10 @@ MOST_REMARKS = 200
 """Remarks that are shown, newest first: what a lead reads at a sitting."""
 
 MOST_ITEMS = 50
-"""Items that lack answers, as many as are named; their number is always said."""
+"""Items that lack answers: the most that are named; their number is always shown."""
 
 BUSY = 600.0
-"""Whoever answered within so many seconds is at work now."""
+"""Seconds since the last answer, up to which somebody is at work now: longer than an item takes."""
 
 
 class Snapshot:
@@ -559,7 +559,7 @@ T = TypeVar("T")
 
 
 class Cached(Generic[T]):
-    """What takes long: found anew when answers have come since, and not more often than every so many seconds.
+    """What takes long: found anew when answers have come since, and not too often.
 
     Parameters
     ----------

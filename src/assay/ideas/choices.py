@@ -175,7 +175,7 @@ class SampleSettings(Settings):
     floor: int = option(3, "How often each pair of texts of a document is seen together.", low=1, always=True)
     n: int | None = option(
         None,
-        "So many triplets instead, what was seen least first.",
+        "Number of triplets instead, those of what was seen least first.",
         low=1,
         details="Asked one after the other they are balanced at any time: of 15 texts no pair is ever two comparisons "
         "behind the mean.",

@@ -28,7 +28,7 @@ TRIED = (1, 2, 3, 4, 6)
 """Dimensions that cross-validation chooses among: beyond, few choices say nothing of more."""
 
 MOST_PAIRS = 20_000
-"""Similarities are given for up to so many pairs: each is a mean over all thirds, in every resample anew."""
+"""Pairs whose similarities are given, at most: each is a mean over all thirds, in every resample anew."""
 
 CHANCE = float(np.log(1 / 3))
 """Mean log likelihood of who does not look."""

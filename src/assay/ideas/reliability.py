@@ -89,8 +89,8 @@ class OddOneOutAgreement(Result):
             _NAMES[row["who"]].format(**row) + ("" if row["group"] is None else f", {row['group']}")
             for row in rows.iter_rows(named=True)
         ]
-        told = [bool({row["first"], row["second"]} & set(self.judges)) for row in rows.iter_rows(named=True)]
-        colours = [pictures.JUDGE if judge else pictures.HUMAN for judge in told]
+        about_judges = [bool({row["first"], row["second"]} & set(self.judges)) for row in rows.iter_rows(named=True)]
+        colours = [pictures.JUDGE if judge else pictures.HUMAN for judge in about_judges]
         pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
         ax.set_xlabel("agreement on the odd one out, above chance")

@@ -89,13 +89,13 @@ class Judgments(Result):
         at, target = int(str(self.run.facts["choices"])), self.run.settings.target  # type: ignore[attr-defined]
         row = self.curve.filter(pl.col("judgments") == at).row(0, named=True)
         lines = [
-            f"{counted(at, 'judgment')}: as many others would rank the pairs alike by ρ = {said(row['estimate'])} "
+            f"{counted(at, 'judgment')}: another {at:,} would rank the pairs alike by ρ = {said(row['estimate'])} "
             f"{interval(row['low'], row['high'])}."
         ]
         if self.needed is None:
             lines.append("These judgments agree no more than chance gives, so that no number of them is enough.")
         else:
-            most = "more than can be told" if self.needed_high is None else f"{self.needed_high:,}"
+            most = "unlimited" if self.needed_high is None else f"{self.needed_high:,}"
             low = "?" if self.needed_low is None else f"{self.needed_low:,}"
             lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {low} to {most}).")
         if row["published"] is not None:
@@ -342,7 +342,7 @@ def _worlds(settings: PlanTripletsSettings, agreement: float, number: int) -> li
 
 
 def _outcome(floor: int, worlds: Sequence[list[World]], settings: PlanTripletsSettings) -> dict[str, Any]:
-    """Studies with so many comparisons of each pair."""
+    """Studies with this number of comparisons of each pair."""
     n, s = settings.n_texts, settings
     overlap = -(-floor // (n - 2))
     designs = [_design(n, -(-floor // overlap), s.seed + k) for k in range(DESIGNS)]

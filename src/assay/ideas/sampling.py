@@ -78,7 +78,7 @@ def sample_triplets(texts: Any, settings: SampleSettings) -> TripletSample:
 
     The rule of Nam et al. (2025, section 4.1), which ``assay serve`` and ``assay judge`` follow too: the pair that was
     seen least, of texts that appeared least, with the third that was seen with both of them least. No triplet is drawn
-    twice. Each text stands first, second and third equally often, up to one or two.
+    twice. Each text is first, second and third equally often, up to one or two.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ SPLITS = 50
 """Random halves behind a ceiling: their mean is known to a seventh of their spread."""
 
 MANY_DOCUMENTS = 6
-"""From so many on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
+"""From this number on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
 fewer than three documents differ too much."""
 
 CEILINGS = {
@@ -158,8 +158,8 @@ class SimilarityValidation(Result):
         again, mind = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in ("again", "mind"))
         if np.isfinite(again["estimate"]):
             found.append(
-                f"As many new judgments of the experts would agree with these by ρ = {_rho_words(again)}; a measure "
-                f"that knew what experts think would reach {_rho_words(mind)}."
+                f"The same number of new judgments of the experts would agree with these by ρ = {_rho_words(again)}; a "
+                f"measure that knew what experts think would reach {_rho_words(mind)}."
             )
         return tuple(found)
 
@@ -582,7 +582,7 @@ def _sort_rows(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl
 
 
 def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) -> dict[str, Any]:
-    """ρ of as many other judgments: halves, stepped up; the interval leaves groups of choices out in turn."""
+    """ρ of the same number of other judgments: halves, stepped up; its interval from the delete-a-group jackknife."""
 
     def stepped(some: Judged, splits: int) -> float:
         halves = half_agreement(some, rng, splits)

@@ -67,8 +67,8 @@ class RatingSets(Result):
     trend : mapping of who to Estimate
         The value in the highest bin less that in the lowest, over all pairs, under the same resamples.
     saving : mapping of who to Estimate
-        The share of ratings that is saved, for as many consistent votes, where items are chosen by separability
-        (``choose``); empty where that was not asked for.
+        The share of ratings that is saved, for the same number of consistent votes, where items are chosen by
+        separability (``choose``); empty where that was not asked for.
     run : Run
     """
 
@@ -122,8 +122,8 @@ class RatingSets(Result):
         how, ends = ("fewer", ends) if less >= 0 else ("more", (-ends[1], -ends[0]))
         return (
             f"{who}: where {100 * settings.share:g}% of the items are rated, chosen by {settings.by} "
-            f"({settings.choose}), as many consistent votes take {abs(less):.0f}% {interval(*ends, 0)} {how} ratings "
-            f"than of items drawn alike{clear}."
+            f"({settings.choose}), the same number of consistent votes takes {abs(less):.0f}% {interval(*ends, 0)} "
+            f"{how} ratings than of items drawn alike{clear}."
         )
 
     @property
@@ -479,7 +479,7 @@ def chances(separability: Floats, share: float, choose: Choose) -> Floats:
 
 
 def _first(place: Floats, wanted: float) -> Floats:
-    """One for those that come first, until as many are there; items that stand equal share what is left."""
+    """One for those that come first, until the number is reached; items in a tie share what is left."""
     found = np.zeros(len(place))
     for value in np.unique(place):
         equal = place == value

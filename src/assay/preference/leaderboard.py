@@ -245,7 +245,7 @@ def _weights(votes: Votes, settings: RatingSettings) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class _Strengths:
-    """Ratings from sums over votes: wins of each system over each other, and ties where they stand apart."""
+    """Ratings from sums over votes: wins of each system over each other, and ties where they are counted apart."""
 
     systems: tuple[str, ...]
     settings: BradleyTerrySettings
@@ -271,7 +271,7 @@ class _Strengths:
         return len(self.systems) ** 2 * (2 if self.settings.ties == "davidson" else 1)
 
     def sums(self, counts: Floats) -> Floats:
-        """Wins of the row's system over the column's, and ties where they stand apart: (units, width)."""
+        """Wins of the row's system over the column's, and ties where they are counted apart: (units, width)."""
         wins = counts[:, 0] + counts[:, 2].swapaxes(1, 2)
         ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2)
         if self.settings.ties == "davidson":

@@ -1,4 +1,4 @@
-"""What a page shows of votes: the leaderboard, the table of wins, how consistent raters are."""
+"""What a page shows of votes: the leaderboard and the table of wins, consistency, separability, position bias."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from assay.errors import counted
+from assay.errors import counted, listing
 from assay.estimation.statistic import Ints
 from assay.preference.consistency import RatingSets
 from assay.preference.leaderboard import Leaderboard
+from assay.preference.position import PositionBias
 from assay.preference.separability import Separability
 from assay.reporting.page import Part
+from assay.reporting.tables import filled
 
 
 def leaderboard_parts(found: Leaderboard, who: str = "raters") -> tuple[Part, ...]:
@@ -35,7 +37,7 @@ def leaderboard_parts(found: Leaderboard, who: str = "raters") -> tuple[Part, ..
 
 
 def judged_parts(people: Leaderboard, judges: Mapping[str, Leaderboard | str]) -> tuple[Part, ...]:
-    """People's leaderboard, then those of judges beside it; a judge that has none is told with the reason."""
+    """People's leaderboard, then those of judges beside it; a judge that has none is named with the reason."""
     rank = people.rows.select("system", pl.col("rank").alias("rank_of_people"))
     boards = {name: found for name, found in judges.items() if isinstance(found, Leaderboard)}
     rows = [
@@ -110,5 +112,37 @@ def separability_parts(found: Separability) -> tuple[Part, ...]:
                 *((f"The same of {group}", partial(found.plot, group=group)) for group in found.groups),
             ),
             tuple(map(str, found.exclusions)),
+        ),
+    )
+
+
+def position_parts(found: PositionBias) -> tuple[Part, ...]:
+    """What a page about position shows, for a report to lay out."""
+    place = [c for c in ("criterion",) if found.shares["criterion"].null_count() < found.shares.height]
+    columns = ("annotator", "place", "estimate", "low", "high", "chance", "difference", "n", "ties")
+    shares = filled(found.shares.select(*place, *columns), found.counted)
+    frames = [("Share of choices by the place in which a text was shown.", shares)]
+    if found.consistency.height:
+        caption = "Share of pairs that got the same answer in both orders."
+        each = found.consistency.select(*place, "annotator", "estimate", "low", "high", "n")
+        frames.append((caption, filled(each, "pairs")))
+    draws = tuple(
+        (f"Share of choices by place, {places} texts side by side", partial(found.plot, places=places))
+        for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
+    )
+    biased = found.biased
+    words = (
+        f"The place of a text changes the answers of {listing(biased)}."
+        if biased
+        else "No annotator's choices are shown to depend on the place of a text."
+    )
+    lines = tuple(map(str, found.exclusions))
+    return (
+        Part(
+            "Position bias: does the place of a text change the answer?",
+            (words, *found.cautions),
+            tuple(frames),
+            draws,
+            lines,
         ),
     )

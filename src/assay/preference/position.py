@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,8 +21,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Mean, add_rows
 from assay.preference.votes import PositionSettings
 from assay.reporting import pictures
-from assay.reporting.page import Part
-from assay.reporting.tables import filled, interval, said, signed
+from assay.reporting.tables import interval, said, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +106,7 @@ class PositionBias(Result):
         return self.shares["reason"].drop_nulls().unique(maintain_order=True).to_list()
 
     def plot(self, ax: Axes | None = None, *, places: int | None = None) -> Axes:
-        """Forest plot: each share with its interval, and a line at chance; of questions with so many places."""
+        """Forest plot: each share with its interval, and a line at chance; of questions with this number of places."""
         chances = self.shares["chance"].unique().sort(descending=True).to_list()
         chance = chances[0] if places is None else 1 / places
         rows = self.shares.filter(pl.col("chance") == chance)
@@ -128,41 +126,9 @@ class PositionBias(Result):
         return ax
 
 
-def position_parts(found: PositionBias) -> tuple[Part, ...]:
-    """What a page about position shows, for a report to lay out."""
-    place = [c for c in ("criterion",) if found.shares["criterion"].null_count() < found.shares.height]
-    columns = ("annotator", "place", "estimate", "low", "high", "chance", "difference", "n", "ties")
-    shares = filled(found.shares.select(*place, *columns), found.counted)
-    frames = [("Share of choices by the place in which a text was shown.", shares)]
-    if found.consistency.height:
-        caption = "Share of pairs that got the same answer in both orders."
-        each = found.consistency.select(*place, "annotator", "estimate", "low", "high", "n")
-        frames.append((caption, filled(each, "pairs")))
-    draws = tuple(
-        (f"Share of choices by place, {places} texts side by side", partial(found.plot, places=places))
-        for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
-    )
-    biased = found.biased
-    words = (
-        f"The place of a text changes the answers of {listing(biased)}."
-        if biased
-        else "No annotator's choices are shown to depend on the place of a text."
-    )
-    lines = tuple(map(str, found.exclusions))
-    return (
-        Part(
-            "Position bias: does the place of a text change the answer?",
-            (words, *found.cautions),
-            tuple(frames),
-            draws,
-            lines,
-        ),
-    )
-
-
 @question(PositionSettings)
 def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> PositionBias:
-    """Does an annotator choose a text because of where it stands?
+    """Does an annotator choose a text because of its place?
 
     With two texts: the probability of choosing the one shown first, against .5; and, where both orders
     were asked, the share of pairs that got the same answer. With three (odd-one-out): the share of each
@@ -212,70 +178,50 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     names = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind in PLACES]
     if not names:
         raise DesignError("position bias needs a question on the scale preference or odd-one-out; the table has none")
-    shares: list[dict[str, object]] = []
-    consistency: list[dict[str, object]] = []
-    fixed, used = [], []
-    unplaced = 0
+    rows: list[tuple[list[dict[str, object]], list[dict[str, object]]]] = []
+    fixed, used, unplaced = [], [], 0
     for name in names:
         part = labels if name is None else labels.where(criterion=name)
-        table = _answers_with_place(part, PLACES[part.scale_of(name).kind], settings.clusters)
+        places = PLACES[part.scale_of(name).kind]
+        table = _answers_with_place(part, places, settings.clusters)
         unplaced += len(part) - table.height
-        used.append(table)
+        used.append(table.select("item"))
         if "order" in table.columns and table.height and table["order"].n_unique() == 1:
             fixed.append(name or "the question")
-        for mine in table.partition_by("annotator", maintain_order=True):
-            _add_annotator(
-                mine, name, PLACES[part.scale_of(name).kind], labels.conditions, settings, shares, consistency
-            )
-    if not shares:
+        each = table.partition_by("annotator", maintain_order=True)
+        rows += [_annotator_rows(mine, name, places, labels.conditions, settings) for mine in each]
+    if not rows:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
-    return _wrap(
-        labels, settings, shares, consistency, tuple(fixed), pl.concat([t.select("item") for t in used]), unplaced
-    )
+    text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
+    shares = pl.DataFrame([row for mine, _ in rows for row in mine], schema_overrides=text).select(*_SHARES, "reason")
+    numbers: dict[str, Any] = {**dict.fromkeys(("estimate", "low", "high"), pl.Float64), "n": pl.Int64}
+    both = {**{c: text[c] for c in text if c != "reason"}, **numbers, "reason": pl.String}
+    items = pl.concat(used)
+    n_items, n_annotators = items["item"].n_unique(), shares["annotator"].n_unique()
+    words = "'{}' was always shown in one order: a share far from chance may be the texts', not the place's."
+    columns = [c for c in ("position", "order", settings.clusters) if c is not None and _has(labels, c)]
+    run = Run(
+        "position-bias", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns)),
+        {"items": n_items, "labels": items.height, "annotators": n_annotators},
+        exclusions=(Exclusion("answer", unplaced, "the place that was chosen is not known"),) if unplaced else (),
+        cautions=tuple(words.format(name) for name in fixed),
+    )  # fmt: skip
+    consistency = pl.DataFrame([row for _, mine in rows for row in mine], schema=both)
+    return PositionBias(shares, consistency, n_items, items.height, tuple(fixed), run)
 
 
-def _add_annotator(
-    mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings,
-    shares: list[dict[str, object]], consistency: list[dict[str, object]],
-) -> None:  # fmt: skip
-    """One annotator's shares of the places, and whether the other order changes the answer."""
+def _annotator_rows(
+    mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """One annotator's shares of the places; and whether the other order changes the answer, where it was asked."""
     who = {"criterion": name, "annotator": mine["annotator"][0], "kind": mine["kind"][0]}
     moments, clusters = _moments(mine, places, [c for c in conditions if c != "order"])
     units = Units.of(len(moments), clusters, width=moments.shape[1])
     sums = add_rows(moments, units.of_item, units.n)
     found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
-    shares += [who | row for row in _share_rows(found, moments, mine, places)]
-    pairs = int(moments[:, -1].sum())
-    if pairs:
-        last = found[len(found) - 1]
-        consistency.append(who | last.row() | {"n": pairs, "reason": last.reason})
-
-
-def _wrap(
-    labels: Annotations, settings: PositionSettings, shares: list[dict[str, object]],
-    consistency: list[dict[str, object]], fixed: tuple[str, ...], items: pl.DataFrame, unplaced: int,
-) -> PositionBias:  # fmt: skip
-    text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
-    numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
-    frame = pl.DataFrame(shares, schema_overrides=text).select(*_SHARES, "reason")
-    words = "'{}' was always shown in one order: a share far from chance may be the texts', not the place's."
-    columns = [c for c in ("position", "order", settings.clusters) if c is not None and _has(labels, c)]
-    facts = {"items": items["item"].n_unique(), "labels": items.height, "annotators": frame["annotator"].n_unique()}
-    columns_of: dict[str, Any] = {c: text[c] for c in text if c != "reason"}
-    columns_of |= {**numbers, "n": pl.Int64, "reason": pl.String}
-    return PositionBias(
-        shares=frame,
-        consistency=pl.DataFrame(consistency, schema=columns_of),
-        n_items=items["item"].n_unique(),
-        n_labels=items.height,
-        fixed=fixed,
-        run=Run(
-            "position-bias", settings,
-            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns)), facts,
-            exclusions=(Exclusion("answer", unplaced, "the place that was chosen is not known"),) if unplaced else (),
-            cautions=tuple(words.format(name) for name in fixed),
-        ),
-    )  # fmt: skip
+    last, pairs = found[len(found) - 1], int(moments[:, -1].sum())
+    both = [who | last.row() | {"n": pairs, "reason": last.reason}] if pairs else []
+    return [who | row for row in _share_rows(found, moments, mine, places)], both
 
 
 def _has(labels: Annotations, name: str) -> bool:

@@ -13,9 +13,8 @@ prefer one system consistently.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,11 +25,11 @@ from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
-from assay.estimation.options import number_in, one_of, question
+from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean, add_rows
-from assay.preference.votes import Choose, SeparabilitySettings, Span, chosen_items, pairs_of
+from assay.preference.votes import PairsSettings, SeparabilitySettings, Span, StabilitySettings, chosen_items, pairs_of
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.similarity.protocol import Similarity
@@ -84,21 +83,9 @@ class Separability(Result):
         mine = self.items.filter((pl.col("first") == wanted[0]) & (pl.col("second") == wanted[1]))
         return mine.select("item", "separability")
 
-    def pairs(
-        self, n: int = 5, *, n_items: int | None = None, choose: Choose = "weighted", seed: int = 0
-    ) -> pl.DataFrame:
+    @question(PairsSettings)
+    def pairs(self, settings: PairsSettings) -> pl.DataFrame:
         """Pairs of outputs to put before raters, of items chosen by separability.
-
-        Parameters
-        ----------
-        n : int
-            Pairs of each item and two systems; the paper asks about 5.
-        n_items : int, optional
-            So many items for every two systems; all of them when not given.
-        choose : {"weighted", "stratified", "top"}
-            By chances that grow with separability (as recommended in section 4 of the paper), as many from each
-            quarter of its range, or the most separable.
-        seed : int
 
         Returns
         -------
@@ -108,36 +95,14 @@ class Separability(Result):
             outputs), ``first_text``, ``second_text``. Beside the answers, as ``assay.read(answers, items=pairs)``, it
             makes them votes. Shuffle the sides when they are shown.
         """
-        given = {"n": n, "n_items": 1 if n_items is None else n_items}
-        for name, value in given.items():
-            number_in(name, value, low=1, whole=True)
-        one_of("choose", choose, get_args(Choose))
-        drawn = pairs_of(self.outputs, chosen_items(self.items, n_items, choose, seed), n, seed)
+        chosen = chosen_items(self.items, settings.n_items, settings.choose, settings.seed)
+        drawn = pairs_of(self.outputs, chosen, settings.n, settings.seed)
         sides = (pl.concat_str(c, pl.lit(" "), pl.col(f"{c}_output").cast(pl.String)) for c in ("first", "second"))
         return drawn.select(pl.concat_str("pair_of", *sides, separator=" | ").alias("item"), pl.all())
 
-    def stability(
-        self,
-        k: Sequence[int] = (),
-        n_draws: int = 20,
-        seed: int = 0,
-        *,
-        c: Sequence[int] = (),
-        others: Mapping[str, Separability] | None = None,
-    ) -> pl.DataFrame:
+    @question(StabilitySettings)
+    def stability(self, settings: StabilitySettings) -> pl.DataFrame:
         """How near separability in another way comes to this one (figure 5 of the paper).
-
-        Parameters
-        ----------
-        k : sequence of int
-            From so many outputs of each system, drawn without replacement; at least 2.
-        n_draws : int
-            Times that they are drawn.
-        seed : int
-        c : sequence of int
-            From so many comparisons of outputs of both systems, drawn among all of them.
-        others : mapping of name to Separability
-            Found of other outputs of the same items and systems, such as those sampled at another temperature.
 
         Returns
         -------
@@ -145,21 +110,21 @@ class Separability(Result):
             One row a way: ``varied`` ("k", "c" or "others"), ``value``, ``correlation`` over items (Pearson, mean over
             draws), ``mean_difference`` (absolute), ``mean`` separability, ``items`` (items and pairs of systems).
         """
-        rng = np.random.default_rng(seed)
-        for name, few, least in (("k", k, 2), ("c", c, 1)):
+        rng = np.random.default_rng(settings.seed)
+        for name, few, least in (("k", settings.k, 2), ("c", settings.c, 1)):
             if any(many < least for many in few):
                 why = ": one output says nothing of how alike a system's outputs are" if name == "k" else ""
                 raise DesignError(f"{name} must be {least} or more{why}")
         whole = self.items["separability"].to_numpy()
-        ways = [("k", many, None) for many in k] + [("c", None, many) for many in c]
+        ways = [("k", many, None) for many in settings.k] + [("c", None, many) for many in settings.c]
         rows = []
         for name, outputs, crossed in ways:
-            drawn = np.stack([self.alike.drawn(outputs, crossed, rng) for _ in range(n_draws)])
+            drawn = np.stack([self.alike.drawn(outputs, crossed, rng) for _ in range(settings.n_draws)])
             rows.append({"varied": name, "value": str(outputs or crossed), **_nearness(drawn, whole)})
-        for name, other in (others or {}).items():
+        for name, other in (settings.others or {}).items():
             both = self.items.join(other.items, on=["item", "first", "second"])
             if not both.height:
-                raise DataError(f"others['{name}'] has no item and pair of systems that stands here")
+                raise DataError(f"others['{name}'] has no item and pair of systems in common with this one")
             mine, theirs = (both[column].to_numpy() for column in ("separability", "separability_right"))
             rows.append({"varied": "others", "value": name, **_nearness(theirs[None], mine)})
         return pl.DataFrame(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +22,7 @@ from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import IntervalSettings, Method, option
+from assay.estimation.options import IntervalSettings, Method, Settings, option
 from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -73,7 +73,8 @@ class SetSettings(VotesSettings):
     choose: Choose | None = option(
         None,
         "How many ratings are saved where items are chosen so by separability.",
-        details="For as many consistent votes, with items chosen by the column ``by`` as `Separability.pairs` does.",
+        details="For the same number of consistent votes; items are chosen by the column ``by``, as "
+        "`Separability.pairs` chooses them.",
     )
     share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
 
@@ -90,7 +91,7 @@ class RatingSettings(VotesSettings):
         "Points by which the odds grow by the factor base.",
         above=0,
         key="scale",
-        details="The odds that a system is preferred grow by the factor ``base`` for so many points that it is ahead.",
+        details="The odds that a system is preferred grow by the factor ``base`` for this many points of lead.",
     )
     base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
     start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
@@ -155,6 +156,37 @@ class SeparabilitySettings(VotesSettings):
         "study",
         "Put alignments on 0 to 1 by the least and largest of the study, or leave them.",
         details="The first is as published.",
+    )
+
+
+@dataclass(frozen=True)
+class PairsSettings(Settings):
+    """Options of `assay.Separability.pairs`."""
+
+    n: int = option(5, "Pairs of each item and two systems.", low=1, details="The paper asks about 5.")
+    _: KW_ONLY
+    n_items: int | None = option(None, "Items for every two systems; all of them when not given.", low=1)
+    choose: Choose = option(
+        "weighted",
+        "By chances that grow with separability, equally many from each quarter of its range, or the most separable.",
+        details="The first is recommended in section 4 of the paper.",
+    )
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+
+
+@dataclass(frozen=True)
+class StabilitySettings(Settings):
+    """Options of `assay.Separability.stability`."""
+
+    k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
+    n_draws: int = option(20, "How often they are drawn.", low=1)
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+    _: KW_ONLY
+    c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn among all of them.")
+    others: Mapping[str, Any] | None = option(
+        None,
+        "By name, separability of other outputs of the same items and systems.",
+        details="Such as those sampled at another temperature.",
     )
 
 
@@ -464,9 +496,9 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
     items : polars.DataFrame
         ``item``, ``first``, ``second``, ``separability``: `assay.Separability.items`.
     n : int or None
-        So many for every two systems; all where it is None or there are no more.
+        Items for every two systems; all where it is None or there are no more.
     choose : {"weighted", "stratified", "top"}
-        Chances that grow with separability as the weights of equation 6 do; as many from each of four ranges of equal
+        Chances that grow with separability as the weights of equation 6 do; equally many from four ranges of equal
         width; the most separable. What is drawn for an item does not depend on which others there are.
     seed : int
 

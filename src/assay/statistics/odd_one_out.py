@@ -382,5 +382,5 @@ def half_width(without: Floats, confidence: float) -> float:
 
 
 def stepped_up(reliability: float | Floats, times: float | Floats) -> Floats:
-    """Spearman and Brown: the reliability of so many times as many choices."""
+    """Spearman and Brown: the reliability of ``times`` as many choices."""
     return np.asarray(times * reliability / (1 + (times - 1) * reliability))

@@ -6,7 +6,7 @@ has a probability of its own (Davidson 1970): with D = θ_i − θ_j,
     P(i) : P(tie) : P(j) = exp(D/2) : ν : exp(−D/2).
 
 Both likelihoods are concave; Newton's method finds their maximum for many tables of votes at once, so that a bootstrap
-is one call. Only differences of θ are told by votes: its mean is 0 here.
+is one call. Votes determine only differences of θ: its mean is 0 here.
 
 *Elo* goes through the votes one after the other (Elo 1978): the rating of the first system rises by
 k · w · (S − E), that of the second falls by as much, where S is 1, 1/2 or 0, w the vote's weight, and
@@ -37,10 +37,10 @@ CHORDS = 25
 """Steps that tables alike take together, with one curvature for all, before those left are taken one by one."""
 
 ALIKE = 8
-"""So many tables at least, for that to be worth it."""
+"""Tables at least, for that to be worth it: the shared curvature takes a Newton fit of its own."""
 
 FEW_RUNS = 16
-"""Fewer runs of Elo are gone through one by one: a step over many costs as much as so many votes of a plain loop."""
+"""Fewer runs of Elo are gone through one by one: a step over many costs as much as 16 votes of a plain loop."""
 
 STEP_CELLS = 1 << 18
 """Votes of Elo, over all runs, that are laid out at a time."""
@@ -140,7 +140,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
 
 
 def _fix_mean(curvature: Floats, n: int) -> Floats:
-    """Strengths are told up to a constant: whatever moves all of them alike is held."""
+    """Strengths are determined up to a constant: whatever moves all of them alike is held."""
     curvature[:, :n, :n] += curvature.diagonal(axis1=1, axis2=2)[:, :n].mean(axis=1)[:, None, None] / n + 1e-12
     return curvature
 
@@ -162,7 +162,7 @@ def _half(wins: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
 
 
 def _davidson(wins: Floats, ties: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
-    """The same for Davidson's model; the last parameter is log ν. Each pair stands in two cells, and counts once."""
+    """The same for Davidson's model; the last parameter is log ν. Each pair has two cells, and counts once."""
     n = wins.shape[-1]
     apart = point[:, :n, None] - point[:, None, :n]
     nu = np.exp(point[:, n])[:, None, None]

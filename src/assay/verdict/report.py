@@ -34,8 +34,8 @@ from assay.ideas.triplets import triplet_similarity
 from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
 from assay.preference.leaderboard import Leaderboard, bradley_terry
-from assay.preference.page import consistency_parts, judged_parts
-from assay.preference.position import position_bias, position_parts
+from assay.preference.page import consistency_parts, judged_parts, position_parts
+from assay.preference.position import position_bias
 from assay.preference.votes import has_separability, has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.g_study import g_study
