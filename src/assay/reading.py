@@ -13,7 +13,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import to_polars
 from assay.data.formats import Rows
-from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, join_files, rows_of
+from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, format_options, join_files, rows_of
 from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, DesignError, StudyError
@@ -51,7 +51,7 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     paths = _paths(source)
     is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
     if is_study or not paths:
-        for name in settings.format_options():
+        for name in format_options(settings):
             held = "a study" if is_study else "a frame"
             raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:

@@ -243,3 +243,12 @@ def test_in_words():
     assert Interval(0).describe() == "a number of at least 0"
     assert Interval(high=2).describe() == "a number of at most 2"
     assert Nominal(["yes", "no"]).describe() == "one of yes, no"
+
+
+@pytest.mark.parametrize("label", [None, True, False, [1], {"a": 1}, 1j])
+def test_what_is_no_number_and_no_text_is_read_as_no_label(label):
+    for scale in (Ordinal(0, 1), Interval(), Nominal(), Text()):
+        assert scale.read(label) is None
+        assert not scale.contains(label)
+    assert Ordinal(0, 1).read("1") == 1
+    assert Ordinal(0, 1).read(2) is None

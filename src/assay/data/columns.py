@@ -450,7 +450,8 @@ class _Sheet:
             who,
             self.table["kind"] if "kind" in self.table.columns else None,
             frame if about is not None and "kind" in about.columns else None,
-            {"judge": self.settings.judges, "human": self.settings.humans},
+            self.settings.judges,
+            self.settings.humans,
             self.settings.spelling,
             self.source,
         )

@@ -438,53 +438,35 @@ def annotator_kinds(
     who: Coded,
     kinds: pl.Series | None,
     beside: pl.DataFrame | None,
-    named: Mapping[str, Iterable[str] | None],
+    judges: Iterable[str] | None,
+    humans: Iterable[str] | None,
     how: Spelling,
     source: str,
 ) -> tuple[list[str], list[str]]:
     """``human`` or ``judge`` for each annotator, in natural order of their names, and what was assumed.
 
-    Parameters
-    ----------
-    who : Coded
-        The annotators of the labels.
-    kinds : polars.Series or None
-        The kind of each label's annotator, where the table has such a column.
-    beside : polars.DataFrame or None
-        Columns ``annotator`` and ``kind``, where a table of annotators has them.
-    named : mapping of kind to names, or to None
-        Whom the user calls a ``judge`` and a ``human``.
-    how : {"refuse", "merge", "apart"}
-        What becomes of names that differ only in spelling.
-    source : str
-        The table, in words for messages.
+    The labels may have a column ``kinds``, a table of annotators ``beside`` them one too, and the user may name both.
     """
     names = natural(who.names.to_list())
-    chosen = {kind: None if given is None else _known(given, kind, names, how, source) for kind, given in named.items()}
-    only_words = any(given is not None for given in chosen.values())
+    said_judges = None if judges is None else _known(judges, "judge", names, how, source)
+    said_humans = None if humans is None else _known(humans, "human", names, how, source)
+    only_words = judges is not None or humans is not None
     said = {} if beside is None else _kinds_beside(beside, only_words=only_words)
     if kinds is not None:
         said |= _kinds_of_labels(who, kinds, source, only_words=only_words)
-    return settle_kinds(names, said, chosen["judge"], chosen["human"], source)
+    return settle_kinds(names, said, said_judges, said_humans, source)
 
 
 def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
     """The annotators that the user names, as the labels spell them."""
-    wanted = strip_spaces(
-        pl.Series([given] if isinstance(given, str) else [str(one) for one in given], dtype=pl.String)
-    )
-    spelled = (
-        dict(zip(spelling_key(pl.Series(names, dtype=pl.String)).to_list(), names, strict=True))
-        if how == "merge"
-        else {}
-    )
-    found = []
-    for name in wanted:
-        one = name if name in names else spelled.get(spelling_key(pl.Series([name]))[0])
+    wanted = strip_spaces(pl.Series([given] if isinstance(given, str) else list(map(str, given)), dtype=pl.String))
+    keys = spelling_key(pl.Series(names, dtype=pl.String)).to_list() if how == "merge" else ()
+    spelled = dict(zip(keys, names, strict=False))
+    found = [name if name in names else spelled.get(spelling_key(pl.Series([name]))[0]) for name in wanted]
+    for name, one in zip(wanted, found, strict=True):
         if one is None:
             raise DataError(unknown(kind, name, names, source))
-        found.append(one)
-    return tuple(found)
+    return tuple(one for one in found if one is not None)
 
 
 def settle_kinds(

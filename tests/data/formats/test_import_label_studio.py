@@ -6,6 +6,7 @@ import pytest
 
 import assay
 from assay.data.formats import intake
+from assay.data.formats.intake import name_table
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
 
@@ -268,3 +269,14 @@ def test_all_forms_of_a_real_export_hold_the_same_labels(real_data, answers, for
 
     # A snapshot's flat form leaves the deleted draft out as the JSON does.
     assert labels(f"rating.{form}") == labels("rating.json")
+
+
+def test_names_of_users(put):
+    users = [{"id": 1, "email": "ann@example.org", "username": "ann"}, {"id": 2, "email": "", "username": "bob"}]
+    wanted = {"1": "ann@example.org", "2": "bob", "3": "3"}
+    assert name_table(put("users.json", [*users, {"id": 3}])) == wanted
+    assert name_table({1: "ann", "2": 5}) == {"1": "ann", "2": "5"}
+    assert name_table(None) == {}
+    for wrong in ([*users, {"name": "eve"}], ["ann"], [["id"]], 5):
+        with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
+            name_table(put("users.json", wrong))

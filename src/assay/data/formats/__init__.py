@@ -12,7 +12,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
-from assay.estimation.options import Settings, hints_of, option
+from assay.estimation.options import Settings, option
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +119,6 @@ class FormatSettings(Settings):
         False, "Inspect AI: name items `id@model`, to read logs of several evaluated models into one table."
     )
     value: Literal["score", "pass"] = option("score", "promptfoo: the label is the score, or `true` and `false`.")
-
-    def format_options(self) -> list[str]:
-        """The options of formats that are not at their default."""
-        return [name for name in self.changed() if name in hints_of(FormatSettings)]
 
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:

@@ -1,7 +1,7 @@
 """Exports that are lists of records, read by the paths at which a record keeps its id, its answers and who gave them.
 
-Argilla, Prodigy, promptfoo, MLflow and Inspect AI each declare their paths in a subclass of `Export`, and write by hand
-only what no path says. A path is keys joined by dots; of several the first that leads to something counts.
+Argilla, Prodigy, promptfoo, MLflow and Inspect AI each say in a subclass of `Export` where to `find` things, and write
+by hand only what no path says. A path is keys joined by dots; of several the first that leads to something counts.
 """
 
 from __future__ import annotations
@@ -71,10 +71,6 @@ class Export:
     """What a record is called in messages."""
     ids: tuple[str, ...] = ()
     """Paths of the platform's own name of an item."""
-    fields: ClassVar[tuple[str, ...]] = ()
-    """Paths of the mappings with what the user knows of an item; the record itself where there are none."""
-    about: ClassVar[Mapping[str, str]] = {}
-    """Further attributes of an item, and their paths."""
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.path, self.item, self.settings, self.intake = path, item, settings, Intake(path)
@@ -89,9 +85,7 @@ class Export:
 
     def _fields_of(self, record: Record) -> dict[str, Any]:
         """What the user knows of a record's item."""
-        if not self.fields:
-            return dict(record)
-        return {k: v for path in self.fields for k, v in (find(record, path) or {}).items()}
+        return dict(record)
 
     def _name_of(self, name: str | None, record: Record, place: str) -> str:
         """The item's name: the user's own, else the platform's."""
@@ -102,9 +96,8 @@ class Export:
         return f"{self.unit} {number}"
 
     def _attributes(self, record: Record, name: str | None) -> Record | None:
-        """What is known of the item; None where it is told with the answers."""
-        found = self._fields_of(record) | {key: find(record, path) for key, path in self.about.items()}
-        return {k: v for k, v in found.items() if v is not None}
+        """What is known of the item; None where a record without an answer says nothing of it."""
+        return self._fields_of(record)
 
     def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         """Notes and scales, when all answers are known; and the questions wanted."""
@@ -207,9 +200,6 @@ class Argilla(Export):
         own = {"id", "status", "_server_id"}
         parts = (".responses", ".users", ".status", ".suggestion", ".score", ".agent")
         return {k: v for k, v in record.items() if k not in own and not k.endswith(parts)}
-
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
-        return self._fields_of(record)
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         # Responses of people, and suggestions of judges; lists become one label, in their order for a ranking.
@@ -463,7 +453,7 @@ class Promptfoo(Export):
             return
         seen: Counter[str] = Counter()
         for one in grading.get("componentResults") or [grading]:
-            name = str(find(one, "assertion.metric") or find(one, "assertion.type") or "score")
+            name = str(find(one, "assertion.metric", "assertion.type") or "score")
             seen[name] += 1
             kind = str(find(one, "assertion.type") or "").removeprefix("not-")
             if kind != "human" and kind not in MODEL_GRADED:
@@ -619,8 +609,6 @@ class Inspect(Export):
     one judge. Where a person edited a score, the judge's own counts.
     """
 
-    fields = ("metadata",)
-
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         super().__init__(path, item, settings)
         self.header, self.samples = _eval_log(path) if path.suffix.lower() == ".eval" else _json_log(path)
@@ -633,6 +621,9 @@ class Inspect(Export):
     def _records(self) -> Any:
         # Sample by sample, because logs are large.
         return self.samples
+
+    def _fields_of(self, record: Record) -> dict[str, Any]:
+        return dict(record.get("metadata") or {})
 
     def _place_of(self, record: Record, number: int) -> str:
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"

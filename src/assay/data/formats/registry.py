@@ -117,7 +117,7 @@ class Format:
 
     def rows(self, path: Path, item: str | None, settings: FormatSettings) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
-        for name in settings.format_options():
+        for name in format_options(settings):
             self._check(name)
         try:
             return self.read(path, item, settings)
@@ -213,6 +213,11 @@ FORMATS: dict[str, Format] = {
     )
 }  # fmt: skip
 """Every format by name; the first that recognises a file reads it, a plain table comes last."""
+
+
+def format_options(settings: FormatSettings) -> list[str]:
+    """The options of formats that are not at their default."""
+    return [name for name in settings.changed() if name in hints_of(FormatSettings)]
 
 
 def format_of(path: Path, name: str = "auto") -> Format:
