@@ -17,7 +17,6 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
-from assay.data.scales import Scale
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import wilson
 from assay.estimation.options import option, question
@@ -94,9 +93,7 @@ class PlanSettings(RuleSettings):
     judge_bias: float = option(
         0.0, "How far the judge's labels lie too high, in points.", details="On an ordered scale."
     )
-    scale: Scale | str | int | None = option(
-        None, "How many categories, or a scale such as 1-5.", details="4 categories when not given."
-    )
+    scale: Any = option(None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.")
     prior: Sequence[float] | None = option(
         None, "Probability of each label.", low=0, high=1, hidden=True,
         details="Drawn from a flat Dirichlet for each study when not given.",

@@ -167,6 +167,23 @@ class Panel:
         best = (table >= top - TIE * np.maximum(top, 1)) & (top > 0)
         return best, best.sum(axis=1), labels
 
+    @cached_property
+    def comparisons(self) -> tuple[Ints, Floats, Floats]:
+        """Every (answer, other label on its item): the answer's row, the other's value and weight."""
+        if self.reference is not None:
+            reference = self.reference[self.item]
+            rows = np.flatnonzero(~np.isnan(reference))
+            return rows, reference[rows], np.ones(len(rows))
+        order = np.argsort(self.item, kind="stable")
+        size = np.bincount(self.item, minlength=self.n_items)[self.item[order]]
+        start = np.searchsorted(self.item[order], self.item[order])
+        rows = np.repeat(np.arange(len(order)), size)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
+        other = start[rows] + within
+        keep = other != rows
+        rows, other = order[rows[keep]], order[other[keep]]
+        return rows, self.value[other], self.weights[other]
+
 
 DRAWN = ("its own answers to other items", "people's answers to other items")
 """Where labels are many, these stand for all judges that draw their labels without looking at the item."""
@@ -298,7 +315,7 @@ class PairwiseScore(AlignmentScore):
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """Summed similarity of the judge's label to the others' less that of the annotator's."""
-        rows, value, weight = self._comparisons(panel)
+        rows, value, weight = panel.comparisons
         f = judge[panel.item]
         known = ~np.isnan(f)
         use = known[rows]
@@ -327,23 +344,6 @@ class PairwiseScore(AlignmentScore):
         use = ~np.isnan(judge[panel.item])
         item, value = panel.item[use], panel.value[use]
         return item, self._similarity(panel, judge[item], value)
-
-    @staticmethod
-    def _comparisons(panel: Panel) -> tuple[Ints, Floats, Floats]:
-        """Every (answer, other label on its item): the answer's row, the other's value and weight."""
-        if panel.reference is not None:
-            reference = panel.reference[panel.item]
-            rows = np.flatnonzero(~np.isnan(reference))
-            return rows, reference[rows], np.ones(len(rows))
-        order = np.argsort(panel.item, kind="stable")
-        size = np.bincount(panel.item, minlength=panel.n_items)[panel.item[order]]
-        start = np.searchsorted(panel.item[order], panel.item[order])
-        rows = np.repeat(np.arange(len(order)), size)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
-        other = start[rows] + within
-        keep = other != rows
-        rows, other = order[rows[keep]], order[other[keep]]
-        return rows, panel.value[other], panel.weights[other]
 
     def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
         """Similarities, each distinct pair of labels asked once."""
@@ -374,30 +374,31 @@ class CustomScore(AlignmentScore):
         """The function's score of the judge's label less that of the annotator's, item by item."""
         if not np.all(panel.quality == 1):
             raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
-        rows, value, _ = PairwiseScore._comparisons(panel)
         difference = np.full(len(panel.item), np.nan)
-        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
-        for start, end in itertools.pairwise(edges):
-            row = rows[start]
+        for row, others in self._answers(panel):
             f = judge[panel.item[row]]
             if not np.isnan(f):
-                others = [panel.label(v) for v in value[start:end]]
                 mine = self.function(panel.label(panel.value[row]), others)
                 difference[row] = self.function(panel.label(f), others) - mine
         return difference
 
     def item_scores(self, panel: Panel, labels: Floats) -> Floats:
         """The function's scores with the others of each answer, added up."""
-        rows, value, _ = PairwiseScore._comparisons(panel)
         found = np.full(labels.shape, np.nan)
-        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
-        for start, end in itertools.pairwise(edges):
-            item = panel.item[rows[start]]
-            others = [panel.label(v) for v in value[start:end]]
+        for row, others in self._answers(panel):
+            item = panel.item[row]
             for k in np.flatnonzero(~np.isnan(labels[:, item])):
                 so_far = 0.0 if np.isnan(found[k, item]) else found[k, item]
                 found[k, item] = so_far + self.function(panel.label(labels[k, item]), others)
         return found
+
+    @staticmethod
+    def _answers(panel: Panel) -> Iterator[tuple[int, list[Any]]]:
+        """Each answer that can be compared, and the others' labels of its item."""
+        rows, value, _ = panel.comparisons
+        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(edges):
+            yield int(rows[start]), [panel.label(v) for v in value[start:end]]
 
 
 def _draw_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:

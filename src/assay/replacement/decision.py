@@ -108,79 +108,42 @@ def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares
     shares : (n, classes) float or None
         Class of the majority label (C.1).
     """
-    parts = _Weighted.of(counts, group, cluster, sign, shares)
-    robust, own, alike = parts.robust, parts.own, parts.alike
-    _, error, _ = t_parts(counts)
-    number = parts.n_clusters
+    m, k = counts.shape[:2]
+    n = counts.sum(axis=2)
+    place, size = cluster * m + group, (int(cluster.max()) + 1 if len(cluster) else 0) * m
+    part = np.ones((len(group), 1)) if shares is None else shares
+
+    def by_cluster(value: Floats) -> Floats:
+        return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
+
     with np.errstate(invalid="ignore", divide="ignore"):
-        inflation = np.where(is_flat(error), 1.0, np.sqrt(robust) / error)
-        effect = np.where(own > FLAT**2, robust / own, alike)
-        design = np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
-        design = np.where(parts.alone, np.nan, design)
-        within = np.where(alike > 1 + 1e-9, np.clip((effect - 1) / (alike - 1), 0.0, 1.0), 0.0)
-        return Clustering(inflation, parts.effective(within) / counts.sum(axis=(1, 2)), design, number)
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighted:
-    """Comparisons as weights in their group's mean difference, summed by cluster.
-
-    Attributes
-    ----------
-    robust, own : (groups,) float
-        The variance of the mean difference, robust to clusters, and as of independent items.
-    weight, squares : (clusters, groups) float
-        Sums of the weights and of their squares.
-    n_clusters : (groups,) int
-    alone : (groups,) bool
-        Whether some class lies in one cluster alone, so that nothing shows how clusters differ.
-    """
-
-    robust: Floats
-    own: Floats
-    weight: Floats
-    squares: Floats
-    n_clusters: Ints
-    alone: Bools
-
-    @classmethod
-    def of(cls, counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> _Weighted:
-        m, k = counts.shape[:2]
-        n = counts.sum(axis=2)
-        place, size = cluster * m + group, (int(cluster.max()) + 1 if len(cluster) else 0) * m
-        part = np.ones((len(group), 1)) if shares is None else shares
-
-        def summed(value: Floats) -> Floats:
-            return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
-            each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]  # what an item of the class weighs
-            squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
-            own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
-            residual = summed((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
-            # Variance of a cluster's sum of residuals where items are independent, without and with the means' own.
-            held = np.stack([summed(part[:, c]) for c in range(k)], axis=-1)
-            whole = (each**2 * held).sum(axis=-1)
-            taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
-            leverage = np.where(whole > taken * (1 + 1e-9), whole / (whole - taken), 1.0)
-        weights = (part * each[group]).sum(axis=1)
-        number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
-        alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
+        # The mean difference as a weighted sum: what an item of the class weighs, and its variance, items independent.
+        means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
+        each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]
+        squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
+        own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
+        residual = by_cluster((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
+        # Variance of a cluster's sum of residuals where items are independent, without and with the means' own.
+        held = np.stack([by_cluster(part[:, c]) for c in range(k)], axis=-1)
+        whole = (each**2 * held).sum(axis=-1)
+        taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
+        leverage = np.where(whole > taken * (1 + 1e-9), whole / (whole - taken), 1.0)
         robust = (residual**2 * leverage).sum(axis=0)
-        return cls(robust, own, summed(weights), summed(weights**2), number, alone)
-
-    @property
-    def alike(self) -> Floats:
-        """The design effect of items that are all alike in their cluster."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((self.weight**2).sum(axis=0) / self.squares.sum(axis=0))
-
-    def effective(self, within: Floats) -> Floats:
-        """Effective clusters, where items of a cluster are correlated by ``within``."""
-        adds = (1 - within) * self.squares + within * self.weight**2
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0))
+        # The design effect: of items that are all alike in their cluster, as found, and as the verdict's test takes it.
+        of_item = (part * each[group]).sum(axis=1)
+        weight, squares = by_cluster(of_item), by_cluster(of_item**2)
+        alike = (weight**2).sum(axis=0) / squares.sum(axis=0)
+        effect = np.where(own > FLAT**2, robust / own, alike)
+        number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
+        design = np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
+        # Where some class lies in one cluster alone, nothing shows how clusters differ.
+        alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
+        within = np.where(alike > 1 + 1e-9, np.clip((effect - 1) / (alike - 1), 0.0, 1.0), 0.0)
+        adds = (1 - within) * squares + within * weight**2
+        effective = adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0)
+        _, error, _ = t_parts(counts)
+        inflation = np.where(is_flat(error), 1.0, np.sqrt(robust) / error)
+        return Clustering(inflation, effective / n.sum(axis=1), np.where(alone, np.nan, design), number)
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:

@@ -121,6 +121,11 @@ class AltTestBy(Result):
 def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """In which criteria, domains or languages may the judge stand in for people?
 
+    Parameters
+    ----------
+    labels : Annotations
+    judge : str
+
     Raises
     ------
     DesignError
@@ -258,6 +263,11 @@ class PairedAltTest(Result):
 @question_of_two(PairedSettings)
 def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSettings) -> PairedAltTest:
     """The alt-test where two sets of people annotated different items: members are paired across the sets.
+
+    Parameters
+    ----------
+    labels : Annotations
+    judge : str
 
     Raises
     ------

@@ -321,9 +321,12 @@ def exact_below(counts: Floats, epsilon: float | Floats) -> Floats:
         whole[..., WIN], whole[..., LOSS], whole.sum(axis=-1), which.reshape(np.shape(epsilon))
     )
     p = np.full(n.shape, np.nan)
+    z, _ = score(wins, losses, n, bounds[which])
     large, small = n > EXACT, (n > 0) & (n <= EXACT)
-    if large.any():
-        p[large] = ndtr(score(wins[large], losses[large], n[large], bounds[which[large]])[0])
+    p[large] = ndtr(z[large])
+    # What is so far from speaking against H0 has the p-value 1 in every table, and none is made for it.
+    far = small & (np.round(z, 9) > LARGE)
+    p[far], small = 1.0, small & ~far
     place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
     found = np.empty(len(place))
     for one in np.unique(tables):
