@@ -251,7 +251,12 @@ def test_drawn_tables_have_the_covariance_that_they_are_drawn_from():
     """Cell means of 6,000 drawn tables: their covariance is V, with the residual over the labels of each cell."""
     value, c = coded(lessons(4, 2, 3, seed=1))
     value, c = np.concatenate([value, value[:9]]), {f: np.concatenate([x, x[:9]]) for f, x in c.items()}
-    codes = (grouped(c["i"])[0], grouped(c["r"])[0], grouped(c["i"], c["r"])[0], grouped(c["i"], c["o"], c["r"])[0])
+    codes = (
+        cross_codes(c["i"])[0],
+        cross_codes(c["r"])[0],
+        cross_codes(c["i"], c["r"])[0],
+        cross_codes(c["i"], c["o"], c["r"])[0],
+    )
     blocks = Blocks.of(Terms(value, codes))
     theta = np.array([0.9, 0.4, 0.25, 0.1, 0.6])
     rng = np.random.default_rng(2)
