@@ -25,6 +25,7 @@ from assay.estimation.resampling import (
     LEAST_UNITS,
     MAX_UNITS,
     Units,
+    add_rows,
     estimate,
     estimate_sums,
     most_units,
@@ -34,7 +35,7 @@ from assay.estimation.resampling import (
     sum_pieces,
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
-from assay.estimation.statistic import SPARSE, Mean, add_rows
+from assay.estimation.statistic import SPARSE, Mean
 from assay.reporting.tables import said
 
 MEAN = Mean()

@@ -226,6 +226,11 @@ def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
+def question_alone(settings: Callable[P, Settings]) -> Callable[[Callable[[Any], R]], Callable[P, R]]:
+    """As `question`, for a function that takes nothing but its options."""
+    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))  # type: ignore[no-any-return]
+
+
 def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:
     """The function with its options as keywords."""
     signature = inspect.signature(function)

@@ -26,9 +26,9 @@ from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said

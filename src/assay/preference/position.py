@@ -16,9 +16,9 @@ from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.estimation.statistic import Floats, Mean
 from assay.preference.votes import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said, signed

@@ -15,9 +15,9 @@ from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import IntervalSettings, Limits, option, question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, add_rows
+from assay.estimation.statistic import Floats
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval
 from assay.statistics.blocks import Blocks, Terms, anova, left_over
