@@ -226,9 +226,9 @@ def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
-def question_alone(settings: Callable[P, Settings]) -> Callable[[Callable[[Any], R]], Callable[P, R]]:
+def question_alone(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
     """As `question`, for a function that takes nothing but its options."""
-    return typing.cast(Any, lambda function: _ask(function, typing.cast("type[Settings]", settings)))  # type: ignore[no-any-return]
+    return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
 def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:

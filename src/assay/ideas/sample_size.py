@@ -7,9 +7,9 @@ curve beside the honest one, of two sets that share none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import wilson
-from assay.estimation.options import question
+from assay.estimation.options import question, question_alone
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSettings
@@ -285,12 +285,7 @@ class TripletPlan(Result):
         return ax
 
 
-def _question_without_labels(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
-    """As `question`, for a function that takes nothing of its own."""
-    return cast("Any", question(cast("Any", settings)))  # type: ignore[no-any-return]
-
-
-@_question_without_labels(PlanTripletsSettings)
+@question_alone(PlanTripletsSettings)
 def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
     """How many odd ones out do experts have to name until the pairs are ranked as they see them?
 
