@@ -31,8 +31,8 @@ from assay.concordance.measures import (
 )
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
-from assay.estimation.intervals import Tailed
 from assay.estimation.resampling import resampling_counts
+from assay.estimation.small_samples import Tailed
 from assay.psychometrics.g_study import g_study
 from assay.statistics.wins import exact_p
 

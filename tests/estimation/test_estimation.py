@@ -19,7 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 from assay.errors import DataError, DesignError
 from assay.estimation import resampling
-from assay.estimation.intervals import Estimate, Score, adjust_p
+from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
@@ -35,6 +35,7 @@ from assay.estimation.resampling import (
     sum_pieces,
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.small_samples import Score
 from assay.estimation.statistic import SPARSE, Mean
 from assay.reporting.tables import said
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.estimation.intervals import DEGREES, Tailed
+from assay.estimation.intervals import DEGREES
+from assay.estimation.small_samples import Tailed
 
 SQUARES = np.random.default_rng(3).standard_t(5, size=(30, 2)) ** 2
 
