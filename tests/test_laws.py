@@ -366,7 +366,7 @@ def test_every_interval_can_be_asked_again(name):
     if not {"low", "high"} <= set(rows.columns) or not rows["low"].is_not_null().any():
         return
     assert len(each) == rows.height
-    level = found.settings.confidence
+    level = found.confidence
     for row, one in zip(rows.iter_rows(named=True), each, strict=True):
         if one is None:
             assert row["low"] is None or math.isnan(row["low"]), row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Literal
@@ -268,6 +268,35 @@ class Estimate:
         """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
         source = self.source
         return math.nan if source is None else float(source.p(null)[0])
+
+
+@dataclass(frozen=True)
+class EstimateByRule(Estimate):
+    """An estimate whose interval comes from a rule of its own, such as F distributions or quantiles of draws.
+
+    Attributes
+    ----------
+    ends : function of a level
+        The interval at that level.
+    test : function of a null value, optional
+        The p-value, where it does not come from `among`.
+    """
+
+    ends: Callable[[float], tuple[float, float]] = field(
+        kw_only=True, repr=False, compare=False, metadata={"json": False}
+    )
+    test: Callable[[float], float] | None = field(
+        default=None, kw_only=True, repr=False, compare=False, metadata={"json": False}
+    )
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, by the same rule."""
+        number_in("level", level, above=0, below=1)
+        return self.ends(level)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``; NaN where the rule gives none."""
+        return super().p(null) if self.test is None else self.test(null)
 
 
 def missing(reason: str) -> Estimate:
