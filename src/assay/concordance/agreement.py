@@ -41,7 +41,15 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, digest_of_columns
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import MOST_UNDEFINED, Estimate, EstimateByRule, Estimates, adjust_p, missing
+from assay.estimation.intervals import (
+    MOST_UNDEFINED,
+    Estimate,
+    EstimateByRule,
+    Estimates,
+    adjust_p,
+    missing,
+    quantile_estimate,
+)
 from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
@@ -657,14 +665,7 @@ def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
         return missing("undefined in every draw")
     if np.ptp(moving) == 0:
         return Estimate(float(fixed.mean()), np.nan, np.nan, np.nan, "every draw gives the same value")
-    ends = partial(_middle, moving)
-    return EstimateByRule(float(fixed.mean()), *ends(level), float(moving.std(ddof=1)), ends=ends)
-
-
-def _middle(drawn: Floats, share: float) -> tuple[float, float]:
-    """Between which values the middle share of draws lies."""
-    low, high = np.quantile(drawn, [(1 - share) / 2, (1 + share) / 2])
-    return float(low), float(high)
+    return quantile_estimate(float(fixed.mean()), moving, level)
 
 
 def _measures(names: Sequence[str] | None) -> list[Measure]:

@@ -730,7 +730,8 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
     would be 1 with probability m at most, all of them with m ** n. So the true mean is at least (1 - confidence) / 2
     to the power 1 / n; likewise at 0.
     """
-    each, words, p = [], found.describe_intervals(), found.p(0.0)
+    each: list[tuple[Estimate, str, float]] = []
+    words, p = found.describe_intervals(), found.p(0.0)
     lows, highs = found.low, found.high
     if found.method == "jackknife" and any(measure.share for measure in measures):
         near = near_the_ends(found.value, found.standard_error, found.confidence)
