@@ -366,7 +366,7 @@ def test_every_interval_can_be_asked_again(name):
     if not {"low", "high"} <= set(rows.columns) or not rows["low"].is_not_null().any():
         return
     assert len(each) == rows.height
-    level = found.settings.confidence
+    level = found.confidence
     for row, one in zip(rows.iter_rows(named=True), each, strict=True):
         if one is None:
             assert row["low"] is None or math.isnan(row["low"]), row
@@ -379,6 +379,20 @@ def test_every_interval_can_be_asked_again(name):
         assert row["low"] - 1e-9 <= low <= high <= row["high"] + 1e-9
         assert math.isnan(one.p(0.0)) or 0 <= one.p(0.0) <= 1
     assert len(repr(found).splitlines()) == 1
+
+
+@EVERY
+def test_another_level_is_that_of_asking_with_it(name):
+    """What a result says at another level is what the question says when it is asked with that level."""
+    levels = BY_NAME[name].values.get("confidence", ())
+    rows, each = base(name).table, base(name).row_estimates()
+    if not (levels and isinstance(levels[0], float) and each):
+        return
+    other = answers(name)["confidence 0"]
+    assert other.table.height == rows.height
+    for row, one in zip(other.table.iter_rows(named=True), each, strict=True):
+        if one is not None and math.isfinite(one.low):
+            assert one.interval(levels[0]) == pytest.approx((row["low"], row["high"]))
 
 
 @EVERY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -74,6 +74,62 @@ class Estimate:
         """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
         source = self.source
         return math.nan if source is None else float(source.p(null)[0])
+
+
+@dataclass(frozen=True)
+class EstimateByRule(Estimate):
+    """An estimate whose interval comes from a rule of its own, such as F distributions or quantiles of draws.
+
+    Attributes
+    ----------
+    ends : function of a level
+        The interval at that level.
+    test : function of a null value, optional
+        The p-value, where it does not come from `among`.
+    """
+
+    ends: Callable[[float], tuple[float, float]] = field(
+        kw_only=True, repr=False, compare=False, metadata={"json": False}
+    )
+    test: Callable[[float], float] | None = field(
+        default=None, kw_only=True, repr=False, compare=False, metadata={"json": False}
+    )
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, by the same rule."""
+        number_in("level", level, above=0, below=1)
+        return self.ends(level)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of a true value of ``null``; NaN where the rule gives none."""
+        return super().p(null) if self.test is None else self.test(null)
+
+
+def quantile_estimate(value: float, drawn: Floats, level: float) -> Estimate:
+    """A value between whose ends the middle of some draws lies; NaN is no draw."""
+
+    def ends(share: float) -> tuple[float, float]:
+        low, high = np.nanquantile(drawn, [(1 - share) / 2, (1 + share) / 2])
+        return float(low), float(high)
+
+    return EstimateByRule(value, *ends(level), float(np.nanstd(drawn, ddof=1)), ends=ends)
+
+
+def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate:
+    """A share of ``n`` independent trials with its Wilson interval; a p-value is the score test's, its inverse."""
+
+    def ends(level: float) -> tuple[float, float]:
+        found = wilson(np.array(share), n, level)
+        return float(found[0]), float(found[1])
+
+    def test(null: float) -> float:
+        from scipy.special import ndtr
+
+        if not 0 < null < 1:
+            return math.nan  # no such share could have given both answers
+        return float(2 * ndtr(-abs(share - null) / math.sqrt(null * (1 - null) / n)))
+
+    return EstimateByRule(share, low, high, math.sqrt(share * (1 - share) / n), ends=ends, test=test)
 
 
 def missing(reason: str) -> Estimate:

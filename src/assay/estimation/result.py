@@ -133,6 +133,9 @@ class Result(ABC):
     counted: ClassVar[str] = "items"
     """What its column ``n`` counts."""
 
+    leads: ClassVar[bool] = False
+    """Whether the first row of the table is the answer, and the others are beside it."""
+
     def __init_subclass__(cls) -> None:
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
 
@@ -153,10 +156,20 @@ class Result(ABC):
         """The estimate in each row of `table`, None where a row has none; empty where the result has no intervals."""
         return ()
 
+    @property
+    def confidence(self) -> float:
+        """Level of the intervals in `table`."""
+        run: Run | None = self.run
+        while run is not None:
+            if hasattr(run.settings, "confidence"):
+                return float(run.settings.confidence)
+            run = run.of
+        raise DesignError(f"{type(self).__name__} has no intervals")
+
     def at(self, **row: object) -> Estimate:
         """The estimate in the row of the table that these columns name, such as ``system="gpt"``.
 
-        Nothing need be named where only one row has an estimate.
+        Nothing need be named where only one row has an estimate, or where the first row is the answer.
 
         Raises
         ------
@@ -164,6 +177,8 @@ class Result(ABC):
             Where no row, or more than one, is meant.
         """
         table, found = self.table, self.row_estimates()
+        if self.leads and not row and found and found[0] is not None:
+            return found[0]
         unknown_columns = [name for name in row if name not in table.columns]
         if unknown_columns:
             raise DesignError(unknown("column", unknown_columns[0], table.columns, "the table"))
