@@ -146,7 +146,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
 
 def test_a_plan_counts_its_studies():
     plan = assay.plan_triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
-    worlds = [sample_size._worlds(plan.run.settings, k) for k in range(30)]
+    worlds = [sample_size._worlds(plan.run.settings, 0.7, k) for k in range(30)]
     for row in plan.table.iter_rows(named=True):
         overlap = math.ceil(row["floor"] / 5)  # each pair of 7 texts has 5 thirds
         each = math.ceil(row["floor"] / overlap)
@@ -232,15 +232,15 @@ def test_each_sentence_about_judgments_says_what_the_numbers_say():
     row = found.table.filter(pl.col("judgments") == int(found.run.facts["choices"])).row(0, named=True)
     lines = found.summary().splitlines()
     assert lines[0] == (
-        f"{row['judgments']} judgments: as many others would rank the pairs alike by ρ = {said(row['estimate'])} "
-        f"{interval(row['low'], row['high'])}."
+        f"{row['judgments']} judgments: another {row['judgments']} would rank the pairs alike by "
+        f"ρ = {said(row['estimate'])} {interval(row['low'], row['high'])}."
     )
     assert lines[1] == (
         f"ρ = 0.75 takes about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
     )
     assert f"agree with them by {said(row['published'])}: they share" in lines[2]
     open_ended = dataclasses.replace(found, needed_high=None, needed_low=None).summary().splitlines()[1]
-    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range ? to more than can be told)."
+    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range not known)."
     never = dataclasses.replace(found, needed=None).summary().splitlines()
     assert never[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
     assert [never[0], *never[2:]] == [lines[0], *lines[2:]]

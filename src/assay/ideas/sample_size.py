@@ -100,9 +100,9 @@ class Judgments(Result):
         if self.needed is None:
             lines.append("These judgments agree no more than chance gives, so that no number of them is enough.")
         else:
-            most = "unlimited" if self.needed_high is None else f"{self.needed_high:,}"
-            low = "?" if self.needed_low is None else f"{self.needed_low:,}"
-            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {low} to {most}).")
+            known = self.needed_low is not None and self.needed_high is not None
+            ends = f"{self.needed_low:,} to {self.needed_high:,}" if known else "not known"
+            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {ends}).")
         if row["published"] is not None:
             lines.append(
                 f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: they "
