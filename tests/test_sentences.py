@@ -206,7 +206,9 @@ def test_savings_are_fewer_more_or_not_clear(votes):
             for one in dataclasses.replace(found, saving=saving).summary().splitlines()
             if "consistent votes takes" in one
         ]
-        assert line.startswith("humans: where 25% of the items are rated, chosen by separability (weighted), the same")
+        assert line.startswith(
+            "humans: where 25% of the items are rated, chosen by separability (weighted), the same number"
+        )
         assert line.endswith(words)
     none = dataclasses.replace(found, saving={"humans": missing("why")}).summary()
     assert "humans: no vote on the items chosen is consistent, so nothing says what is saved." in none

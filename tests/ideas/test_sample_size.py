@@ -177,9 +177,12 @@ def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
     half = 1.7291328 * error  # t with 19 degrees of freedom, 95%
     centre = math.log(0.03 / 0.97)
     wanted = [1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
-    assert sample_size._ends(0.03, without, 0.9) == pytest.approx(wanted, rel=1e-6)
+    found = sample_size._single_estimate(0.03, without, 0.9)
+    assert (found.low, found.high) == pytest.approx(wanted, rel=1e-6)
+    assert sample_size._single_estimate(0.03, without, 0.5).interval(0.9) == pytest.approx(wanted, rel=1e-6)
     for one, others in ((-0.01, without), (0.03, without - 0.03), (0.03, np.full(20, 0.03))):
-        assert np.isnan(sample_size._ends(one, others, 0.9)).all()
+        none = sample_size._single_estimate(one, others, 0.9)
+        assert np.isnan([none.low, none.high, *none.interval(0.9)]).all()
 
 
 def test_the_curve_steps_up_what_one_judgment_tells():
@@ -230,15 +233,14 @@ def test_each_sentence_about_judgments_says_what_the_numbers_say():
     lines = found.summary().splitlines()
     assert lines[0] == (
         f"{row['judgments']} judgments: another {row['judgments']} would rank the pairs alike by "
-        f"ρ = {said(row['estimate'])} "
-        f"{interval(row['low'], row['high'])}."
+        f"ρ = {said(row['estimate'])} {interval(row['low'], row['high'])}."
     )
     assert lines[1] == (
         f"ρ = 0.75 takes about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
     )
     assert f"agree with them by {said(row['published'])}: they share" in lines[2]
     open_ended = dataclasses.replace(found, needed_high=None, needed_low=None).summary().splitlines()[1]
-    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range ? to unlimited)."
+    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range not known)."
     never = dataclasses.replace(found, needed=None).summary().splitlines()
     assert never[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
     assert [never[0], *never[2:]] == [lines[0], *lines[2:]]

@@ -365,6 +365,7 @@ def of_replicates(
         seed=how.seed,
         replicates=replicates,
         n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
+        leave_one_out=empty,
         transform=(none,) * len(value),
     )
 

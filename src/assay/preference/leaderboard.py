@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -73,6 +73,10 @@ class Leaderboard(Result):
     def table(self) -> pl.DataFrame:
         """The systems, best first."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The rating of each system, best first."""
+        return tuple(self.estimates[self.systems.index(name)] for name in self.rows["system"])
 
     def difference(self, first: str, second: str) -> Estimate:
         """How many points one system is ahead of another, under the same resamples."""
