@@ -460,7 +460,7 @@ QUESTIONS = (
     _coefficient("nmae", concordance.CoefficientSettings),
     _coefficient("rmse", concordance.CoefficientSettings),
     Question(
-        "bias", _bias, concordance.CoefficientSettings,
+        "bias", _bias, concordance.BiasSettings,
         {**SHARED, "annotators": [("gpt", "ann_1"), ("ann_1", "llama")],
          "raters": ["fixed", "random"], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "annotators": ("ann_1", "gpt")}, chunks=True,

@@ -386,6 +386,20 @@ def test_every_interval_can_be_asked_again(name):
 
 
 @EVERY
+def test_another_level_is_that_of_asking_with_it(name):
+    """What a result says at another level is what the question says when it is asked with that level."""
+    levels = BY_NAME[name].values.get("confidence", ())
+    rows, each = base(name).table, base(name).row_estimates()
+    if not (levels and isinstance(levels[0], float) and each):
+        return
+    other = answers(name)["confidence 0"]
+    assert other.table.height == rows.height
+    for row, one in zip(other.table.iter_rows(named=True), each, strict=True):
+        if one is not None and math.isfinite(one.low):
+            assert one.interval(levels[0]) == pytest.approx((row["low"], row["high"]))
+
+
+@EVERY
 def test_what_is_missing_has_a_reason(name):
     """NaN comes with a reason, and no interval has no width."""
     for called, found in answers(name).items():

@@ -18,7 +18,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import wilson
+from assay.estimation.intervals import Estimate, wilson, wilson_estimate
 from assay.estimation.options import option, question
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -49,6 +49,9 @@ R = TypeVar("R")
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 500)
 """Numbers of items that a plan looks at by default: from the paper's least to what few studies exceed."""
+
+LEVEL = 0.95
+"""Of the intervals of shares of studies: the usual one, since a plan has no level of its own."""
 
 EPSILONS = tuple(sorted(EPSILON.values()))
 """Crowd, skilled and expert, side by side."""
@@ -223,6 +226,17 @@ class AltTestPlan(Result):
         the studies in which anybody has enough items, NaN where there are none.
         """
         return self.outcomes
+
+    @property
+    def confidence(self) -> float:
+        """Level of the intervals in `table`."""
+        return LEVEL
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The power in each row, with Wilson's interval."""
+        each = (TruthSource if self.settings.pilot is None else PilotSource).each
+        rows = self.outcomes.select("estimate", "low", "high", pl.col("n") / each)
+        return [wilson_estimate(*row) for row in rows.iter_rows()]
 
     @property
     def smallest(self) -> pl.DataFrame:
@@ -565,7 +579,7 @@ class StudyEnds:
         sizes, epsilons, n = self.settings.sizes, self.settings.epsilons, self.n
         passed, failed, differ, open_ = (np.mean(self.ends == v, axis=1) for v in range(len(decision.VERDICTS)))
         wanted = 1 - open_ if self.assured else passed
-        low, high = wilson(wanted, n / self.each)
+        low, high = wilson(wanted, n / self.each, LEVEL)
         known = np.count_nonzero(~np.isnan(self.rho), axis=0)
         with np.errstate(invalid="ignore"):
             omega, rho = self.winning.sum(axis=1) / known, np.nansum(self.rho, axis=0) / known

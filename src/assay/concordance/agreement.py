@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,15 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, digest_of_columns
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import MOST_UNDEFINED, Estimate, Estimates, adjust_p, missing
+from assay.estimation.intervals import (
+    MOST_UNDEFINED,
+    Estimate,
+    EstimateByRule,
+    Estimates,
+    adjust_p,
+    missing,
+    quantile_estimate,
+)
 from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
@@ -115,11 +123,18 @@ class Agreement(Result):
     n_items: int
     n_labels: int
     run: Run
+    comparisons_of_rows: tuple[tuple[_Block, Pairing], ...] = field(repr=False, metadata={"json": False})
+    """What each row compares, to be estimated anew when it is asked again: thousands of rows keep no resamples."""
 
     @property
     def table(self) -> pl.DataFrame:
         """One row a coefficient of a comparison."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The coefficient in each row, which draws its resamples again with the same seed when it is asked."""
+        rows = zip(self.rows.iter_rows(named=True), self.comparisons_of_rows, strict=True)
+        return [_row_estimate(row, *compared) for row, compared in rows]
 
     def shown(self, *who: Who, coefficient: str | None = None) -> pl.DataFrame:
         """The rows of one coefficient (the headline when not given), of some kinds of comparison."""
@@ -238,12 +253,15 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
     rows: list[dict[str, Any]] = []
+    compared: list[tuple[_Block, Pairing]] = []
     differences: list[dict[str, Any]] = []
     excluded: Excluded = {}
     for place, ratings in parts:
         block = _Block(ratings, measures, settings, excluded, ", ".join(v for v in place.values() if v))
         block.families = _families(whole, ratings, settings.family)
-        rows += [place | row for row in block.rows(settings.who or WHO)]
+        for comparison, row in block.rows(settings.who or WHO):
+            rows.append(place | row)
+            compared.append((block, comparison))
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
     if not rows:
         if all(scale.kind == "text" for scale in _scales(whole)):
@@ -269,6 +287,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         n_items=whole.n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
         run=_run(labels, settings, interval, excluded),
+        comparisons_of_rows=tuple(compared),
     )
 
 
@@ -363,8 +382,9 @@ class _Block:
         self.families: Families = ()
         self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
+        self._again: tuple[Pairing, dict[str, Estimate]] | None = None
 
-    def rows(self, kinds: Sequence[Who]) -> Iterator[dict[str, Any]]:
+    def rows(self, kinds: Sequence[Who]) -> Iterator[tuple[Pairing, dict[str, Any]]]:
         """A row for each comparison and coefficient."""
         most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "random human": MOST_ONE_BY_ONE}
         for kind, limit in most.items():
@@ -384,19 +404,34 @@ class _Block:
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
-            drawn = comparison.who == "random human"
-            for found in self._draw(comparison, ready) if drawn else self._estimate(comparison, ready):
+            for found in self._found(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
-                yield {
-                    "who": comparison.who,
-                    "first": comparison.first,
-                    "second": comparison.second,
-                    **_columns(found.measure, found.one, found.n, found.p),
-                    "interval": found.interval,
-                    "than_humans": self._than_humans(comparison, found, known),
-                }
+                yield (
+                    comparison,
+                    {
+                        "who": comparison.who,
+                        "first": comparison.first,
+                        "second": comparison.second,
+                        **_columns(found.measure, found.one, found.n, found.p),
+                        "interval": found.interval,
+                        "than_humans": self._than_humans(comparison, found, known),
+                    },
+                )
+
+    def _found(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
+        """The coefficients of a comparison."""
+        return (self._draw if comparison.who == "random human" else self._estimate)(comparison, ready)
+
+    def estimate_again(self, comparison: Pairing, coefficient: str) -> Estimate:
+        """A coefficient of a comparison with its resamples; those of the last comparison are kept."""
+        if self._again is None or self._again[0] is not comparison:
+            quiet = copy(self)
+            quiet.excluded = {}
+            found = quiet._found(comparison, list(quiet._prepare(comparison)))
+            self._again = comparison, {one.measure.name: one.one for one in found}
+        return self._again[1][coefficient]
 
     def _than_humans(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
         """Whether a judge, or one of a family, agrees better with a random human than another human does."""
@@ -582,6 +617,15 @@ class _Block:
             self.excluded[what, why] = self.excluded.get((what, why), 0) + count
 
 
+def _row_estimate(row: Mapping[str, Any], block: _Block, comparison: Pairing) -> Estimate:
+    """The coefficient of a row, which is estimated anew when it is asked."""
+    again = partial(block.estimate_again, comparison, row["coefficient"])
+    return EstimateByRule(
+        row["estimate"], row["low"], row["high"], np.nan, row["reason"],
+        ends=lambda level: again().interval(level), test=lambda null: again().p(null),
+    )  # fmt: skip
+
+
 def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:
     """What the table says of any number."""
     ends = {"estimate": one.estimate, "low": one.low, "high": one.high}
@@ -621,8 +665,7 @@ def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
         return missing("undefined in every draw")
     if np.ptp(moving) == 0:
         return Estimate(float(fixed.mean()), np.nan, np.nan, np.nan, "every draw gives the same value")
-    low, high = np.quantile(moving, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(float(fixed.mean()), float(low), float(high), float(moving.std(ddof=1)))
+    return quantile_estimate(float(fixed.mean()), moving, level)
 
 
 def _measures(names: Sequence[str] | None) -> list[Measure]:

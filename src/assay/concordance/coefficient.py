@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -15,8 +15,8 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import Estimate, Estimates, Score, Tailed, Transform, near_the_ends
-from assay.estimation.options import Adjustment, IntervalSettings, Raters, number_in, option
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Score, Tailed, Transform, near_the_ends
+from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
 from assay.estimation.resampling import How, Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Estimated, Floats, Ints
@@ -95,6 +95,20 @@ class CoefficientSettings(PanelSettings):
         if isinstance(self.annotators, str) and self.annotators in OLD_RATERS:
             new = OLD_RATERS[self.annotators]
             raise DesignError(f"annotators='{self.annotators}' is now {new}", option="annotators")
+        super().__post_init__()
+
+
+@dataclass(frozen=True)
+class BiasSettings(CoefficientSettings):
+    """Options of `assay.bias`."""
+
+    annotators: Annotated[Sequence[str], Limits("The two annotators, in order: second minus first.")] = field()
+
+    def __post_init__(self) -> None:
+        given = self.annotators
+        if isinstance(given, str) or (isinstance(given, Sequence) and len(given) != 2):
+            got = given if isinstance(given, str) else len(given)
+            raise DesignError(f"bias compares two annotators that are named, second minus first; got {got}")
         super().__post_init__()
 
 
@@ -498,6 +512,8 @@ class Coefficient(Result):
         Every option, how the interval was made, what does not count, what was decided on the way.
     """
 
+    leads: ClassVar[bool] = True
+
     name: str
     title: str
     estimate: float
@@ -513,19 +529,9 @@ class Coefficient(Result):
     found: Estimates = field(repr=False, metadata={"json": False})
     measure: Measure = field(repr=False, metadata={"json": False})
 
-    def interval(self, level: float, **row: object) -> tuple[float, float]:
-        """The interval at another level, from the same resamples; NaN where there is none. See `Result.at`."""
-        if row:
-            return super().interval(level, **row)
-        number_in("level", level, above=0, below=1)
-        one = describe_values((self.measure,), self.found.at_level(level))[0][0]
-        return one.low, one.high
-
-    def p(self, null: float = 0.0, **row: object) -> float:
-        """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
-        if row:
-            return super().p(null, **row)
-        return float(self.found.p(null)[0])
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The coefficient, then each pair."""
+        return describe_values((self.measure,), self.found)[0][0], *(one for _, _, one in self.pairs)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -724,7 +730,8 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
     would be 1 with probability m at most, all of them with m ** n. So the true mean is at least (1 - confidence) / 2
     to the power 1 / n; likewise at 0.
     """
-    each, words, p = [], found.describe_intervals(), found.p(0.0)
+    each: list[tuple[Estimate, str, float]] = []
+    words, p = found.describe_intervals(), found.p(0.0)
     lows, highs = found.low, found.high
     if found.method == "jackknife" and any(measure.share for measure in measures):
         near = near_the_ends(found.value, found.standard_error, found.confidence)
@@ -737,13 +744,21 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
         if measure.highest is not None and high > measure.highest:
             low, high = logit_interval(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
-        one, said = Estimate(value, low, high, error, found.reasons[i], found, i), words[i]
+        ends_at = partial(_ends_at, measure, found, i)
+        one, said = EstimateByRule(value, low, high, error, found.reasons[i], found, i, ends=ends_at), words[i]
         fixed = found.method != "none" and found.raters != "random"
         if measure.share and fixed and np.isfinite(value) and abs(value - round(value)) < 1e-12:
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
-            one, said = Estimate(float(round(value)), low, high, np.nan), exact
+            one, said = EstimateByRule(float(round(value)), low, high, np.nan, ends=ends_at), exact
         each.append((one, said, float(p[i])))
     return each
+
+
+def _ends_at(measure: Measure, found: Estimates, i: int, level: float) -> tuple[float, float]:
+    """The interval of a value at another level, by the rules of `describe_values`."""
+    other = found.part(np.array([i])).at_level(level)
+    one = describe_values((measure,), other)[0][0]
+    return one.low, one.high
 
 
 def logit_interval(share: float, error: float, found: Estimates) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimates, Transform, adjust_p
+from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
 from assay.estimation.resampling import Sums, Units, of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
@@ -96,17 +96,27 @@ class GradingScaleStudy(Result):
     n_items: int
     n_labels: int
     run: Run
+    estimates: Mapping[str, Sequence[Estimate]] = field(repr=False, metadata={"json": False})
+    """Those in the rows of `alignment`, `reliability` and `consistency`."""
 
     @property
     def table(self) -> pl.DataFrame:
         """Pooled and by benchmark, one row a scale: the panels, their agreement and the error (tables 2 to 4a)."""
-        panels = self.reliability.filter(form="ICC(A,k)").rename({"panel": "what"})
+        return pl.concat([rows.select("scale", "benchmark", "what", *COLUMNS) for _, rows in self._table_parts()])
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The estimates of both parts of `table`."""
+        return [self.estimates[name][i] for name, rows in self._table_parts() for i in rows["_row"]]
+
+    def _table_parts(self) -> list[tuple[str, pl.DataFrame]]:
+        """From which table the rows of `table` come, and which they are there."""
+        panels = self.reliability.with_row_index("_row").filter(form="ICC(A,k)").rename({"panel": "what"})
         if self.best is None:
             itself = pl.format("{} with itself", pl.col("judge"))
-            others = self.consistency.with_columns(scale="scales", what=itself)
-        else:
-            others = self.alignment.filter(judge=JUDGES_MEAN).rename({"measure": "what"})
-        return pl.concat([part.select("scale", "benchmark", "what", *COLUMNS) for part in (panels, others)])
+            others = self.consistency.with_row_index("_row").with_columns(scale="scales", what=itself)
+            return [("reliability", panels), ("consistency", others)]
+        others = self.alignment.with_row_index("_row").filter(judge=JUDGES_MEAN).rename({"measure": "what"})
+        return [("reliability", panels), ("alignment", others)]
 
     def illusion(self) -> pl.DataFrame:
         """Where the pooled figure flatters: benchmarks whose agreement on the best scale lies below the pooled one.
@@ -274,6 +284,7 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
         n_items=len(study.items),
         n_labels=study.n_labels,
         run=study.run(),
+        estimates=study.estimates,
     )
 
 
@@ -310,6 +321,7 @@ class ScaleTables:
         self.baseline = self._baseline(settings.baseline)
         self.cells = {s: self._matrix(s, self.baseline) for s in self.scales}
         self.interval = "no interval"
+        self.estimates: dict[str, list[Estimate]] = {"alignment": [], "reliability": [], "consistency": []}
         self.raters = settings.raters_for(random=True)
         self.notes += self._item_notes()
 
@@ -503,6 +515,7 @@ class ScaleTables:
                         {"scale": s, **place, "measure": measure, **one.row(), "n": count}
                         for s, one, count in zip(self.scales, found, n, strict=True)
                     ]
+                    self.estimates["alignment"] += found
                     if measure == "icc":
                         differences += [{**place, **row} for row in self._compare(found, min(n))]
         return _frame(rows, "scale", "benchmark", "judge", "measure"), _frame(
@@ -536,6 +549,7 @@ class ScaleTables:
             place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
             for (panel, names), one, count in zip(panels.items(), found, n, strict=True):
                 rows.append({**place, "panel": panel, "k": len(names), **one.row(), "n": count})
+            self.estimates["reliability"] += found
             if len(panels) == 2:
                 answered = [~np.isnan(self._labels_of(scale, names)[items]).all(axis=1) for names in groups]
                 both = items[np.all(answered, axis=0)]
@@ -543,6 +557,7 @@ class ScaleTables:
                     found, n = self._estimate(self._panels(groups, scale, both, form), both, "fisher", groups)
                 less = _combine(found, [{0: 1.0, 1: -1.0}])[0]
                 rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
+                self.estimates["reliability"].append(less)
         return _frame(rows, "scale", "benchmark", "form", "panel", k=pl.Int64)
 
     def repeats(self) -> pl.DataFrame | None:
@@ -580,9 +595,11 @@ class ScaleTables:
             place = {"benchmark": benchmark, "scales": ", ".join(scales) if len(scales) > 2 else " vs ".join(scales)}
             for judge, one, count in zip(self.judges, found, n, strict=True):
                 rows.append({**place, "judge": judge, **one.row(), "n": count})
+            self.estimates["consistency"] += found
             if len(self.judges) > 1:
                 mean = _combine(found, [dict.fromkeys(range(len(self.judges)), 1 / len(self.judges))])[0]
                 rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
+                self.estimates["consistency"].append(mean)
         return _frame(rows, "benchmark", "scales", "judge")
 
     def groups(self, column: str) -> pl.DataFrame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.errors import DesignError, unknown
+from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Floats
@@ -77,6 +78,10 @@ class FTest:
     """False for absolute agreement, whose interval uses Satterthwaite's degrees of freedom, and for unequal numbers."""
     balanced: bool = True
     """False where items have different numbers of labels: the harmonic mean stands for each."""
+    at_level: Callable[[float], FTest | None] = field(
+        default=lambda _: None, repr=False, compare=False, metadata={"json": False}
+    )
+    """The same at another level."""
 
     @property
     def words(self) -> str:
@@ -84,6 +89,11 @@ class FTest:
         if self.exact:
             return "exact F"
         return "F with Satterthwaite's degrees of freedom" if self.balanced else "F with harmonic means of the labels"
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """The interval at a level."""
+        other = self.at_level(level)
+        return (np.nan, np.nan) if other is None else (other.low, other.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +136,13 @@ class ICC(Coefficient):
             f = self.f_test
             rows.append({**row, "low": f.low, "high": f.high, "n": self.n_items, "interval": f.words})
         return pl.DataFrame(rows)
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The ICC with each of its intervals."""
+        first, f = super().row_estimates()[0], self.f_test
+        if f is None:
+            return (first,)
+        return first, EstimateByRule(self.estimate, f.low, f.high, np.nan, ends=f.ends)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The ICC with both of its intervals, on an axis that is always the same."""
@@ -223,6 +240,10 @@ class ICCTable(Result):
             for r, (_, _, case) in zip(self.rows, TEN, strict=True)
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """Each correlation."""
+        return [r.row_estimates()[0] for r in self.rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Every form with both of its intervals, on an axis that is always the same."""
@@ -339,7 +360,7 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     counts = _TableCounts.of(ratings, n_items, form, estimator)
     f_test = _f_test(form, components, counts, averaged, found.confidence)
     return ICC(
-        **{f: getattr(base, f) for f in Coefficient.__dataclass_fields__},
+        **{f.name: getattr(base, f.name) for f in fields(Coefficient)},
         form=name,
         alias=alias,
         model="one-way random" if one_way else f"two-way {settings.model}",
@@ -410,7 +431,8 @@ def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, conf
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
     exact = counts.balanced and not form.startswith("A")
-    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced)
+    again = partial(_f_test, form, components, counts, k)
+    return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced, again)
 
 
 def _absolute_interval(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
 from typing import Literal
 
 import numpy as np
@@ -11,13 +9,13 @@ import numpy as np
 from assay.concordance.coefficient import (
     MOST_VALUES,
     AlphaSettings,
+    BiasSettings,
     Coefficient,
     CoefficientSettings,
     CorrelationKind,
     CorrelationSettings,
     Measure,
     Needs,
-    PanelSettings,
     WeightedSettings,
     WithinSettings,
     coefficient,
@@ -30,7 +28,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError
-from assay.estimation.options import question, question_of_two
+from assay.estimation.options import question
 from assay.estimation.statistic import Floats
 from assay.statistics.categories import (
     Alpha,
@@ -222,8 +220,8 @@ def rmse(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coeffic
     return coefficient(distance("rmse"), labels, settings)
 
 
-@question_of_two(PanelSettings)
-def bias(labels: Annotations | Chunks, annotators: Sequence[str], settings: PanelSettings) -> Coefficient:
+@question(BiasSettings)
+def bias(labels: Annotations | Chunks, settings: BiasSettings) -> Coefficient:
     """By how much does the second annotator label higher than the first?
 
     Mean signed difference, second minus first, in units of the scale; 0 is no bias. Errors: see `correlation`.
@@ -232,14 +230,8 @@ def bias(labels: Annotations | Chunks, annotators: Sequence[str], settings: Pane
     ----------
     labels : Annotations or Chunks
         One criterion.
-    annotators : list of str
-        The two, in order.
     """
-    if isinstance(annotators, str) or len(annotators) != 2:
-        got = annotators if isinstance(annotators, str) else len(annotators)
-        raise DesignError(f"bias compares two annotators that are named, second minus first; got {got}")
-    given = {f.name: getattr(settings, f.name) for f in fields(settings)}
-    return coefficient(distance("bias"), labels, CoefficientSettings(annotators, **given))
+    return coefficient(distance("bias"), labels, settings)
 
 
 # -- what each of them is ---------------------------------------------------------------------------

@@ -299,6 +299,33 @@ class EstimateByRule(Estimate):
         return super().p(null) if self.test is None else self.test(null)
 
 
+def quantile_estimate(value: float, drawn: Floats, level: float) -> Estimate:
+    """A value between whose ends the middle of some draws lies; NaN is no draw."""
+
+    def ends(share: float) -> tuple[float, float]:
+        low, high = np.nanquantile(drawn, [(1 - share) / 2, (1 + share) / 2])
+        return float(low), float(high)
+
+    return EstimateByRule(value, *ends(level), float(np.nanstd(drawn, ddof=1)), ends=ends)
+
+
+def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate:
+    """A share of ``n`` independent trials with its Wilson interval; a p-value is the score test's, its inverse."""
+
+    def ends(level: float) -> tuple[float, float]:
+        found = wilson(np.array(share), n, level)
+        return float(found[0]), float(found[1])
+
+    def test(null: float) -> float:
+        from scipy.special import ndtr
+
+        if not 0 < null < 1:
+            return math.nan  # no such share could have given both answers
+        return float(2 * ndtr(-abs(share - null) / math.sqrt(null * (1 - null) / n)))
+
+    return EstimateByRule(share, low, high, math.sqrt(share * (1 - share) / n), ends=ends, test=test)
+
+
 def missing(reason: str) -> Estimate:
     """No number, and why."""
     return Estimate(math.nan, math.nan, math.nan, math.nan, reason)

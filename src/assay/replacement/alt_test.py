@@ -8,6 +8,7 @@ turns the table into arrays; `tally` and `decision` compute; `AltTest` carries t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -177,6 +178,10 @@ class AltTest(Result):
         return self.annotators.rename(names).select(
             "annotator", "estimate", "low", "high", "n", pl.exclude("annotator", "estimate", "low", "high", "n")
         )
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """rho_f of each tested annotator."""
+        return [None] * self.n_annotators if self.estimates is None else [*self.estimates][1:-1]
 
     @property
     def n_annotators(self) -> int:

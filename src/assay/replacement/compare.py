@@ -98,6 +98,10 @@ class JudgeComparison(Result):
             infer_schema_length=None,
         )
 
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """rho of each judge and of the ceiling."""
+        return [test.advantage_probability for _, test, _ in self._rows()]
+
     def _rows(self) -> list[tuple[str, AltTest, str]]:
         rows = [(name, test, "judge") for name, test in self.tests.items()]
         return rows + ([(self.ceiling.judge, self.ceiling, "ceiling")] if self.ceiling else [])

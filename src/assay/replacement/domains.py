@@ -86,6 +86,10 @@ class AltTestBy(Result):
         ]
         return pl.DataFrame(rows)
 
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """rho in each domain."""
+        return [test.advantage_probability for test in self.tests.values()]
+
     def summary(self) -> str:
         """The sentence of the FAQ, and one line a domain."""
         scope = {"across": "across all domains", "within": "within each domain"}[self.correction]

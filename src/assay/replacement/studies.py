@@ -24,6 +24,7 @@ import polars as pl
 
 from assay.data.annotations import Answers
 from assay.errors import DesignError
+from assay.estimation.intervals import Estimate, quantile_estimate
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -628,6 +629,10 @@ class SizeCurveSettings(Settings):
             raise DesignError("sizes must be whole numbers of at least 2; there is none", option="sizes", value=())
 
 
+MIDDLE = 0.9
+"""Share of the draws between the ends that a size curve shows."""
+
+
 @dataclass(frozen=True, eq=False)
 class SizeCurve(Result):
     """omega and rho against the number of items, over random panels and items (figure 2 of the paper).
@@ -664,6 +669,18 @@ class SizeCurve(Result):
     threshold: float
     run: Run
     studies: Callable[[], Floats] = field(repr=False, metadata={"json": False})
+    draws: Floats = field(repr=False, metadata={"json": False})
+    """rho in each draw: (sizes, draws)."""
+
+    @property
+    def confidence(self) -> float:
+        """The share of draws between `low` and `high`."""
+        return MIDDLE
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """rho at each size, between whose ends the middle of the draws lies; as many as a level says."""
+        drawn = zip(self.advantage_probability.tolist(), self.draws, strict=True)
+        return [quantile_estimate(rho, each, MIDDLE) for rho, each in drawn]
 
     @cached_property
     def settled(self) -> Floats:
@@ -737,7 +754,7 @@ def size_curve(test: Tally, run: Run, settings: SizeCurveSettings, among: Sequen
         counts = score_studies(rule, values, test.judge[items], weight, (size,)).counts[:, 0]
         rejected = decision.by_rejects(decision.winning_p(counts, s.tolerance, s.test), s.fdr)
         omega[i], rho[i] = (rejected * weight).sum(axis=1) / weight.sum(axis=1), average_advantage(counts)
-    low, high = np.nanquantile(rho, [0.05, 0.95], axis=1)
+    low, high = np.nanquantile(rho, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2], axis=1)
     notes = ("omega is corrected within this domain, verdicts for the number of domains",) if among else ()
     return SizeCurve(
         judge=test.name,
@@ -754,6 +771,7 @@ def size_curve(test: Tally, run: Run, settings: SizeCurveSettings, among: Sequen
         epsilon=s.tolerance,
         threshold=s.threshold,
         run=Run("size-curve", settings, run.data, notes=notes, of=run),
+        draws=rho,
     )
 
 

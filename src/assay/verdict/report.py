@@ -23,6 +23,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
 from assay.errors import DesignError, counted, listing
+from assay.estimation.intervals import Estimate
 from assay.estimation.options import option, question
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
@@ -168,6 +169,11 @@ class Report(Result):
         if self.comparison is not None:
             return self.comparison.table
         return _all_tables(self.by)
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """rho of each judge, in each domain where there are several."""
+        found = self.by.values() if self.comparison is None else (self.comparison,)
+        return [one for result in found for one in result.row_estimates()]
 
     def summary(self) -> str:
         """The verdicts as plain lines."""
