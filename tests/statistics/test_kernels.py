@@ -227,7 +227,7 @@ def test_few_votes_are_fitted_from_the_strengths_of_other_votes():
     tried = 0
     for _ in range(300):
         wins, other = rng.poisson(0.6, (2, 5, 5)) * (1.0 - np.eye(5))
-        if len(tournaments.unbounded(wins)) > 1 or len(tournaments.unbounded(other)) > 1:
+        if len(tournaments.unbounded_groups(wins)) > 1 or len(tournaments.unbounded_groups(other)) > 1:
             continue
         tried += 1
         from_zero = tournaments.bradley_terry(wins)

@@ -90,7 +90,7 @@ class SimilarityValidation(Result):
     run: Run
     estimates: Estimates = field(repr=False, metadata={"json": False})
     names: tuple[str, ...] = field(repr=False)
-    of_rows: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
+    rhos: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -99,7 +99,7 @@ class SimilarityValidation(Result):
 
     def row_estimates(self) -> Sequence[Estimate]:
         """ρ of each measure and of each ceiling."""
-        return self.of_rows
+        return self.rhos
 
     @property
     def best(self) -> str:
@@ -418,7 +418,7 @@ class _MeasureComparison:
         """All of it."""
         found = self.estimates()
         nested = {family: self.nested(family, found) for family in self.families}
-        rows, of_rows = _sort_rows(self.rows(found, nested), self.ceilings())
+        rows, rhos = _sort_rows(self.rows(found, nested), self.ceilings())
         s = self.settings
         contents = s.contents or CONTENTS.get(self.experts.columns)
         there = [c for c in contents or () if c in (*labels.items.columns, *labels.labels.columns)]
@@ -438,7 +438,7 @@ class _MeasureComparison:
         )  # fmt: skip
         names = tuple(m.name for m in self.measures)
         return SimilarityValidation(
-            rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names, of_rows
+            rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names, rhos
         )
 
     # -- rows -----------------------------------------------------------------------------------
