@@ -264,11 +264,15 @@ def test_help_lists_every_option_and_its_line(name):
     known = {option: limits for option, (_, limits) in hints_of(question.settings).items()}
     function = public_function(name)
     parameters = inspect.signature(function).parameters
-    assert not [p.name for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    assert {p.name for p in parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)} <= OPEN.get(name, set())
     assert set(known) <= set(parameters)
     for option, limits in known.items():
         assert re.search(rf"^ *{option} : .+\n", function.__doc__, flags=re.M), option
         assert limits.help[:40] in " ".join(function.__doc__.split()), option
+
+
+OPEN = {"g_study: d_study": {"facets"}}
+"""Keywords that no help can list: the names of a design's facets."""
 
 
 def public_function(name: str) -> Any:

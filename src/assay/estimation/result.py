@@ -193,11 +193,10 @@ class Result(ABC):
             raise DesignError(
                 f"no row of this {type(self).__name__} with an interval is meant; its table says which there are"
             )
-        names = [
-            c
-            for c in table.columns
-            if table.schema[c] == pl.String and c not in row and c not in ("reason", "interval")
-        ]
+        rows = table[[i for i, _ in meant]]
+        apart = [c for c in table.columns if rows[c].n_unique() > 1]
+        before = table.columns[: table.columns.index("estimate")]
+        names = [c for c in apart if c in before] or [c for c in apart if table.schema[c] == pl.String]
         raise DesignError(
             f"{len(meant)} rows of this {type(self).__name__} are meant; name one by its columns: {listing(names)}"
         )

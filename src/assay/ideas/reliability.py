@@ -24,13 +24,12 @@ from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate
+from assay.estimation.intervals import Estimate, map_estimate
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
-from assay.ideas.estimates import map_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE

@@ -19,13 +19,12 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates, missing
+from assay.estimation.intervals import Estimate, Estimates, jackknife_groups, map_estimate, missing
 from assay.estimation.options import IntervalSettings, digest, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, has_column, item_column, odd_one_labels
-from assay.ideas.estimates import jackknife_groups, map_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.similarity.protocol import Similarity
@@ -90,7 +89,7 @@ class SimilarityValidation(Result):
     run: Run
     estimates: Estimates = field(repr=False, metadata={"json": False})
     names: tuple[str, ...] = field(repr=False)
-    of_rows: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
+    rhos: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
@@ -99,7 +98,7 @@ class SimilarityValidation(Result):
 
     def row_estimates(self) -> Sequence[Estimate]:
         """ρ of each measure and of each ceiling."""
-        return self.of_rows
+        return self.rhos
 
     @property
     def best(self) -> str:
@@ -418,7 +417,7 @@ class _MeasureComparison:
         """All of it."""
         found = self.estimates()
         nested = {family: self.nested(family, found) for family in self.families}
-        rows, of_rows = _sort_rows(self.rows(found, nested), self.ceilings())
+        rows, rhos = _sort_rows(self.rows(found, nested), self.ceilings())
         s = self.settings
         contents = s.contents or CONTENTS.get(self.experts.columns)
         there = [c for c in contents or () if c in (*labels.items.columns, *labels.labels.columns)]
@@ -438,7 +437,7 @@ class _MeasureComparison:
         )  # fmt: skip
         names = tuple(m.name for m in self.measures)
         return SimilarityValidation(
-            rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names, of_rows
+            rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names, rhos
         )
 
     # -- rows -----------------------------------------------------------------------------------

@@ -196,9 +196,9 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
             fixed.append(name or "the question")
         each = table.partition_by("annotator", maintain_order=True)
         for mine in each:
-            of_places, of_orders = _annotator_rows(mine, name, places, labels.conditions, settings)
-            placed += of_places
-            agreed += of_orders
+            shares_here, orders_here = _annotator_rows(mine, name, places, labels.conditions, settings)
+            placed += shares_here
+            agreed += orders_here
     if not placed:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
     text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
