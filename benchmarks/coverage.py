@@ -18,8 +18,7 @@ import numpy as np
 
 import assay
 from assay.estimation.options import IntervalSettings
-from assay.estimation.resampling import Sums, estimate_sums
-from assay.estimation.statistic import add_rows
+from assay.estimation.resampling import Sums, add_rows, estimate_sums
 from assay.replacement.panel import AltTestSettings, AltTestTable, labels_of
 from assay.statistics.categories import Alpha
 from assay.statistics.wins import AdvantageProbability, SideBySide

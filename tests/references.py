@@ -310,14 +310,14 @@ def bradley_terry(votes: Votes, iterations: int = 20_000) -> dict[str, float]:
 
 
 def elo(
-    votes: Votes, k: float = 32.0, scale: float = 400.0, base: float = 10.0, start: float = 1000.0,
+    votes: Votes, k: float = 32.0, rating_scale: float = 400.0, base: float = 10.0, start: float = 1000.0,
     weights: Sequence[float] | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """One vote after the other: R ← R + K · (S − 1 / (1 + base^((R' − R) / scale))) (Elo 1978)."""
+    """One vote after the other: R ← R + K · (S − 1 / (1 + base^((R' − R) / s))) (Elo 1978)."""
     ratings: dict[str, float] = {}
     for (first, second, score), times in zip(votes, weights or [1.0] * len(votes), strict=True):
         a, b = ratings.get(first, start), ratings.get(second, start)
-        step = k * times * (score - 1 / (1 + base ** ((b - a) / scale)))
+        step = k * times * (score - 1 / (1 + base ** ((b - a) / rating_scale)))
         ratings[first], ratings[second] = a + step, b - step
     return ratings
 

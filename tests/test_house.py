@@ -49,6 +49,9 @@ CORRIDOR = 150
 TERMS = {
     "cli.app",  # where the program starts
     "collecting.server",
+    "concordance.page",  # what a page shows of a question: one in each room that a report asks
+    "preference.page",
+    "psychometrics.page",
     "study.starter",
     "reporting.references",
 }

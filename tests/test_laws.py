@@ -281,6 +281,7 @@ METHODS = {"g_study": assay.GStudy, "alt_test": assay.AltTest}
 """Results whose methods are questions."""
 
 
+@pytest.mark.slow
 def test_type_checkers_know_the_options(tmp_path):
     """A misspelt option, a word that is none and a wrong kind of result are errors before anything runs."""
     mypy = pytest.importorskip("mypy.api", reason="needs mypy")

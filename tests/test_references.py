@@ -31,8 +31,8 @@ from assay.concordance.measures import (
 )
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
-from assay.estimation.intervals import Tailed
 from assay.estimation.resampling import resampling_counts
+from assay.estimation.small_samples import Tailed
 from assay.psychometrics.g_study import g_study
 from assay.statistics.wins import exact_p
 
@@ -179,14 +179,14 @@ def test_a_coefficient_and_its_bootstrap_by_drawing_items(name, method):
 def test_intraclass_correlations_and_their_intervals(form):
     rows = table(36, 3, 4, 0.0)
     labels, slow = labels_of(rows), partial(references.icc, form=form)
-    found = icc(labels, form=form, annotators="these", confidence=0.9)
+    found = icc(labels, form=form, raters="fixed", confidence=0.9)
     assert found.estimate == pytest.approx(slow(rows), **NEAR)
     assert (found.low, found.high) == pytest.approx(references.jackknife_interval(slow, rows, 0.9, "fisher"), **NEAR)
-    drawn = icc(labels, form=form, annotators="these", method="percentile", n_resamples=64, seed=2)
+    drawn = icc(labels, form=form, raters="fixed", method="percentile", n_resamples=64, seed=2)
     replicates = references.resampled(slow, rows, resampling_counts(len(rows), 64, seed=2))
     assert (drawn.low, drawn.high) == pytest.approx(references.percentile_interval(replicates), **NEAR)
     # Annotators as a sample: both variances add up, t with as many degrees of freedom as annotators less one.
-    both = icc(labels, form=form, annotators="sample")
+    both = icc(labels, form=form, raters="random")
     if form != "ICC(1)" and form != "ICC(k)":
         columns = [list(column) for column in zip(*rows, strict=True)]
 

@@ -98,10 +98,10 @@ def test_closer_further_and_not_shown_are_three_sentences():
         assert row["closer"] == (("yes" if better else "no") if shown else "not shown"), row
     assert set(found.differences["closer"]) >= {"no"}
     plain = assay.agreement(judged(), who=["human pairs"], n_resamples=20, adjust="none", coefficients=["cohen-kappa"])
-    assert "p-values not adjusted" in plain.how()
-    assert "; not adjusted; intervals are of the difference" in plain.how()
-    assert "(holm). Closer or further" in found.how()
-    assert "; holm over 2 comparisons of a judge;" in found.how()
+    assert "p-values not adjusted" in plain.interval_words()
+    assert "; not adjusted; intervals are of the difference" in plain.interval_words()
+    assert "(holm). Closer or further" in found.interval_words()
+    assert "; holm over 2 comparisons of a judge;" in found.interval_words()
 
 
 def test_scales_are_described_by_their_own_rows():
@@ -114,7 +114,7 @@ def test_scales_are_described_by_their_own_rows():
                 rows.append((f"i{i:02d}", who, round(float(value), 1), f"0-{top}"))
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale"], orient="row")
     labels = assay.read(frame, judges=["gpt"], scale="interval:0-10", conditions=["scale"])
-    study = grading_scale_study(labels, method="jackknife", threshold=0.1)
+    study = grading_scale_study(labels, method="jackknife", well_aligned=0.1)
     assert study.best == "0-5"
     of = {r["scale"]: r for r in study.alignment.filter(pl.col("measure") == "icc").iter_rows(named=True)}
     lines = study.summary().splitlines()
@@ -183,30 +183,32 @@ def test_a_system_leads_where_the_difference_leaves_0_out(votes):
             f"{row['rank_low']} to {row['rank_high']}; preferred in {votes_of}."
         )
     first, second = found.rows["system"].head(2)
-    for low, words in ((1.0, "ahead of"), (-1.0, "not clearly ahead of"), (NONE, "not clearly ahead of")):
+    for low, words in ((1.0, "is ahead of"), (-1.0, "is not clearly ahead of"), (NONE, "less")):
         lead = Estimate(10.0, low, 20.0 if low == low else NONE, 5.0)
         ends = interval(lead.low, lead.high, 0)
-        assert f"{first} is {words} {second}: 10 {ends}." in dataclasses.replace(found, lead=lead).summary()
+        assert f"{first} {words} {second}: 10 {ends}." in dataclasses.replace(found, lead=lead).summary()
     bare = assay.bradley_terry(votes, method="none").summary()
-    assert "rank no interval; preferred in" in bare
+    assert "(no interval); preferred in" in bare
 
 
 def test_savings_are_fewer_more_or_not_clear(votes):
     found = assay.consistency(votes, by="separability", choose="weighted", share=0.25, n_resamples=60)
     cases = {
-        (0.2, 0.1, 0.3): "take 20% [10, 30] fewer ratings than of items drawn alike.",
-        (0.2, -0.1, 0.3): "take 20% [−10, 30] fewer ratings than of items drawn alike, so not clearly fewer.",
-        (-0.2, -0.3, -0.1): "take 20% [10, 30] more ratings than of items drawn alike.",
-        (-0.2, -0.3, 0.1): "take 20% [−10, 30] more ratings than of items drawn alike, so not clearly fewer.",
+        (0.2, 0.1, 0.3): "takes 20% [10, 30] fewer ratings than of items drawn alike.",
+        (0.2, -0.1, 0.3): "takes 20% [−10, 30] fewer ratings than of items drawn alike, so not clearly fewer.",
+        (-0.2, -0.3, -0.1): "takes 20% [10, 30] more ratings than of items drawn alike.",
+        (-0.2, -0.3, 0.1): "takes 20% [−10, 30] more ratings than of items drawn alike, so not clearly fewer.",
     }
     for (value, low, high), words in cases.items():
         saving = {"humans": Estimate(value, low, high, 0.1)}
         (line,) = [
             one
             for one in dataclasses.replace(found, saving=saving).summary().splitlines()
-            if "consistent votes take" in one
+            if "consistent votes takes" in one
         ]
-        assert line.startswith("humans: where 25% of the items are rated, chosen by separability (weighted), as many")
+        assert line.startswith(
+            "humans: where 25% of the items are rated, chosen by separability (weighted), the same number"
+        )
         assert line.endswith(words)
     none = dataclasses.replace(found, saving={"humans": missing("why")}).summary()
     assert "humans: no vote on the items chosen is consistent, so nothing says what is saved." in none
@@ -323,17 +325,17 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
     lines = list(dataclasses.replace(found, rows=rows, reliability=0.812).sentences())
     severe, lenient, apart, unexpected, predictable, last = lines
     assert severe.startswith(f"Severer than the raters' mean, in logits: {names[0]}")
-    assert lenient.startswith(f"More lenient: {names[1]}")
+    assert lenient.startswith(f"More lenient, in logits: {names[1]}")
     for line in (severe, lenient):
         assert names[2] not in line
         assert names[3] not in line
-    assert apart == "2 raters of 4 not told apart from the mean in severity."
+    assert apart == "2 raters of 4 not shown to differ from the mean in severity."
     assert unexpected == f"Labels that the model does not expect (infit): {names[0]} (2.00)."
     assert predictable == f"More predictable than the model expects (infit): {names[1]} (0.40)."
     assert last == "Severities differ with a reliability of 0.81."
     alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
     assert list(dataclasses.replace(found, rows=alike, reliability=0.0).sentences()) == [
-        "4 raters of 4 not told apart from the mean in severity.", "Severities differ with a reliability of 0.00.",
+        "4 raters of 4 not shown to differ from the mean in severity.", "Severities differ with a reliability of 0.00.",
     ]  # fmt: skip
 
 

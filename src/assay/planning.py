@@ -7,10 +7,10 @@ drawn from a pilot, and counts how each ends. All studies, sizes and values of e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
-from assay.estimation.options import option, question
+from assay.estimation.options import option, question_alone
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
@@ -323,12 +323,7 @@ class AltTestPlan(Result):
         return self.run.settings
 
 
-def _alone(settings: Callable[P, PlanSettings]) -> Callable[[Callable[[PlanSettings], R]], Callable[P, R]]:
-    """As `question`, for a function that takes nothing of its own."""
-    return cast("Any", question)(settings)  # type: ignore[no-any-return]
-
-
-@_alone(PlanSettings)
+@question_alone(PlanSettings)
 def plan_alt_test(settings: PlanSettings) -> AltTestPlan:
     """How many items and annotators does the alt-test need to tell?
 

@@ -7,10 +7,10 @@ assumed, so what a method ought to find is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import ParamSpec, cast
+from typing import ParamSpec
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DesignError, unknown
-from assay.estimation.options import Settings, number_in, option, question
+from assay.estimation.options import Settings, number_in, option, question_alone
 
 Floats = NDArray[np.float64]
 P = ParamSpec("P")
@@ -97,14 +97,7 @@ class SimulationSettings(Settings):
             number_in("missing", share, low=0, below=1)
 
 
-def _question(
-    settings: Callable[P, SimulationSettings],
-) -> Callable[[Callable[..., Annotations]], Callable[P, Annotations]]:
-    """As `question`, for a function that takes nothing but its options."""
-    return cast("Callable[[Callable[..., Annotations]], Callable[P, Annotations]]", question(settings))
-
-
-@_question(SimulationSettings)
+@question_alone(SimulationSettings)
 def simulate(settings: SimulationSettings) -> Annotations:
     """What would the labels look like, if this were the truth?
 

@@ -99,7 +99,7 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
     assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "scale": 3, "fdr": 0.1}
     called.clear()
     assert run("plan", "--categories", "1-5", "--expertise", "crowd", "--normalise", "rank")[0] == 130
-    assert called == {"scale": "1-5", "annotators": "crowd", "normalise": "rank"}
+    assert called == {"scale": "1-5", "expertise": "crowd", "normalise": "rank"}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_blocks_of_many_items_are_those_of_memory(tmp_path, monkeypatch):
     monkeypatch.setitem(Units.of.__func__.__kwdefaults__, "most", 50)
     memory, chunks = in_memory(write(tmp_path)), scanned(tmp_path, labels_per_chunk=100)
     one, two = krippendorff_alpha(memory), krippendorff_alpha(chunks)
-    assert "50 blocks" in one.interval
+    assert "50 blocks" in one.run.interval
     assert (two.low, two.high) == pytest.approx((one.low, one.high), abs=1e-9)
 
 

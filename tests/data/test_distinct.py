@@ -42,7 +42,7 @@ def test_each_item_has_the_labels_of_its_kind(at_once):
 
 @pytest.mark.parametrize(
     ("options", "clusters"),
-    [({}, None), ({"method": "percentile", "n_resamples": 60}, "page"), ({"annotators": "sample"}, None)],
+    [({}, None), ({"method": "percentile", "n_resamples": 60}, "page"), ({"raters": "random"}, None)],
 )
 def test_no_number_of_agreement_changes(monkeypatch, options, clusters):
     apart = assay.agreement(labels(), clusters=clusters, draws=20, **options)

@@ -19,12 +19,13 @@ from statsmodels.stats.multitest import multipletests
 
 from assay.errors import DataError, DesignError
 from assay.estimation import resampling
-from assay.estimation.intervals import Estimate, Score, adjust_p
+from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
     MAX_UNITS,
     Units,
+    add_rows,
     estimate,
     estimate_sums,
     most_units,
@@ -34,7 +35,8 @@ from assay.estimation.resampling import (
     sum_pieces,
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
-from assay.estimation.statistic import SPARSE, Mean, add_rows
+from assay.estimation.small_samples import Score
+from assay.estimation.statistic import SPARSE, Mean
 from assay.reporting.tables import said
 
 MEAN = Mean()

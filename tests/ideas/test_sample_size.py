@@ -146,7 +146,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
 
 def test_a_plan_counts_its_studies():
     plan = assay.plan_triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
-    worlds = [sample_size._worlds(plan.run.settings, k) for k in range(30)]
+    worlds = [sample_size._worlds(plan.run.settings, 0.7, k) for k in range(30)]
     for row in plan.table.iter_rows(named=True):
         overlap = math.ceil(row["floor"] / 5)  # each pair of 7 texts has 5 thirds
         each = math.ceil(row["floor"] / overlap)
@@ -164,10 +164,10 @@ def test_a_plan_counts_its_studies():
 
 def test_the_number_needed_is_the_first_that_reaches_the_target():
     for one, target in itertools.product((0.003, 0.02, 0.4), (0.5, 0.8, 0.95)):
-        n = sample_size._needed(one, target)
+        n = sample_size._judgments_for(one, target)
         reached = [k * one / (1 + (k - 1) * one) for k in (n - 1, n)]
         assert reached[0] < target <= reached[1] + 1e-12
-    assert [sample_size._needed(one, 0.8) for one in (0.0, -0.1, math.nan)] == [None] * 3
+    assert [sample_size._judgments_for(one, 0.8) for one in (0.0, -0.1, math.nan)] == [None] * 3
 
 
 def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
@@ -177,9 +177,12 @@ def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
     half = 1.7291328 * error  # t with 19 degrees of freedom, 95%
     centre = math.log(0.03 / 0.97)
     wanted = [1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
-    assert sample_size._ends(0.03, without, 0.9) == pytest.approx(wanted, rel=1e-6)
+    found = sample_size._single_estimate(0.03, without, 0.9)
+    assert (found.low, found.high) == pytest.approx(wanted, rel=1e-6)
+    assert sample_size._single_estimate(0.03, without, 0.5).interval(0.9) == pytest.approx(wanted, rel=1e-6)
     for one, others in ((-0.01, without), (0.03, without - 0.03), (0.03, np.full(20, 0.03))):
-        assert np.isnan(sample_size._ends(one, others, 0.9)).all()
+        none = sample_size._single_estimate(one, others, 0.9)
+        assert np.isnan([none.low, none.high, *none.interval(0.9)]).all()
 
 
 def test_the_curve_steps_up_what_one_judgment_tells():
@@ -196,11 +199,11 @@ def test_the_curve_steps_up_what_one_judgment_tells():
         [3 * end / (1 + 2 * end) for end in (at["low"], at["high"])]
     )
     one = rho / (n - (n - 1) * rho)
-    assert found.needed == sample_size._needed(one, 0.75)
+    assert found.needed == sample_size._judgments_for(one, 0.75)
     ends = [end / (n - (n - 1) * end) for end in (at["low"], at["high"])]
     assert (found.needed_high, found.needed_low) == (
-        sample_size._needed(ends[0], 0.75),
-        sample_size._needed(ends[1], 0.75),
+        sample_size._judgments_for(ends[0], 0.75),
+        sample_size._judgments_for(ends[1], 0.75),
     )
     # Halves of all the judgments are what the step is taken from: two sets of 28 that share none.
     assert half["estimate"] == pytest.approx(rho / (2 - rho), abs=0.06)
@@ -229,15 +232,15 @@ def test_each_sentence_about_judgments_says_what_the_numbers_say():
     row = found.table.filter(pl.col("judgments") == int(found.run.facts["choices"])).row(0, named=True)
     lines = found.summary().splitlines()
     assert lines[0] == (
-        f"{row['judgments']} judgments: as many others would rank the pairs alike by ρ = {said(row['estimate'])} "
-        f"{interval(row['low'], row['high'])}."
+        f"{row['judgments']} judgments: another {row['judgments']} would rank the pairs alike by "
+        f"ρ = {said(row['estimate'])} {interval(row['low'], row['high'])}."
     )
     assert lines[1] == (
         f"ρ = 0.75 takes about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
     )
     assert f"agree with them by {said(row['published'])}: they share" in lines[2]
     open_ended = dataclasses.replace(found, needed_high=None, needed_low=None).summary().splitlines()[1]
-    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range ? to more than can be told)."
+    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range not known)."
     never = dataclasses.replace(found, needed=None).summary().splitlines()
     assert never[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
     assert [never[0], *never[2:]] == [lines[0], *lines[2:]]

@@ -221,7 +221,7 @@ def test_a_delta_interval_is_symmetric_in_log_odds_or_in_logs_by_dense_matrices(
     theta, terms = found.fitted.theta, found.fitted.terms
     assert (theta > 0).all()
     variance = 2 * np.linalg.inv(references.average_information(terms.value, terms.codes, theta))
-    names = [t.name for t in found.fitted.identified.terms]
+    names = [t.name for t in found.fitted.confounding.terms]
 
     def shares(t):
         v = dict(zip(names, t, strict=True))
@@ -260,7 +260,7 @@ def test_drawn_tables_have_the_covariance_that_they_are_drawn_from():
     blocks = Blocks.of(Terms(value, codes))
     theta = np.array([0.9, 0.4, 0.25, 0.1, 0.6])
     rng = np.random.default_rng(2)
-    drawn = [blocks.simulated(theta, rng) for _ in range(6000)]
+    drawn = [blocks.simulate(theta, rng) for _ in range(6000)]
     cells = [list(code) for code in blocks.codes]
     wanted = references.covariance(cells, [*theta[:-1], 0.0]) + np.diag(theta[-1] / blocks.number)
     seen = np.cov(np.array([one.mean for one in drawn]).T)

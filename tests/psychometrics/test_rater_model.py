@@ -15,7 +15,7 @@ import assay
 from assay.errors import AssayError, MissingExtra
 from assay.psychometrics.raters.density import Density, contrasts, layout
 from assay.psychometrics.raters.fit import RaterFit
-from assay.psychometrics.raters.model import ideal_ratings, ideal_shares, traits
+from assay.psychometrics.raters.results import ideal_ratings, ideal_shares, traits
 from assay.psychometrics.raters.table import RaterSettings, rater_table
 
 # -- the likelihood -----------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_ideal_ratings_and_traits_are_what_is_left_when_all_else_is_summed_out()
     trait = np.zeros((len(table.items), 2))
     for x, (i, item) in itertools.product(draws, enumerate(table.items)):
         phi, log_psi = ((rows @ x).reshape(2, len(table.raters)) for rows in (plan.phi, plan.psi))
-        alpha = np.exp(x[plan.of_kind("ln alpha")])
+        alpha = np.exp(x[plan.indices("ln alpha")])
         of_theta, shares, given = np.exp(-(theta**2) / 2), [], []
         for j in range(2):
             k = np.arange(len(table.categories[j]))
@@ -281,10 +281,10 @@ def test_the_severe_and_the_erratic_are_named(quick):
 
 @pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
 def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch):
-    from assay.psychometrics.raters import model
+    from assay.psychometrics.raters import results
 
     truth = rated(150, seed=6)
-    monkeypatch.setattr(model, "SIMULATED", simulated)
+    monkeypatch.setattr(results, "SIMULATED", simulated)
     ends = truth.labels.labels.with_columns(
         label=pl.when(pl.col("annotator") == "gpt")
         .then(pl.when(pl.col("label") >= 3).then(5).otherwise(1))

@@ -411,7 +411,7 @@ def test_tilted_shares_have_the_means_that_are_wanted_and_no_other_change():
     behind[:3] = [[1, 0], [0, 1], [-1, -1]]
     share = rng.dirichlet(np.ones(7) * 4, size=3)
     wanted = share @ behind / (share @ n) + np.array([[0.05, -0.05], [0.0, 0.0], [-0.1, 0.02]])
-    found = studies._tilted(share, behind, n, wanted)
+    found = studies._tilt(share, behind, n, wanted)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found @ behind / (found @ n), wanted, atol=1e-3)
     for one, other in zip(share, found, strict=True):

@@ -149,7 +149,7 @@ def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_no
 
     def effective(sign: np.ndarray) -> float:
         counts = np.array([[[np.sum(sign == 1), np.sum(sign == 0), np.sum(sign == -1)]]], dtype=float)
-        found = decision.clustered(counts, np.zeros(30, dtype=int), cluster, sign, None)
+        found = decision.clustering_of(counts, np.zeros(30, dtype=int), cluster, sign, None)
         assert found.n_clusters.tolist() == [6]
         return float(found.share[0]) * 30
 

@@ -65,10 +65,10 @@ def test_alpha(level, rows):
     pairable = [row for row in rows if sum(v is not None for v in row) > 1]
     wanted = references.krippendorff_alpha(pairable, level)
     for centre in (0.0, 2.5):
-        assert value_of(Alpha(level, CATEGORIES, centre), rows)[0] == pytest.approx(wanted)
+        assert value_of(Alpha.of(level, CATEGORIES, centre), rows)[0] == pytest.approx(wanted)
     if level == "ordinal":
-        assert AlphaRanks(answers_of(pairable)).of_items(np.arange(len(pairable)))[0] == pytest.approx(wanted)
-        assert AlphaRanks(answers_of(rows)).n_used == len(pairable)
+        assert AlphaRanks(answers_of(pairable)).value_of_items(np.arange(len(pairable)))[0] == pytest.approx(wanted)
+        assert AlphaRanks(answers_of(rows)).items_used == len(pairable)
 
 
 @pytest.mark.parametrize("weights", ["none", "linear", "quadratic", "ordinal"])
@@ -117,7 +117,7 @@ def test_a_mean_over_pairs_of_annotators(name):
         ranks = PairRanks(
             statistic.kind, np.array([[np.nan if v is None else v for v in row] for row in ROWS]), first, second
         )
-        np.testing.assert_allclose(ranks.of_items(np.arange(len(ROWS))), found, rtol=1e-6)
+        np.testing.assert_allclose(ranks.value_of_items(np.arange(len(ROWS))), found, rtol=1e-6)
 
 
 @pytest.mark.parametrize("among", [False, True])
@@ -227,7 +227,7 @@ def test_few_votes_are_fitted_from_the_strengths_of_other_votes():
     tried = 0
     for _ in range(300):
         wins, other = rng.poisson(0.6, (2, 5, 5)) * (1.0 - np.eye(5))
-        if len(tournaments.unbounded(wins)) > 1 or len(tournaments.unbounded(other)) > 1:
+        if len(tournaments.unbounded_groups(wins)) > 1 or len(tournaments.unbounded_groups(other)) > 1:
             continue
         tried += 1
         from_zero = tournaments.bradley_terry(wins)

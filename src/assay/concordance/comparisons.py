@@ -14,8 +14,8 @@ from assay.concordance.coefficient import Who
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval
-from assay.estimation.resampling import Units, gather
-from assay.estimation.statistic import Bools, Floats, Ints, add_rows
+from assay.estimation.resampling import Units, add_rows, gather
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.categories import Slice, Together, grid
 from assay.statistics.pairs import LabelPairs
 

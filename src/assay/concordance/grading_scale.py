@@ -26,9 +26,9 @@ from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
-from assay.estimation.resampling import Sums, Units, of_replicates
+from assay.estimation.resampling import Sums, Units, add_rows, of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, add_rows
+from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import decimals, said
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2

@@ -25,9 +25,9 @@ from assay.data.columns import KEY
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.resampling import JointSums, Units, gather, sum_pieces
+from assay.estimation.resampling import JointSums, Units, add_rows, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Several, add_rows
+from assay.estimation.statistic import Floats, Ints, Several
 
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""

@@ -8,206 +8,15 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DesignError
 from assay.estimation.options import Adjustment, Method, Raters, number_in, one_of
+from assay.estimation.small_samples import Score, Tailed
 from assay.estimation.statistic import Bools, Floats, Ints
-
-# -- Many tests at once ----------------------------------------------------------------------------
-
-METHODS = typing.get_args(Adjustment)
-
-
-def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | None = None) -> Floats:
-    """P-values adjusted for their number along the last axis, each within its family where they have several.
-
-    Reject those at most q.
-
-    ``by`` Benjamini & Yekutieli (2001), false discovery rate under any dependence; ``bh`` Benjamini &
-    Hochberg (1995), under independence; ``holm`` Holm (1979), family-wise error; NaN stays NaN and does
-    not count as a hypothesis.
-
-    Raises
-    ------
-    DesignError
-        For a method that is not known.
-    """
-    if method not in METHODS:
-        one_of("method", method, METHODS)
-    p = np.asarray(p, dtype=float)
-    if family is None or method == "none":
-        return _adjusted(p, method)
-    members: dict[object, list[int]] = {}
-    for i, one in enumerate(family):
-        members.setdefault(one, []).append(i)
-    adjusted = np.full(p.shape, np.nan)
-    for mine in members.values():
-        adjusted[mine] = _adjusted(p[mine], method)
-    return adjusted
-
-
-def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
-    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where so many are.
-
-    Benjamini & Heller (2008), section 2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of the
-    others' intersection is made, min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis.
-
-    Parameters
-    ----------
-    p : (..., m) float
-    least : int or (...) int
-        u, at least 1; where it is more than there are hypotheses, the answer is NaN.
-    """
-    u = np.asarray(least)[..., None]
-    m = np.count_nonzero(~np.isnan(p), axis=-1)[..., None]
-    place = np.arange(1, p.shape[-1] + 1) - (u - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where(place >= 1, (m - u + 1) / place * np.sort(p, axis=-1), np.inf)  # NaN comes last
-    found = np.fmin.reduce(each, axis=-1) if p.shape[-1] else np.full(p.shape[:-1], np.inf)
-    return np.where((u > m)[..., 0] | (u < 1)[..., 0], np.nan, np.minimum(found, 1.0))
-
-
-def simultaneous_p(value: Floats, replicates: Floats, null: float = 0.0) -> Floats:
-    """Two-sided p-values of several values at once: how often the largest of all deviations is as large as each one's.
-
-    The single-step max-T of Westfall and Young (1993), from draws around the values, so that what is dependent counts
-    as such; the chance that any true null is rejected at level a is a.
-
-    Parameters
-    ----------
-    value : (q,) float
-        NaN is no hypothesis and stays NaN.
-    replicates : (n, q) float
-        Bootstrap replicates or posterior draws of the values.
-    """
-    known = np.isfinite(value) & np.isfinite(replicates).all(axis=0)
-    found = np.full(len(value), np.nan)
-    if known.any() and len(replicates) > 1:
-        drawn = replicates[:, known]
-        error = np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
-        most = np.abs((drawn - drawn.mean(axis=0)) / error).max(axis=1)
-        far = np.abs((value[known] - null) / error)
-        found[known] = (1 + (most[:, None] >= far).sum(axis=0)) / (1 + len(drawn))
-    return found
-
-
-def _adjusted(p: Floats, method: Adjustment) -> Floats:
-    if method == "none" or not p.size:
-        return p.copy()
-    rows = p.reshape(-1, p.shape[-1])
-    m = np.count_nonzero(~np.isnan(rows), axis=1)[:, None]  # NaN is no hypothesis
-    rank = np.arange(1, rows.shape[1] + 1)
-    place = np.arange(len(rows))[:, None], np.argsort(rows, axis=1, kind="stable")  # NaN comes last
-    ranked = rows[place]
-    if method == "holm":
-        steps = np.maximum.accumulate((m - rank + 1) * ranked, axis=1)
-    else:
-        factor = _harmonic(rows.shape[1])[m] if method == "by" else 1.0
-        steps = np.fmin.accumulate((factor * m / rank * ranked)[:, ::-1], axis=1)[:, ::-1]
-    adjusted = np.empty_like(rows)
-    adjusted[place] = np.minimum(steps, 1.0)
-    return adjusted.reshape(p.shape)
-
-
-@cache
-def _harmonic(most: int) -> Floats:
-    """1 + 1/2 + … + 1/m for every m up to the most."""
-    return np.array([np.sum(1.0 / np.arange(1, m + 1)) for m in range(most + 1)])
-
-
-# -- A root mean square whose largest squares decide it --------------------------------------------
-# The jackknife asks the squares at hand how much their mean varies. Where tails are heavy most samples lack the squares
-# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the larger
-# of two: the jackknife's, and that of a likelihood in which the distances follow a t distribution of any degrees of
-# freedom from `LEAST_DEGREES` up.
-
-LEAST_DEGREES = 3.0
-"""The heaviest tails that are thought of: t with 3 degrees of freedom."""
-
-DEGREES = np.array([LEAST_DEGREES, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 1e4])
-
-SCALES = np.exp(np.linspace(np.log(0.01), np.log(30.0), 100))
-"""Squared scales that are tried, as multiples of the mean square at hand."""
-
-MOST_DIMENSIONS = 8
-
-LEAST_SQUARE = 1e-6
-"""Smaller squares, as shares of their mean, count as this: two equal labels are equal to some rounding."""
-
-EXACTLY, GROUPS = 500, 1_500
-"""Of more squares than both together, the largest are taken as they are, the others in groups of neighbours."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tailed:
-    """The interval of a root mean square of distances with tails.
-
-    Attributes
-    ----------
-    squares : (units,) float
-        What each unit adds to the mean of squares.
-    dimensions : int
-        Independent errors that a unit's square may be made of: of m annotators at most m - 1.
-    highest : float
-        The largest distance that there is; infinite where the scale has no ends.
-    """
-
-    squares: Floats
-    dimensions: int = 1
-    highest: float = np.inf
-
-    name: ClassVar[str] = "tails"
-    words: ClassVar[str] = f"interval for tails as heavy as t({LEAST_DEGREES:g})"
-
-    def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
-        """The jackknife's lower end on the log scale, the higher of the two upper ends; None without an error."""
-        if not (np.isfinite(error) and value > 0):
-            return None
-        wide = t * error / value
-        above = (value**2 * np.exp(2 * wide), self._of_likelihood(t))
-        return value * float(np.exp(-wide)), min(float(np.sqrt(max(above))), self.highest)
-
-    def _of_likelihood(self, t: float) -> float:
-        """The largest mean square whose profile likelihood is within t² / 2 of the best.
-
-        The square of a distance in d dimensions, over d and its squared scale s, is F(d, ν), whose mean is ν / (ν - 2):
-        one dimension, t², for a distance of two annotators, and any up to `dimensions` for a mean over pairs.
-        """
-        from scipy.special import gammaln
-
-        squares, often = _grouped(np.maximum(self.squares, LEAST_SQUARE * self.squares.mean()))
-        n, logs, nu = often.sum(), often @ np.log(squares), DEGREES
-        scale = SCALES[:, None] * float(often @ squares / n)
-        far = np.stack([np.log1p(squares / (nu * row)[:, None]) @ often for row in scale])
-        found, means = [], []
-        for d in range(1, min(self.dimensions, MOST_DIMENSIONS) + 1):
-            constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - gammaln(d / 2) - d / 2 * np.log(nu * scale)
-            found.append(n * constant + (d / 2 - 1) * logs - (nu + d) / 2 * far)
-            means.append(d * scale * nu / (nu - 2))
-        short = np.stack(found) - (np.max(found) - t**2 / 2)  # below 0 where a scale is not compatible
-        last = (short >= 0) & np.concatenate([short[:, 1:] < 0, np.ones_like(short[:, :1], dtype=bool)], axis=1)
-        k, i, v = np.nonzero(last)
-        after = np.minimum(i + 1, len(scale) - 1)
-        share = np.where(after > i, short[k, i, v] / np.where(after > i, short[k, i, v] - short[k, after, v], 1.0), 0.0)
-        mean = np.stack(means)
-        return float((mean[k, i, v] * (mean[k, after, v] / mean[k, i, v]) ** share).max())
-
-
-def _grouped(squares: Floats) -> tuple[Floats, Floats]:
-    """Fewer squares, and how many each stands for."""
-    if len(squares) <= EXACTLY + GROUPS:
-        return squares, np.ones(len(squares))
-    ordered = np.sort(squares)
-    parts = np.array_split(ordered[:-EXACTLY], GROUPS)
-    means, sizes = np.array([part.mean() for part in parts]), np.array([float(len(part)) for part in parts])
-    return np.concatenate([means, ordered[-EXACTLY:]]), np.concatenate([sizes, np.ones(EXACTLY)])
-
-
-# -- Values with their uncertainty -----------------------------------------------------------------
 
 Transform = Literal["none", "fisher", "rank", "log", "share", "difference"]
 
@@ -222,9 +31,6 @@ TOO_FEW = (
 
 MOST_APART = 3.0
 """Up to so many items that differ from all others, their number is taken as Poisson."""
-
-MOST_WIDER = 5.0
-"""Clusters and annotators that differ widen a score interval up to this many times."""
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -329,56 +135,6 @@ def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate
 def missing(reason: str) -> Estimate:
     """No number, and why."""
     return Estimate(math.nan, math.nan, math.nan, math.nan, reason)
-
-
-@dataclass(frozen=True, eq=False)
-class Score:
-    """Which true values are compatible with an estimate: each judged by the standard error that it would give.
-
-    Attributes
-    ----------
-    values : (v,) float
-        True values, rising to the largest that there is.
-    errors : (v,) float
-        The standard error of the estimate if each of them were the true one.
-    stepwise : bool
-        Whether an estimate may be too low by half of what a single item changes: the correction for continuity, which
-        matters where one item alone keeps it from the end.
-    """
-
-    values: Floats
-    errors: Floats
-    stepwise: bool = False
-
-    name: ClassVar[str] = "score"
-    words: ClassVar[str] = "score interval under common correlation"
-
-    def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
-        """The lowest and the highest value that is compatible; None where none is.
-
-        Where the items vary more than the values say (``error`` at the estimate), every error is larger by as much.
-        ``step`` is the largest change that a single item makes.
-        """
-        step = step if self.stepwise else 0.0
-        near = self.errors[np.abs(self.values - value).argmin()]
-        wider = float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
-        reach = t * wider * self.errors
-        above, below = self.values - reach <= value + step / 2, value <= self.values + reach
-        inside = np.flatnonzero(above & below)
-        if not len(inside):
-            return None
-        first, last = inside[0], inside[-1]
-        low = value - reach[0] if first == 0 else _between(self.values, reach, value, first)
-        at_end = last == len(self.values) - 1
-        high = 1.0 if at_end else _between(self.values, -reach, value + step / 2, last + 1)
-        return max(float(low), -1.0), max(float(high), value)
-
-
-def _between(values: Floats, reach: Floats, value: float, i: int) -> float:
-    """Where value lies between two tried values, the one compatible and the other not."""
-    left, right = values[i - 1] + reach[i - 1] - value, values[i] + reach[i] - value
-    share = left / (left - right) if left != right else 0.5
-    return float(values[i - 1] + np.clip(share, 0, 1) * (values[i] - values[i - 1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -888,3 +644,105 @@ def _combine(values: Floats, weights: Floats) -> Floats:
         return np.empty((0, len(weights)))
     columns = [values[..., used] @ row[used] for row in weights for used in [np.flatnonzero(row)]]
     return np.stack(columns, axis=-1)
+
+
+# -- Many tests at once ----------------------------------------------------------------------------
+
+METHODS = typing.get_args(Adjustment)
+
+
+def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | None = None) -> Floats:
+    """P-values adjusted for their number along the last axis, each within its family where they have several.
+
+    Reject those at most q.
+
+    ``by`` Benjamini & Yekutieli (2001), false discovery rate under any dependence; ``bh`` Benjamini &
+    Hochberg (1995), under independence; ``holm`` Holm (1979), family-wise error; NaN stays NaN and does
+    not count as a hypothesis.
+
+    Raises
+    ------
+    DesignError
+        For a method that is not known.
+    """
+    if method not in METHODS:
+        one_of("method", method, METHODS)
+    p = np.asarray(p, dtype=float)
+    if family is None or method == "none":
+        return _adjusted(p, method)
+    members: dict[object, list[int]] = {}
+    for i, one in enumerate(family):
+        members.setdefault(one, []).append(i)
+    adjusted = np.full(p.shape, np.nan)
+    for mine in members.values():
+        adjusted[mine] = _adjusted(p[mine], method)
+    return adjusted
+
+
+def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
+    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where so many are.
+
+    Benjamini & Heller (2008), section 2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of the
+    others' intersection is made, min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis.
+
+    Parameters
+    ----------
+    p : (..., m) float
+    least : int or (...) int
+        u, at least 1; where it is more than there are hypotheses, the answer is NaN.
+    """
+    u = np.asarray(least)[..., None]
+    m = np.count_nonzero(~np.isnan(p), axis=-1)[..., None]
+    place = np.arange(1, p.shape[-1] + 1) - (u - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(place >= 1, (m - u + 1) / place * np.sort(p, axis=-1), np.inf)  # NaN comes last
+    found = np.fmin.reduce(each, axis=-1) if p.shape[-1] else np.full(p.shape[:-1], np.inf)
+    return np.where((u > m)[..., 0] | (u < 1)[..., 0], np.nan, np.minimum(found, 1.0))
+
+
+def simultaneous_p(value: Floats, replicates: Floats, null: float = 0.0) -> Floats:
+    """Two-sided p-values of several values at once: how often the largest of all deviations is as large as each one's.
+
+    The single-step max-T of Westfall and Young (1993), from draws around the values, so that what is dependent counts
+    as such; the chance that any true null is rejected at level a is a.
+
+    Parameters
+    ----------
+    value : (q,) float
+        NaN is no hypothesis and stays NaN.
+    replicates : (n, q) float
+        Bootstrap replicates or posterior draws of the values.
+    """
+    known = np.isfinite(value) & np.isfinite(replicates).all(axis=0)
+    found = np.full(len(value), np.nan)
+    if known.any() and len(replicates) > 1:
+        drawn = replicates[:, known]
+        error = np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
+        most = np.abs((drawn - drawn.mean(axis=0)) / error).max(axis=1)
+        far = np.abs((value[known] - null) / error)
+        found[known] = (1 + (most[:, None] >= far).sum(axis=0)) / (1 + len(drawn))
+    return found
+
+
+def _adjusted(p: Floats, method: Adjustment) -> Floats:
+    if method == "none" or not p.size:
+        return p.copy()
+    rows = p.reshape(-1, p.shape[-1])
+    m = np.count_nonzero(~np.isnan(rows), axis=1)[:, None]  # NaN is no hypothesis
+    rank = np.arange(1, rows.shape[1] + 1)
+    place = np.arange(len(rows))[:, None], np.argsort(rows, axis=1, kind="stable")  # NaN comes last
+    ranked = rows[place]
+    if method == "holm":
+        steps = np.maximum.accumulate((m - rank + 1) * ranked, axis=1)
+    else:
+        factor = _harmonic(rows.shape[1])[m] if method == "by" else 1.0
+        steps = np.fmin.accumulate((factor * m / rank * ranked)[:, ::-1], axis=1)[:, ::-1]
+    adjusted = np.empty_like(rows)
+    adjusted[place] = np.minimum(steps, 1.0)
+    return adjusted.reshape(p.shape)
+
+
+@cache
+def _harmonic(most: int) -> Floats:
+    """1 + 1/2 + … + 1/m for every m up to the most."""
+    return np.array([np.sum(1.0 / np.arange(1, m + 1)) for m in range(most + 1)])

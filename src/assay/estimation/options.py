@@ -226,6 +226,11 @@ def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
+def question_alone(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
+    """As `question`, for a function that takes nothing but its options."""
+    return lambda function: _ask(function, typing.cast("type[Settings]", settings))
+
+
 def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:
     """The function with its options as keywords."""
     signature = inspect.signature(function)

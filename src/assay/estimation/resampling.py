@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
 from assay.estimation.options import IntervalSettings, Method, Raters
-from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic, add_rows
+from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic
 
 Found = TypeVar("Found")
 
@@ -365,6 +365,7 @@ def of_replicates(
         seed=how.seed,
         replicates=replicates,
         n_undefined=np.count_nonzero(np.isnan(replicates), axis=0),
+        leave_one_out=empty,
         transform=(none,) * len(value),
     )
 
@@ -527,3 +528,42 @@ def _run(block: Callable[[int], Floats], n_blocks: int) -> list[Floats]:
     if n_blocks == 1 or n_jobs in (None, 1):
         return [block(b) for b in range(n_blocks)]
     return list(Parallel()(delayed(block)(b) for b in range(n_blocks)))
+
+
+# -- sums by group -----------------------------------------------------------------------------------
+
+SPARSE = 50_000
+"""More rows than this are summed by a sparse product: no other copy of them fits the processor's cache."""
+
+
+def add_rows(
+    rows: Floats, group: NDArray[Any], n_groups: int, *beside: Floats, kind: NDArray[Any] | None = None
+) -> Floats:  # fmt: skip
+    """Rows summed by group, in order of rows, and further tables of the same rows beside them: (groups, k).
+
+    Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
+    """
+    if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
+        found = [table if kind is None else table[kind] for table in (rows, *beside)]
+    else:
+        # Numbers of two bytes are sorted by counting.
+        order = np.argsort(group.astype(np.uint16) if n_groups < 2**16 else group, kind="stable")
+        place = order if kind is None else kind[order]
+        found = [_sums(table, group[order], place, n_groups) for table in (rows, *beside)]
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+
+def _sums(rows: Floats, group: NDArray[Any], place: NDArray[Any], n_groups: int) -> Floats:
+    """The rows at these places, group by group, summed."""
+    if len(place) > SPARSE:
+        # The same sums in the same order, without a copy of the rows.
+        from scipy.sparse import csr_array
+
+        ends = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
+        which = csr_array((np.ones(len(place)), place, ends), shape=(n_groups, len(rows)))
+        return np.asarray(which @ rows)
+    total = np.zeros((n_groups, rows.shape[1]))
+    if len(place):
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        total[group[starts]] = np.add.reduceat(rows[place], starts, axis=0)
+    return total

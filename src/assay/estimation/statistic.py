@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Data = TypeVar("Data")
-
-SPARSE = 50_000
-"""More rows than this are summed by a sparse product: no other copy of them fits the processor's cache."""
 
 
 class Statistic(Protocol[Data_contra]):
@@ -68,36 +65,3 @@ class Mean:
         total, count = np.split(sums, 2, axis=-1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return total / count
-
-
-def add_rows(
-    rows: Floats, group: NDArray[Any], n_groups: int, *beside: Floats, kind: NDArray[Any] | None = None
-) -> Floats:  # fmt: skip
-    """Rows summed by group, in order of rows, and further tables of the same rows beside them: (groups, k).
-
-    Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
-    """
-    if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
-        found = [table if kind is None else table[kind] for table in (rows, *beside)]
-    else:
-        # Numbers of two bytes are sorted by counting.
-        order = np.argsort(group.astype(np.uint16) if n_groups < 2**16 else group, kind="stable")
-        place = order if kind is None else kind[order]
-        found = [_sums(table, group[order], place, n_groups) for table in (rows, *beside)]
-    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
-
-
-def _sums(rows: Floats, group: NDArray[Any], place: NDArray[Any], n_groups: int) -> Floats:
-    """The rows at these places, group by group, summed."""
-    if len(place) > SPARSE:
-        # The same sums in the same order, without a copy of the rows.
-        from scipy.sparse import csr_array
-
-        ends = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
-        which = csr_array((np.ones(len(place)), place, ends), shape=(n_groups, len(rows)))
-        return np.asarray(which @ rows)
-    total = np.zeros((n_groups, rows.shape[1]))
-    if len(place):
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        total[group[starts]] = np.add.reduceat(rows[place], starts, axis=0)
-    return total

@@ -13,6 +13,7 @@ as its score. A person is held against the other people just as a judge is, so t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,11 +27,11 @@ from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimates
+from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said, signed
@@ -78,11 +79,16 @@ class AnnotatorSimilarity(Result):
     positions: pl.DataFrame
     stress: float
     run: Run
+    estimates: dict[str, Estimate] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The annotators."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The closeness of each annotator."""
+        return [self.estimates[name] for name in self.rows["annotator"]]
 
     def of(self, annotator: str) -> dict[str, Any]:
         """The row of one annotator."""
@@ -228,7 +234,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     _refuse_what_is_no_text(labels)
     similarity = as_similarity(settings.similarity)
     answers = _TextAnswers.of(labels, similarity)
-    rows, how, gone = answers.rows(labels, settings)
+    rows, estimates, how, gone = answers.rows(labels, settings)
     if not rows:
         raise DesignError(
             f"nobody has {settings.min_items} items that two other people answered too; lower it with min_items=..., "
@@ -246,7 +252,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     about = answers.fitted.about  # it also says what was learned from these texts
     note = (f"similarity: {about}",) if about else ()
     return AnnotatorSimilarity(
-        frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note)
+        frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note), estimates
     )
 
 
@@ -340,10 +346,10 @@ class _TextAnswers:
 
     def rows(
         self, labels: Annotations, settings: MapSettings
-    ) -> tuple[list[dict[str, Any]], str, tuple[Exclusion, ...]]:
-        """One row an annotator with enough items; how intervals were made; who is left out."""
+    ) -> tuple[list[dict[str, Any]], dict[str, Estimate], str, tuple[Exclusion, ...]]:
+        """One row an annotator with enough items; its closeness; how intervals were made; who is left out."""
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
-        rows, how, few = [], "", []
+        rows, estimates, how, few = [], {}, "", []
         for name in natural(self.names):
             f = self.names.index(name)
             mine = self.closeness[f]
@@ -352,11 +358,11 @@ class _TextAnswers:
                 few.append(f"{name} with {len(used)}")
                 continue
             found = _estimate(mine, used, clusters, settings)
-            how = found.describe_interval()
+            how, estimates[name] = found.describe_interval(), found[0]
             row: dict[str, Any] = {
                 "annotator": name,
                 "kind": self.kinds[f],
-                **found[0].row(),
+                **estimates[name].row(),
                 "people": found[1].estimate,
             }
             for what, one in (("difference", found[2]), ("advantage", found[3])):
@@ -365,7 +371,7 @@ class _TextAnswers:
             rows.append({**row, "other_items": moved, "n": len(used), "reason": found.reasons[0]})
         words = f"fewer than {settings.min_items} items that two other people answered too"
         gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
-        return rows, how, gone
+        return rows, estimates, how, gone
 
     def pairs(self, names: list[str]) -> pl.DataFrame:
         """Mean similarity of every two annotators, and as it would be if all had answered the same items."""

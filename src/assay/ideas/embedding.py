@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +13,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
+from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
@@ -58,11 +60,16 @@ class TripletEmbedding(Result):
     dimensions: int
     folds: pl.DataFrame
     run: Run
+    estimates: Estimates = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The pairs."""
         return self.pairs
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The similarity of each pair."""
+        return tuple(self.estimates)
 
     def summary(self) -> str:
         """How well choices are predicted, and how many pairs were never seen."""
@@ -144,7 +151,7 @@ def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings)
         "triplet-embedding", settings, choices.data, choices.facts, found.describe_interval() if len(drawn) else "",
         choices.exclusions,
     )  # fmt: skip
-    return TripletEmbedding(table, choices.texts.with_columns(**columns), chosen, rows, run)
+    return TripletEmbedding(table, choices.texts.with_columns(**columns), chosen, rows, run, found)
 
 
 def _fit(choices: Choices, dimensions: int, seed: int, start: Floats | None = None) -> Floats:

@@ -26,10 +26,11 @@ from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
+from assay.ideas.estimates import map_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE
@@ -57,11 +58,16 @@ class OddOneOutAgreement(Result):
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run
     judges: tuple[str, ...] = field(repr=False, metadata={"json": False})
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The agreement above chance in each row."""
+        return self.estimates
 
     @property
     def humans(self) -> dict[str, Any] | None:
@@ -141,12 +147,14 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
     table = odd_one_labels(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
     cells = _ChoiceShares.of(table)
     clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
-    rows, how = [], ""
+    rows, estimates, how = [], [], ""
     for group, items in _groups(table, settings.by):
         for who in settings.who:
             for names, moments in cells.moments(who, items):
                 found, how = _estimate(moments, clusters, settings)
-                rows.append({"group": group, "who": who, **names, **_above_chance(found), "agreement": found.estimate,
+                above = map_estimate(found, _above_chance, _agreement, slope=1 / (1 - CHANCE))
+                estimates.append(above)
+                rows.append({"group": group, "who": who, **names, **above.row(), "agreement": found.estimate,
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
     if not rows:
         raise DesignError(
@@ -159,7 +167,8 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
         table.fingerprint, **digest_of_columns(table, settings.by, settings.clusters, _repeat(table))
     )
     frame = pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
-    return OddOneOutAgreement(frame, Run("odd-one-out-agreement", settings, data, facts, how), table.judges)
+    run = Run("odd-one-out-agreement", settings, data, facts, how)
+    return OddOneOutAgreement(frame, run, table.judges, tuple(estimates))
 
 
 _TYPES = dict.fromkeys(("group", "who", "first", "second", "reason"), pl.String)
@@ -182,8 +191,12 @@ def _groups(table: Annotations, by: str | None) -> Iterator[tuple[str | None, In
             yield value, everything[(column == value).fill_null(value=False).to_numpy()]
 
 
-def _above_chance(found: Estimate) -> dict[str, float]:
-    return {name: (value - CHANCE) / (1 - CHANCE) for name, value in found.row().items()}
+def _above_chance(agreement: float) -> float:
+    return (agreement - CHANCE) / (1 - CHANCE)
+
+
+def _agreement(above_chance: float) -> float:
+    return CHANCE + above_chance * (1 - CHANCE)
 
 
 def _estimate(moments: Floats, clusters: Ints | None, settings: ReliabilitySettings) -> tuple[Estimate, str]:

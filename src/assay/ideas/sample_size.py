@@ -7,9 +7,9 @@ curve beside the honest one, of two sets that share none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 import polars as pl
@@ -17,11 +17,12 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import wilson
-from assay.estimation.options import question
+from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson
+from assay.estimation.options import question, question_alone
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSettings
+from assay.ideas.estimates import jackknife_groups, map_estimate, wilson_estimate
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures
@@ -33,7 +34,6 @@ from assay.statistics.odd_one_out import (
     choice_probabilities,
     correlation,
     half_agreement,
-    half_width,
     mean_ranks,
     pair_codes,
     stepped_up,
@@ -78,11 +78,16 @@ class Judgments(Result):
     needed_low: int | None
     needed_high: int | None
     run: Run
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The curve."""
         return self.curve
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """ρ at each number of judgments."""
+        return self.estimates
 
     def summary(self) -> str:
         """What these judgments reach, and how many would be enough."""
@@ -95,9 +100,9 @@ class Judgments(Result):
         if self.needed is None:
             lines.append("These judgments agree no more than chance gives, so that no number of them is enough.")
         else:
-            most = "unlimited" if self.needed_high is None else f"{self.needed_high:,}"
-            low = "?" if self.needed_low is None else f"{self.needed_low:,}"
-            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {low} to {most}).")
+            known = self.needed_low is not None and self.needed_high is not None
+            ends = f"{self.needed_low:,} to {self.needed_high:,}" if known else "not known"
+            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {ends}).")
         if row["published"] is not None:
             lines.append(
                 f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: they "
@@ -152,13 +157,14 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     without = without_groups(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
-    rows = [_row(size, one, without, judged, rng, settings) for size in sorted({*wanted, n})]
-    low, high = _ends(one, without, settings.confidence)
+    alone = _single_estimate(one, without, settings.confidence)
+    estimates, rows = zip(*(_row(size, alone, judged, rng, settings) for size in sorted({*wanted, n})), strict=True)
     how = f"{100 * settings.confidence:g}% jackknife intervals over {GROUPS} groups of judgments"
     run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
     # The more a judgment tells, the fewer are needed.
     curve = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
-    return Judgments(curve, _judgments_for(one, target), _judgments_for(high, target), _judgments_for(low, target), run)
+    needed, least, most = (_judgments_for(value, target) for value in (one, alone.high, alone.low))
+    return Judgments(curve, needed, least, most, run, estimates)
 
 
 def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
@@ -171,13 +177,20 @@ def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int)
     return float(stepped_up(mean, 2 / len(judged)))
 
 
-def _ends(one: float, without: Floats, confidence: float) -> tuple[float, float]:
-    """The interval of the reliability of one judgment, on the scale of log odds."""
+def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate:
+    """The reliability of one judgment, with an interval that is symmetric on the scale of log odds."""
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
-        return float("nan"), float("nan")
-    logit, each = np.log(one / (1 - one)), np.log(without / (1 - without))
-    half = half_width(each, confidence)
-    return tuple(float(1 / (1 + np.exp(-(logit + sign * half)))) for sign in (-1, 1))  # type: ignore[return-value]
+        return replace(missing("these judgments agree no more than chance gives"), estimate=one)
+    logits = jackknife_groups(float(_log_odds(one)), _log_odds(without), confidence)
+    return replace(map_estimate(logits, _from_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
+
+
+def _log_odds(value: Any) -> Any:
+    return np.log(value / (1 - np.asarray(value)))
+
+
+def _from_log_odds(value: float) -> float:
+    return float(1 / (1 + np.exp(-value)))
 
 
 def _judgments_for(one: float, target: float) -> int | None:
@@ -187,27 +200,40 @@ def _judgments_for(one: float, target: float) -> int | None:
     return int(np.ceil(target * (1 - one) / (one * (1 - target)) - 1e-9))
 
 
+def _sets_estimate(value: float, one: Estimate, size: int, confidence: float) -> Estimate:
+    """ρ of two sets of a size; the interval is that of one judgment, stepped up, and holds ρ."""
+    stepped = float(stepped_up(one.estimate, size))
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = (float(stepped_up(end, size)) for end in one.interval(level))
+        known = np.isfinite([low, high]).all()
+        return (min(low, value), max(high, value)) if known else (np.nan, np.nan)
+
+    def test(null: float) -> float:
+        if min(value, stepped) <= null <= max(value, stepped):
+            return 1.0
+        return one.p(float(stepped_up(null, 1 / size))) if 0 < null < 1 else np.nan
+
+    return EstimateByRule(value, *ends(confidence), np.nan, one.reason, ends=ends, test=test)
+
+
 def _row(
-    size: int, one: float, without: Floats, judged: Judged, rng: np.random.Generator, settings: SampleSizeSettings
-) -> dict[str, Any]:
+    size: int, one: Estimate, judged: Judged, rng: np.random.Generator, settings: SampleSizeSettings
+) -> tuple[Estimate, dict[str, Any]]:
     """ρ of two sets of a size."""
     n = len(judged)
     halves = 2 * size <= n
-    value = float(stepped_up(one, size))
+    value = float(stepped_up(one.estimate, size))
     if halves:
-        found = half_agreement(judged, rng, settings.n_splits, size)
-        value = float(found[np.isfinite(found)].mean()) if np.isfinite(found).any() else float("nan")
-    low, high = (float(stepped_up(end, size)) for end in _ends(one, without, settings.confidence))
-    known = np.isfinite([low, high]).all()
+        apart = half_agreement(judged, rng, settings.n_splits, size)
+        value = float(apart[np.isfinite(apart)].mean()) if np.isfinite(apart).any() else float("nan")
+    found = _sets_estimate(value, one, size, settings.confidence)
     whole = judged.shares()
     drawn = (judged.some(rng.integers(0, n, size)) for _ in range(max(settings.n_splits // 4, 10)))
     runs = [correlation(some.shares(), whole) for some in drawn]
-    reason = None if known else "these judgments agree no more than chance gives"
-    low, high = (min(low, value), max(high, value)) if known else (np.nan, np.nan)
     published = float(np.nanmean(runs)) if np.isfinite(runs).any() else None
-    return {
-        "judgments": size, "estimate": value, "low": low, "high": high, "stepped": not halves,
-        "published": published, "reason": reason,
+    return found, {
+        "judgments": size, **found.row(), "stepped": not halves, "published": published, "reason": found.reason,
     }  # fmt: skip
 
 
@@ -244,6 +270,17 @@ class TripletPlan(Result):
     def table(self) -> pl.DataFrame:
         """The floors."""
         return self.outcomes
+
+    @property
+    def confidence(self) -> float:
+        """Level of the intervals, which is no option here."""
+        return 0.95
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The share of studies of each floor that reach the target."""
+        studies = self.run.settings.n_studies  # type: ignore[attr-defined]
+        columns = (self.outcomes[c].to_list() for c in ("estimate", "low", "high"))
+        return [wilson_estimate(value, low, high, studies) for value, low, high in zip(*columns, strict=True)]
 
     @property
     def smallest(self) -> dict[str, Any] | None:
@@ -285,12 +322,7 @@ class TripletPlan(Result):
         return ax
 
 
-def _question_without_labels(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
-    """As `question`, for a function that takes nothing of its own."""
-    return cast("Any", question(cast("Any", settings)))  # type: ignore[no-any-return]
-
-
-@_question_without_labels(PlanTripletsSettings)
+@question_alone(PlanTripletsSettings)
 def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
     """How many odd ones out do experts have to name until the pairs are ranked as they see them?
 

@@ -8,7 +8,7 @@ of the mean similarities of all pairs. A measure of ideas should not move: the i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from assay.data.columns import to_polars
 from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.intervals import Estimate
 from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
@@ -51,11 +52,16 @@ class StyleEffect(Result):
 
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run
+    estimates: dict[str, Estimate] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The measures."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The change of each measure."""
+        return [self.estimates[name] for name in self.rows["measure"]]
 
     def summary(self) -> str:
         """One sentence a measure."""
@@ -137,12 +143,13 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     how = IntervalSettings(
         method="percentile", n_resamples=settings.n_resamples, confidence=settings.confidence, seed=settings.seed
     )
-    rows, words = [], ""
+    rows, estimates, words = [], {}, ""
     for name, values in found.items():
         one = estimate_sums(_PercentChange(), values, how, n_items=len(values), unit="pairs")
         words = one.describe_interval() if len(values) > 1 else ""
         why = "the mean similarity before is 0" if not np.isfinite(one.value[0]) else one.reasons[0]
         before, after = values.mean(axis=0)
+        estimates[name] = one[0]
         rows.append(
             {"measure": name, **one[0].row(), "before": before, "after": after, "n": len(values), "reason": why}
         )
@@ -150,7 +157,7 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     order = frame["estimate"].abs().fill_nan(np.inf)
     frame = frame.with_columns(_order=order).sort("_order", "measure").drop("_order")
     facts = {"pairs": table.height, "measures": len(found)}
-    return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words))
+    return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words), estimates)
 
 
 def _check_pairs(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:

@@ -9,6 +9,7 @@ so that the mean over all pairs is 1/3, whatever the texts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,11 +19,12 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
-from assay.estimation.intervals import wilson
+from assay.estimation.intervals import Estimate, wilson
 from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, TripletSettings
+from assay.ideas.estimates import wilson_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import KEPT, alike_within
@@ -59,11 +61,18 @@ class TripletSimilarity(Result):
     n_unseen: int
     alike: float
     run: Run
+    independent: Floats = field(repr=False, metadata={"json": False})
+    """Independent choices that those about each pair are worth: (pairs,)."""
 
     @property
     def table(self) -> pl.DataFrame:
         """The pairs."""
         return self.pairs
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The similarity of each pair."""
+        columns = (self.pairs[c].to_list() for c in ("estimate", "low", "high"))
+        return [wilson_estimate(*row) for row in zip(*columns, self.independent.tolist(), strict=True)]
 
     @property
     def n_under_floor(self) -> int:
@@ -179,7 +188,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
     """
     floor, confidence = settings.floor, settings.confidence
     choices = Choices.of(labels, settings, "triplet_similarity").chosen_by(settings.annotators)
-    pairs, alike = similarities(choices, floor, confidence)
+    pairs, alike, independent = similarities(choices, floor, confidence)
     unseen = unseen_pairs(choices)
     how = f"{100 * confidence:g}% Wilson intervals" + (
         "" if np.isnan(alike) else ", of as many independent choices as those about one triplet are worth"
@@ -188,11 +197,11 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
         "triplet-similarity", settings, choices.data, choices.facts, how, choices.exclusions,
         cautions=_few(pairs, floor, unseen),
     )  # fmt: skip
-    return TripletSimilarity(pairs, unseen, alike, run)
+    return TripletSimilarity(pairs, unseen, alike, run, independent)
 
 
-def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.DataFrame, float]:
-    """Equation 1 for each pair with its interval, and how alike choices about one triplet are."""
+def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.DataFrame, float, Floats]:
+    """Equation 1 for each pair with its interval, how alike choices about one triplet are, what choices are worth."""
     pairs = choices.pairs
     n, alike = pairs.n.astype(float), float("nan")
     if choices.n_triplets < len(choices):
@@ -205,7 +214,7 @@ def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.Da
         estimate=pl.Series(pairs.share), low=pl.Series(low), high=pl.Series(high), n=pl.Series(pairs.n),
         kept=pl.Series(pairs.kept), enough=pl.Series(pairs.n >= floor),
     )  # fmt: skip
-    return found, alike
+    return found, alike, n
 
 
 def _ends(kept: Ints, n: Ints, confidence: float) -> tuple[Floats, Floats]:

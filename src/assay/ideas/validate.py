@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,12 +19,13 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimates
+from assay.estimation.intervals import Estimate, Estimates, missing
 from assay.estimation.options import IntervalSettings, digest, question
 from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, has_column, item_column, odd_one_labels
+from assay.ideas.estimates import jackknife_groups, map_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
 from assay.similarity.protocol import Similarity
@@ -33,7 +36,6 @@ from assay.statistics.odd_one_out import (
     correlation,
     correlations,
     half_agreement,
-    half_width,
     stepped_up,
     without_groups,
 )
@@ -88,11 +90,16 @@ class SimilarityValidation(Result):
     run: Run
     estimates: Estimates = field(repr=False, metadata={"json": False})
     names: tuple[str, ...] = field(repr=False)
+    of_rows: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The measures, best first, then the ceiling."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """ρ of each measure and of each ceiling."""
+        return self.of_rows
 
     @property
     def best(self) -> str:
@@ -411,7 +418,7 @@ class _MeasureComparison:
         """All of it."""
         found = self.estimates()
         nested = {family: self.nested(family, found) for family in self.families}
-        rows = _sort_rows(self.rows(found, nested), self.ceilings())
+        rows, of_rows = _sort_rows(self.rows(found, nested), self.ceilings())
         s = self.settings
         contents = s.contents or CONTENTS.get(self.experts.columns)
         there = [c for c in contents or () if c in (*labels.items.columns, *labels.labels.columns)]
@@ -430,11 +437,13 @@ class _MeasureComparison:
             cautions=tuple(cautions),
         )  # fmt: skip
         names = tuple(m.name for m in self.measures)
-        return SimilarityValidation(rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names)
+        return SimilarityValidation(
+            rows, self.document_rows(found), self.sweep_rows(found, nested), run, found, names, of_rows
+        )
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def rows(self, found: Estimates, nested: Mapping[str, tuple[Ints, int, float]]) -> list[dict[str, Any]]:
+    def rows(self, found: Estimates, nested: Mapping[str, tuple[Ints, int, float]]) -> list[Row]:
         """One row a measure, or a sweep's best setting."""
         m = len(self.measures)
         shift = np.zeros(m)
@@ -448,13 +457,14 @@ class _MeasureComparison:
         for i in shown:
             one = self.measures[i]
             row: dict[str, Any] = {"measure": one.name, "kind": "nested choice" if one.family else one.kind}
-            row |= {name: value - shift[i] for name, value in found[i].row().items()}
+            moved = map_estimate(found[i], partial(add, -shift[i]), partial(add, shift[i]), slope=1.0)
+            row |= moved.row()
             row |= dict.fromkeys(("within", "within_low", "within_high"))
             if several:
                 within = found[m + i].row()
                 row |= {"within": within["estimate"], "within_low": within["low"], "within_high": within["high"]}
             row |= {"n": self.values.shape[1], **self._difference(found, i, top, shift)}
-            rows.append({**row, "reason": self._constant_reason(i) or found.reasons[i]})
+            rows.append(({**row, "reason": self._constant_reason(i) or found.reasons[i]}, moved))
         return rows
 
     def _constant_reason(self, i: int) -> str | None:
@@ -534,32 +544,39 @@ class _MeasureComparison:
 
     # -- ceilings -------------------------------------------------------------------------------
 
-    def ceilings(self) -> list[dict[str, Any]]:
+    def ceilings(self) -> list[Row]:
         """How well the experts' own judgments rank the pairs."""
-        s, rng = self.settings, np.random.default_rng((self.settings.seed, 2))
-        again = _split_ceiling(self.judged, rng, s.confidence)
-        root = {k: np.sqrt(max(v, 0.0)) if np.isfinite(v) else np.nan for k, v in again.items() if k != "reason"}
-        found = {"again": again, "mind": {**root, "reason": again["reason"]}, "published": self._published_ceiling(rng)}
+        rng = np.random.default_rng((self.settings.seed, 2))
+        again = _split_ceiling(self.judged, rng, self.settings.confidence)
+        root = _root(again.estimate)
+        mind = map_estimate(again, _root, np.square, slope=0.5 / root if root > 0 else np.nan)
+        found = {"again": again, "mind": mind, "published": self._published_ceiling(rng)}
         empty = dict.fromkeys(
             ("within", "within_low", "within_high", "difference", "difference_low", "difference_high")
         )  # fmt: skip
         n = len(self.experts.pairs)
-        return [{"measure": CEILINGS[c], "kind": "ceiling", **row, **empty, "n": n} for c, row in found.items()]
+        return [
+            ({"measure": CEILINGS[c], "kind": "ceiling", **one.row(), **empty, "n": n, "reason": one.reason}, one)
+            for c, one in found.items()
+        ]
 
-    def _published_ceiling(self, rng: np.random.Generator) -> dict[str, Any]:
+    def _published_ceiling(self, rng: np.random.Generator) -> Estimate:
         """ρ of bootstrap samples of the judgments with all of them, as the paper has it: they share judgments."""
         whole = self.judged.shares()
         runs = [
             correlation(self.judged.some(rng.integers(0, len(self.judged), len(self.judged))).shares(), whole)
             for _ in range(2 * SPLITS)
         ]
-        tail = (1 - self.settings.confidence) / 2
         known = np.array(runs)[np.isfinite(runs)]
         if len(known) < len(runs) or np.ptp(known) == 0:
-            return {"estimate": np.nan, "low": np.nan, "high": np.nan, "reason": "too few judgments"}
-        low, high = np.quantile(known, [tail, 1 - tail])
-        return {"estimate": known.mean(), "low": low, "high": high, "reason": None}
+            return missing("too few judgments")
+        s, n = self.settings, len(self.judged)
+        how = IntervalSettings(method="percentile", n_resamples=len(known), confidence=s.confidence, seed=s.seed)
+        return of_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
 
+
+Row = tuple[dict[str, Any], Estimate]
+"""A row of the table, and the estimate in it."""
 
 _TYPES = dict.fromkeys(("document", "measure", "kind", "reason"), pl.String)
 _NUMBERS = (
@@ -572,16 +589,20 @@ def _rank(rho: float, name: str) -> tuple[float, str]:
     return -float(np.nan_to_num(rho, nan=-9.0)), name
 
 
-def _sort_rows(rows: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> pl.DataFrame:
+def _sort_rows(rows: list[Row], ceilings: list[Row]) -> tuple[pl.DataFrame, tuple[Estimate, ...]]:
     """Measures by ρ, those without one last, then the ceilings."""
-    rows = sorted(rows, key=lambda r: _rank(r["estimate"], r["measure"]))
+    rows = [*sorted(rows, key=lambda r: _rank(r[0]["estimate"], r[0]["measure"])), *ceilings]
     schema = {**_TYPES, **dict.fromkeys(_NUMBERS, pl.Float64), "n": pl.Int64}
     del schema["document"]
     columns = ["measure", "kind", "estimate", "low", "high", "n", *_NUMBERS[3:], "reason"]
-    return pl.DataFrame([*rows, *ceilings], schema=schema).select(columns)
+    return pl.DataFrame([row for row, _ in rows], schema=schema).select(columns), tuple(one for _, one in rows)
 
 
-def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) -> dict[str, Any]:
+def _root(value: float) -> float:
+    return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else np.nan
+
+
+def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) -> Estimate:
     """ρ of the same number of other judgments: halves, stepped up; its interval from the delete-a-group jackknife."""
 
     def stepped(some: Judged, splits: int) -> float:
@@ -592,11 +613,10 @@ def _split_ceiling(judged: Judged, rng: np.random.Generator, confidence: float) 
     value = stepped(judged, SPLITS)
     without = without_groups(judged, rng, lambda some: stepped(some, SPLITS // 5))
     if not np.isfinite(value) or not np.isfinite(without).all() or len(judged) < 2 * GROUPS:
-        return {"estimate": value, "low": np.nan, "high": np.nan, "reason": "too few judgments to be halved"}
-    z = np.arctanh(np.clip(without, -0.999, 0.999))
-    half = half_width(z, confidence)
-    centre = np.arctanh(np.clip(value, -0.999, 0.999))
-    return {"estimate": value, "low": np.tanh(centre - half), "high": np.tanh(centre + half), "reason": None}
+        return replace(missing("too few judgments to be halved"), estimate=value)
+    z, *each = np.arctanh(np.clip([value, *without], -0.999, 0.999))
+    found = map_estimate(jackknife_groups(z, np.array(each), confidence), np.tanh, np.arctanh, slope=1 - value**2)
+    return replace(found, estimate=value)
 
 
 # -- Measures of how alike two texts are, brought to the pairs that experts compared ---------------

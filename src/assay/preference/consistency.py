@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -26,9 +26,9 @@ from assay.data.columns import natural
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.options import question
-from assay.estimation.resampling import estimate_sums
+from assay.estimation.resampling import add_rows, estimate_sums
 from assay.estimation.result import Result, Run
-from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.estimation.statistic import Floats, Mean
 from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
@@ -80,11 +80,16 @@ class RatingSets(Result):
     trend: dict[str, Estimate]
     saving: dict[str, Estimate]
     run: Run
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The mean in each row."""
+        return self.estimates
 
     @property
     def headlines(self) -> pl.DataFrame:
@@ -273,7 +278,7 @@ def _rating_sets(labels: Annotations | Chunks, settings: SetSettings, measure: S
     )  # fmt: skip
     return RatingSets(
         measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), saving,
-        run,
+        run, tuple(alone),
     )  # fmt: skip
 
 

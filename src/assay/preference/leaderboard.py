@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -74,6 +74,10 @@ class Leaderboard(Result):
         """The systems, best first."""
         return self.rows
 
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The rating of each system, best first."""
+        return tuple(self.estimates[self.systems.index(name)] for name in self.rows["system"])
+
     def difference(self, first: str, second: str) -> Estimate:
         """How many points one system is ahead of another, under the same resamples."""
         for name in (first, second):
@@ -85,14 +89,15 @@ class Leaderboard(Result):
         """Who leads, by how much, and each system's place."""
         lines = []
         for row in self.rows.iter_rows(named=True):
-            places = f"{row['rank_low']} to {row['rank_high']}" if row["rank_low"] is not None else "no interval"
+            places = "" if row["rank_low"] is None else f", rank {row['rank_low']} to {row['rank_high']}"
             lines.append(
-                f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}, "
-                f"rank {places}; preferred in {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
+                f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}"
+                f"{places}; preferred in {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
             )
         first, second = self.rows["system"].head(2).to_list()
-        clear = "ahead of" if self.lead.low > 0 else "not clearly ahead of"
-        lines.append(f"{first} is {clear} {second}: {estimated(self.lead.estimate, self.lead.low, self.lead.high, 0)}.")
+        clear = "is ahead of" if self.lead.low > 0 else "is not clearly ahead of"
+        clear = "less" if math.isnan(self.lead.low) else clear  # without an interval nothing is claimed
+        lines.append(f"{first} {clear} {second}: {estimated(self.lead.estimate, self.lead.low, self.lead.high, 0)}.")
         if "order_sd" in self.rows.columns:
             worst = max(self.rows["order_sd"].to_list())
             lines.append(f"Another order of the same votes moves a rating by {said(worst, 1)} (standard deviation).")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,11 +14,11 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing
-from assay.estimation.intervals import Estimates
+from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Mean, add_rows
+from assay.estimation.statistic import Floats, Mean
 from assay.preference.votes import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said, signed
@@ -64,12 +64,17 @@ class PositionBias(Result):
     n_labels: int
     fixed: tuple[str, ...]
     run: Run
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The shares of each place, then the consistency, one row each."""
         consistent = self.consistency.with_columns(place=pl.lit("both orders agree"))
         return pl.concat([self.shares, consistent], how="diagonal")
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """Of each share, then of each consistency."""
+        return self.estimates
 
     @property
     def biased(self) -> tuple[str, ...]:
@@ -178,7 +183,8 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     names = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind in PLACES]
     if not names:
         raise DesignError("position bias needs a question on the scale preference or odd-one-out; the table has none")
-    rows: list[tuple[list[dict[str, object]], list[dict[str, object]]]] = []
+    placed: list[Row] = []
+    agreed: list[Row] = []
     fixed, used, unplaced = [], [], 0
     for name in names:
         part = labels if name is None else labels.where(criterion=name)
@@ -189,11 +195,14 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
         if "order" in table.columns and table.height and table["order"].n_unique() == 1:
             fixed.append(name or "the question")
         each = table.partition_by("annotator", maintain_order=True)
-        rows += [_annotator_rows(mine, name, places, labels.conditions, settings) for mine in each]
-    if not rows:
+        for mine in each:
+            of_places, of_orders = _annotator_rows(mine, name, places, labels.conditions, settings)
+            placed += of_places
+            agreed += of_orders
+    if not placed:
         raise DesignError("no answer says which place was chosen; position bias needs the column 'position' filled")
     text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
-    shares = pl.DataFrame([row for mine, _ in rows for row in mine], schema_overrides=text).select(*_SHARES, "reason")
+    shares = pl.DataFrame([row for row, _ in placed], schema_overrides=text).select(*_SHARES, "reason")
     numbers: dict[str, Any] = {**dict.fromkeys(("estimate", "low", "high"), pl.Float64), "n": pl.Int64}
     both = {**{c: text[c] for c in text if c != "reason"}, **numbers, "reason": pl.String}
     items = pl.concat(used)
@@ -206,13 +215,18 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
         exclusions=(Exclusion("answer", unplaced, "the place that was chosen is not known"),) if unplaced else (),
         cautions=tuple(words.format(name) for name in fixed),
     )  # fmt: skip
-    consistency = pl.DataFrame([row for _, mine in rows for row in mine], schema=both)
-    return PositionBias(shares, consistency, n_items, items.height, tuple(fixed), run)
+    consistency = pl.DataFrame([row for row, _ in agreed], schema=both)
+    estimates = tuple(one for _, one in (*placed, *agreed))
+    return PositionBias(shares, consistency, n_items, items.height, tuple(fixed), run, estimates)
+
+
+Row = tuple[dict[str, object], Estimate]
+"""A row of a table, and the estimate in it."""
 
 
 def _annotator_rows(
     mine: pl.DataFrame, name: str | None, places: int, conditions: Sequence[str], settings: PositionSettings
-) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+) -> tuple[list[Row], list[Row]]:
     """One annotator's shares of the places; and whether the other order changes the answer, where it was asked."""
     who = {"criterion": name, "annotator": mine["annotator"][0], "kind": mine["kind"][0]}
     moments, clusters = _moments(mine, places, [c for c in conditions if c != "order"])
@@ -220,8 +234,8 @@ def _annotator_rows(
     sums = add_rows(moments, units.of_item, units.n)
     found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
     last, pairs = found[len(found) - 1], int(moments[:, -1].sum())
-    both = [who | last.row() | {"n": pairs, "reason": last.reason}] if pairs else []
-    return [who | row for row in _share_rows(found, moments, mine, places)], both
+    both = [(who | last.row() | {"n": pairs, "reason": last.reason}, last)] if pairs else []
+    return [(who | row, one) for row, one in _share_rows(found, moments, mine, places)], both
 
 
 def _has(labels: Annotations, name: str) -> bool:
@@ -274,12 +288,9 @@ def _chosen(place: int) -> pl.Expr:
     return pl.col("chosen") == place + 1
 
 
-def _share_rows(found: Estimates, moments: Floats, mine: pl.DataFrame, places: int) -> list[dict[str, object]]:
+def _share_rows(found: Estimates, moments: Floats, mine: pl.DataFrame, places: int) -> Iterator[Row]:
     """A row for each place; for the first alone where there are two."""
     n = int(moments[:, places + 1].sum())
-    return [
-        found[p].row()
-        | {"place": _NAMES[places][p], "chance": 1 / places, "difference": found[p].estimate - 1 / places}
-        | {"n": n, "ties": mine.height - n, "reason": found[p].reason}
-        for p in range(1 if places == 2 else places)
-    ]
+    for p, one in enumerate(found[i] for i in range(1 if places == 2 else places)):
+        place = {"place": _NAMES[places][p], "chance": 1 / places, "difference": one.estimate - 1 / places}
+        yield one.row() | place | {"n": n, "ties": mine.height - n, "reason": one.reason}, one

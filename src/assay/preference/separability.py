@@ -13,6 +13,7 @@ prefer one system consistently.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,9 +27,9 @@ from assay.data.ratings import cluster_codes, digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean, add_rows
+from assay.estimation.statistic import Floats, Ints, Mean
 from assay.preference.votes import PairsSettings, SeparabilitySettings, Span, StabilitySettings, chosen_items, pairs_of
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
@@ -62,11 +63,16 @@ class Separability(Result):
     run: Run
     alike: _OutputSimilarities = field(repr=False, metadata={"json": False})
     outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
         """The rows."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The mean separability in each row."""
+        return self.estimates
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -213,11 +219,11 @@ def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
     items = _add_group(labels, items, settings)
-    rows, how = _rows(labels, items, settings)
+    rows, estimates, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
     run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
-    return Separability(items, rows, run, alike, table)
+    return Separability(items, rows, run, alike, table, tuple(estimates))
 
 
 def check_similarity(given: Any) -> None:
@@ -371,21 +377,24 @@ def _add_group(labels: Annotations, items: pl.DataFrame, settings: SeparabilityS
     return items.join(group, on="item", how="left", maintain_order="left")
 
 
-def _rows(labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings) -> tuple[pl.DataFrame, str]:
-    """Mean separability of each pair, over all items and for each value of a column; how intervals were made."""
+def _rows(
+    labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings
+) -> tuple[pl.DataFrame, list[Estimate], str]:  # fmt: skip
+    """Mean separability of each pair, over all items and for each value of a column, and how intervals were made."""
     group = items["group"] if settings.by is not None else None
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
-    rows, how = [], []
+    rows, estimates, how = [], [], ""
     for first, second in items.select("first", "second").unique(maintain_order=True).rows():
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
             mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
             found, words = _mean_separability(mine, labels, codes, settings)
-            how.append(words)
+            estimates.append(found)
+            how = how or words
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
                          **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
     types = dict.fromkeys(("group", "reason"), pl.String)
-    return pl.DataFrame(rows, schema_overrides=types), how[0]
+    return pl.DataFrame(rows, schema_overrides=types), estimates, how
 
 
 def _mean_separability(

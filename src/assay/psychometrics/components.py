@@ -468,10 +468,17 @@ class CriterionStudy:
         kept |= {f: float(self.levels[f]) for f in fixed if f in found.design.facets}
         return weights(found.terms, found.design, self.fitted.settings.object, fixed, kept, merged)
 
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Of each variance, then the coefficients and the standard errors of measurement."""
+        return *(c.variance for c in self.components), *self.coefficients().values()
+
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a variance, then the coefficients and the standard errors of measurement."""
-        each = [(f"σ²({c.name})", c.variance, c.percent, c.levels) for c in self.components]
-        for name, found, percent, levels in (*each, *((n, e, None, None) for n, e in self.coefficients().items())):
+        """One row an estimate."""
+        names: list[tuple[str, float | None, int | None]] = [
+            (f"σ²({c.name})", c.percent, c.levels) for c in self.components
+        ]
+        names += [(name, None, None) for name in self.coefficients()]
+        for (name, percent, levels), found in zip(names, self.estimates(), strict=True):
             yield {
                 "criterion": self.criterion, "group": self.group, "quantity": name, **found.row(), "percent": percent,
                 "levels": levels, "reason": found.reason,

@@ -62,6 +62,10 @@ class DStudy(Result):
         """The projection."""
         return self.projected
 
+    def row_estimates(self) -> Sequence[Estimate]:
+        """Of each row of the projection."""
+        return self.estimates
+
     def sentences(self) -> tuple[str, ...]:
         """How many reach the target, and what they cost."""
         if "scenario" in self.projected.columns:

@@ -89,12 +89,15 @@ class Disattenuation(Result):
     @property
     def table(self) -> pl.DataFrame:
         """One row a correlation."""
-        found = (self.observed, self.across, self.published, self.dependable, self.structural)
         rows = [
             {"correlation": name, **one.row(), "n": self.n_objects, "reason": one.reason}
-            for name, one in zip(NAMES, found, strict=True)
+            for name, one in zip(NAMES, self.row_estimates(), strict=True)
         ]
         return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The five correlations."""
+        return self.observed, self.across, self.published, self.dependable, self.structural
 
     def sentences(self) -> tuple[str, ...]:
         """The finding, then what it rests on."""

@@ -14,6 +14,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Faceted, faceted
 from assay.errors import DesignError, listing
+from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Run, fingerprint_with
 from assay.psychometrics import plots
@@ -111,6 +112,10 @@ class GStudy(DesignStudies):
         numbers = dict.fromkeys(("estimate", "low", "high", "percent"), pl.Float64)
         found = pl.DataFrame(rows, schema_overrides={**_TEXT, **numbers}, infer_schema_length=None)
         return found.drop([c for c in ("criterion", "group") if found[c].null_count() == found.height])
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """Of each row of the table."""
+        return tuple(one for s in self.studies for one in s.estimates())
 
     def sentences(self) -> tuple[str, ...]:
         """One sentence a study, and one for each variance at 0."""

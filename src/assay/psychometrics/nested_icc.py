@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -13,11 +13,11 @@ from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
-from assay.estimation.intervals import Estimates
+from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, Limits, option, question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, add_rows
+from assay.estimation.statistic import Floats
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval
 from assay.statistics.blocks import Blocks, Terms, anova, left_over
@@ -77,6 +77,8 @@ class NestedICC(Result):
         From the profile of the likelihood; NaN for the analysis of variance.
     """
 
+    leads: ClassVar[bool] = True
+
     estimate: float
     low: float
     high: float
@@ -99,13 +101,9 @@ class NestedICC(Result):
     run: Run
     found: Estimates = field(repr=False, metadata={"json": False})
 
-    def interval(self, level: float, **row: object) -> tuple[float, float]:
-        """The interval of the ICC of one unit at another level."""
-        return super().interval(level, **row) if row else self.found[0].interval(level)
-
-    def p(self, null: float = 0.0, **row: object) -> float:
-        """Two-sided p-value of a true ICC of one unit of ``null``."""
-        return super().p(null, **row) if row else self.found[0].p(null)
+    def row_estimates(self) -> Sequence[Estimate]:
+        """Both."""
+        return tuple(self.found)
 
     @property
     def table(self) -> pl.DataFrame:

@@ -373,14 +373,6 @@ def without_groups(judged: Judged, rng: np.random.Generator, value: Callable[[Ju
     return np.array([value(judged.some(group != g)) for g in range(GROUPS)])
 
 
-def half_width(without: Floats, confidence: float) -> float:
-    """Half of the interval that values without each group give, after the delete-a-group jackknife."""
-    from scipy.special import stdtrit
-
-    error = np.sqrt((GROUPS - 1) / GROUPS * ((without - without.mean()) ** 2).sum())
-    return float(stdtrit(GROUPS - 1, (1 + confidence) / 2) * error)
-
-
 def stepped_up(reliability: float | Floats, times: float | Floats) -> Floats:
     """Spearman and Brown: the reliability of ``times`` as many choices."""
     return np.asarray(times * reliability / (1 + (times - 1) * reliability))

@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from assay.estimation.statistic import Bools, Floats, Ints, add_rows
+from assay.estimation.resampling import add_rows
+from assay.estimation.statistic import Bools, Floats, Ints
 
 WIN, TIE, LOSS = 0, 1, 2
 

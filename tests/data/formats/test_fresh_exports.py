@@ -196,7 +196,8 @@ def test_mlflow_tables_of_percentages(put, answers):
 def test_items_of_mlflow_tables_are_named_by_their_row_where_nothing_names_them(put, name, own, told):
     columns = [name, "tone/v1/score", "tone/v1/justification"]
     path = put("eval_results_table.json", {"columns": columns, "data": [["q1", 4, "good"], ["q2", 2, "bad"]]})
-    labels = assay.read(path, item=own, judge="gpt", format="mlflow")
+    named = {} if own is None else {"item": own}
+    labels = assay.read(path, judge="gpt", format="mlflow", **named)
     assert ("items are named by their row; name your own id with item=..." in labels.reading.notes) == told
     traces = put("traces.json", [trace(1, assessed("right", "HUMAN", "ann", "yes"))])
     assert not any("named by their row" in note for note in assay.read(traces).reading.notes)

@@ -116,7 +116,7 @@ def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, setting
     n, s = len(table.subjects), settings
     how = IntervalSettings(method="percentile", n_resamples=len(draws), confidence=s.confidence, seed=s.seed)
     found = of_replicates(value, draws, how, n_items=n, n_units=n)
-    return replace(found, drawn="normal", leave_one_out=draws[:0])
+    return replace(found, drawn="normal")
 
 
 def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:

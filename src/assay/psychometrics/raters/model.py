@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -88,6 +88,10 @@ class RaterModel(Result):
     def table(self) -> pl.DataFrame:
         """The raters."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The severity of each rater."""
+        return tuple(self.severity)
 
     @property
     def converged(self) -> bool:

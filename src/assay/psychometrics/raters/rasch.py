@@ -9,7 +9,7 @@ likelihood, which FACETS uses, makes all logits too large by about L / (L − 1)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -82,6 +82,10 @@ class FacetRasch(Result):
     def table(self) -> pl.DataFrame:
         """The raters."""
         return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The severity of each rater."""
+        return tuple(self.severity)
 
     def sentences(self) -> tuple[str, ...]:
         """Who is severe, who does not fit."""
