@@ -264,6 +264,25 @@ def test_every_number_answers_at_another_level_and_of_a_null(method):
         study.generalizability.interval(1.5)
 
 
+@pytest.mark.parametrize("method", ["profile", "delta", "parametric", "objects"])
+def test_rows_at_another_level_are_those_of_asking_with_it(method):
+    """Of the study's own table, and of other numbers of raters, whose level is the study's."""
+    wide, narrow = (
+        g_study(
+            lessons(14, 3, 3, missing=0.1, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=30,
+            confidence=level,
+        )
+        for level in (0.95, 0.6)
+    )  # fmt: skip
+    for found, other in ((wide, narrow), (wide.d_study(r=[1, 2], o=[1, 5]), narrow.d_study(r=[1, 2], o=[1, 5]))):
+        assert found.confidence == 0.95
+        ends = np.array([one.interval(0.6) for one in found.row_estimates()])
+        np.testing.assert_allclose(ends, other.table.select("low", "high").to_numpy(), rtol=1e-6, atol=1e-9)
+        assert np.isfinite(ends).all(axis=1).sum() >= 7
+    assert wide.interval(0.6, quantity="Φ") == wide.studies[0].dependability.interval(0.6)
+    assert wide.d_study(r=[2]).p(0.5, coefficient="dependability") < 1
+
+
 # -- real data --------------------------------------------------------------------------------------------
 
 WITHOUT = {"CLPC", "CLNC", "CLTS", "CLRSP", "CLBM", "CLPRDT", "CLINSTD", "CLSTENG"}

@@ -84,6 +84,11 @@ def test_nested_icc_is_that_of_statsmodels_on_a_balanced_table():
     assert found.adjusted == pytest.approx(between / (between + rest / 6), abs=1e-4)
     assert found.low < found.estimate < found.high < found.adjusted_high < 1
     assert found.f_low == pytest.approx(found.low, abs=0.12)
+    # Where none is named, the ICC of one unit is meant.
+    assert found.interval(0.5) == found.interval(0.5, coefficient="ICC")
+    low, high = found.interval(0.5, coefficient="adjusted ICC")
+    assert found.adjusted_low < low < found.adjusted < high < found.adjusted_high
+    assert found.p(0.0) == found.at(averaged=1.0).p(0.0) < 0.01
 
 
 @pytest.mark.real_data

@@ -6,25 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, ends_of, wilson
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, ends_of
 from assay.estimation.statistic import Floats
-
-
-def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate:
-    """A share of ``n`` independent trials with its Wilson interval; a p-value is the score test's, its inverse."""
-
-    def ends(level: float) -> tuple[float, float]:
-        ends = wilson(np.asarray(share), n, level)
-        return float(ends[0]), float(ends[1])
-
-    def test(null: float) -> float:
-        from scipy.special import ndtr
-
-        if not 0 < null < 1:
-            return np.nan  # no such share could have given both answers
-        return float(2 * ndtr(-abs(share - null) / np.sqrt(null * (1 - null) / n)))
-
-    return EstimateByRule(share, low, high, float(np.sqrt(share * (1 - share) / n)), ends=ends, test=test)
 
 
 def map_estimate(

@@ -17,12 +17,12 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson
+from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
 from assay.estimation.options import question, question_alone
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSettings
-from assay.ideas.estimates import jackknife_groups, map_estimate, wilson_estimate
+from assay.ideas.estimates import jackknife_groups, map_estimate
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures

@@ -19,12 +19,11 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
-from assay.estimation.intervals import Estimate, wilson
+from assay.estimation.intervals import Estimate, wilson, wilson_estimate
 from assay.estimation.options import question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, TripletSettings
-from assay.ideas.estimates import wilson_estimate
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import KEPT, alike_within
