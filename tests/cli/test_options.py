@@ -128,6 +128,19 @@ def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arg
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("agreement", "{}", "--annotators", "sample"), "--annotators is now --raters fixed or --raters random"),
+        (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
+        (("elo", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
+    ],
+)
+def test_an_option_of_before_is_refused_with_the_one_of_today(run: Run, table: str, arguments, words) -> None:
+    code, out, err = run(*(table if a == "{}" else a for a in arguments))
+    assert (code, out, err) == (2, "", f"assay: {words}\n")
+
+
 TYPED = {
     "judges": "--judges", "scale": "--scale", "epsilon": "--epsilon", "expertise": "--expertise", "by": "--by",
     "repeats": "--repeats", "wide": "--wide", "n_items": "--n-items", "who": "--who", "split_item": "--split-item",

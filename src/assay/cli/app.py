@@ -20,7 +20,7 @@ from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
-from assay.cli.output import TYPED, as_typed
+from assay.cli.output import TYPED, as_typed, found_at
 from assay.errors import AssayError
 
 
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AssayError as error:
         _stop(_as_typed(str(error), given))
     except CycloptsError as error:
-        _stop(str(error))
+        _stop(_as_typed(_renamed(given) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -128,6 +128,19 @@ def _as_typed(message: str, given: Sequence[str]) -> str:
     # Of the options that say how labels are read, a command has all or none.
     known_names = NAMES if "split_item" in typed else {}
     return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
+
+
+def _renamed(given: Sequence[str]) -> str | None:
+    """Where an option has another word today: which."""
+    row = next((BY_NAME[word] for word in given if word in BY_NAME), None)
+    if row is None:
+        return None
+    for option in (word.partition("=")[0] for word in given if word.startswith("--")):
+        for settings in map(found_at, row.settings):
+            today = settings.renamed.get(option.removeprefix("--").replace("-", "_"))
+            if today is not None:
+                return f"{option} is now {today}"
+    return None
 
 
 def _any_letters() -> None:
