@@ -22,7 +22,8 @@ from assay.concordance.measures import (
 )
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
-from assay.estimation.intervals import EXACTLY, GROUPS, _grouped, near_the_ends
+from assay.estimation.intervals import near_the_ends
+from assay.estimation.small_samples import EXACTLY, GROUPS, _grouped
 
 
 def two(both: int, apart: int, neither: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
     MAX_UNITS,
+    SPARSE,
     Units,
     add_rows,
     estimate,
@@ -36,7 +37,7 @@ from assay.estimation.resampling import (
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.small_samples import Score
-from assay.estimation.statistic import SPARSE, Mean
+from assay.estimation.statistic import Mean
 from assay.reporting.tables import said
 
 MEAN = Mean()
