@@ -23,13 +23,13 @@ from assay.study.store.connection import Store
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the browser, where tests are spread over several with ``--dist loadgroup``.
 
-    Tests with a browser, or with a server in a process of its own, take minutes: they run with ``-m served``.
+    Tests with a browser, with a server in a process of its own or by a fuzzer take minutes: they run with ``-m served``.
     """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("browser"))
             item.add_marker(pytest.mark.served)
-        elif item.path.name == "test_promises.py":
+        elif item.path.name in ("test_promises.py", "test_security.py"):
             item.add_marker(pytest.mark.served)
 
 
