@@ -23,7 +23,7 @@ from assay.study.store.connection import Store
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the browser, where tests are spread over several with ``--dist loadgroup``.
 
-    Tests with a browser, with a server in a process of its own or by a fuzzer take minutes: they run with ``-m served``.
+    Tests with a browser, a server in a process of its own or a fuzzer take minutes: they run with ``-m served``.
     """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
