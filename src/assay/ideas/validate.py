@@ -570,7 +570,7 @@ class _MeasureComparison:
         if len(known) < len(runs) or np.ptp(known) == 0:
             return missing("too few judgments")
         s, n = self.settings, len(self.judged)
-        how = IntervalSettings(method="percentile", n_resamples=len(known), confidence=s.confidence, seed=s.seed)
+        how = IntervalSettings(method="percentile", confidence=s.confidence, seed=s.seed)
         return of_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
 
 

@@ -266,7 +266,7 @@ class Uncertainty:
         """A value with the percentile interval of what the samples gave."""
         n = self.fitted.n_objects
         how = IntervalSettings(
-            method="percentile", n_resamples=len(found), confidence=self.confidence, seed=self.seed
+            method="percentile", confidence=self.confidence, seed=self.seed
         )  # fmt: skip
         return of_replicates(np.array([value]), found[:, None], how, n_items=n, n_units=n)[0]
 

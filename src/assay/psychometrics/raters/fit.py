@@ -114,7 +114,7 @@ class RaterFit:
 def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, settings: FacetSettings) -> Estimates:
     """Values with the percentile intervals of draws of them: (q,) of (draws, q)."""
     n, s = len(table.subjects), settings
-    how = IntervalSettings(method="percentile", n_resamples=len(draws), confidence=s.confidence, seed=s.seed)
+    how = IntervalSettings(method="percentile", confidence=s.confidence, seed=s.seed)
     found = of_replicates(value, draws, how, n_items=n, n_units=n)
     return replace(found, drawn="normal")
 
