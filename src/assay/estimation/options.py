@@ -292,7 +292,7 @@ def _with_options(doc: str, settings: type[Settings]) -> str:
         shown = "" if default in (None, dataclasses.MISSING) or limits.transient else f", default {default!r}"
         about = " ".join(part for part in (limits.help, limits.details) if part)
         lines += [
-            f"{name} : {type_words(hint)}{shown}",
+            f"{name} : {type_words(hint, default)}{shown}",
             *textwrap.wrap(about, 112, initial_indent="    ", subsequent_indent="    "),
         ]
     options = "\n".join(lines)
@@ -305,15 +305,19 @@ def _with_options(doc: str, settings: type[Settings]) -> str:
     return f"{doc[:start].rstrip()}\n\nParameters\n----------\n{options}\n\n{doc[start:]}".rstrip()
 
 
-def type_words(hint: Any) -> str:
-    """A type as a reader of the help wants it: ``{"a", "b"}``, ``float``, ``list of str``."""
-    words, kinds = [], []
+def type_words(hint: Any, default: Any = None) -> str:
+    """A type as a reader of the help wants it: ``{"a", "b"}``, ``float``, ``list of str``.
+
+    In braces the default comes first, as numpydoc has it; where there is none, words are joined by *or*.
+    """
+    words: list[Any] = []
+    kinds = []
     for member in _members(hint):
         origin = typing.get_origin(member)
         if member is type(None):
             continue
         if origin is Literal:
-            words += [f'"{w}"' if isinstance(w, str) else str(w) for w in typing.get_args(member)]
+            words += typing.get_args(member)
         elif origin in (tuple, list, Sequence):
             kinds.append(f"list of {type_words(typing.get_args(member)[0])}")
         elif member is Any or member is object:
@@ -322,7 +326,9 @@ def type_words(hint: Any) -> str:
             kinds.append("callable")
         else:
             kinds.append(str(getattr(origin or member, "__name__", member)).lower())
-    said = [*([f"{{{', '.join(words)}}}"] if words else []), *kinds]
+    quoted = [f'"{w}"' if isinstance(w, str) else str(w) for w in sorted(words, key=lambda w: w != default)]
+    chosen = [f"{{{', '.join(quoted)}}}"] if default in words else [" or ".join(quoted)] if quoted else []
+    said = [*chosen, *kinds]
     optional = ", optional" if type(None) in _members(hint) else ""
     return " or ".join(dict.fromkeys(said)) + optional
 
