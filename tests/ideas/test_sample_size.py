@@ -265,3 +265,11 @@ def test_each_sentence_of_a_plan_says_what_its_table_says():
     assert (
         low.summary().splitlines()[1] == "None of these numbers reaches ρ = 0.6 in 50% of studies; look at larger ones."
     )
+
+
+def test_without_sizes_the_curve_has_tenths_of_twice_the_judgments():
+    found = assay.judgments_needed(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20)
+    n = int(str(found.run.facts["choices"]))
+    wanted = {max(round(n * k / 5), 10) for k in range(1, 11)} | {n}
+    assert found.table["judgments"].to_list() == sorted(wanted)
+    assert max(wanted) == 2 * n

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, Answers
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DataError, DesignError
+from assay.psychometrics import nested_icc as nested_icc_module
 from assay.psychometrics.nested_icc import nested_icc
 
 
@@ -119,3 +120,20 @@ def test_lessons_within_teachers_as_published(real_data):
     anova = nested_icc(labels, within="teacher", unit="lesson", n=6, estimator="anova")
     assert anova.estimate == pytest.approx(0.170, abs=1e-3)
     assert anova.adjusted == pytest.approx(0.552, abs=1e-3)
+
+
+def test_the_f_interval_is_that_of_one_way_analysis_of_variance():
+    """McGraw & Wong (1996), ICC(1): F = MS_between / MS_within, (F′ − 1) / (F′ − 1 + n) at each end F′."""
+    from scipy import stats
+
+    rng = np.random.default_rng(11)
+    groups, each = 9, 4
+    values = rng.normal(0, 1, groups)[:, None] + rng.normal(0, 0.8, (groups, each))
+    low, high = nested_icc_module._exact_f(
+        Answers(np.repeat(np.arange(groups), each), np.arange(groups * each), values.ravel(), ("a",), ()), 0.64, 0.9
+    )
+    f, _ = stats.f_oneway(*values)
+    first, second = groups - 1, groups * (each - 1)
+    ends = f / stats.f.ppf(0.95, first, second), f * stats.f.ppf(0.95, second, first)
+    assert (low, high) == pytest.approx([(e - 1) / (e - 1 + each) for e in ends])
+    assert low < high < 1

@@ -15,7 +15,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
 from assay.errors import DataError, DesignError
 from assay.reading import read
-from assay.replacement import decision
+from assay.replacement import decision, domains
 from assay.replacement.alt_test import alt_test
 from assay.replacement.domains import alt_test_by, alt_test_paired
 from assay.statistics import wins
@@ -293,3 +293,11 @@ def test_one_annotator_of_both_sets_is_not_combined_with_anybody_else():
     labels = table(humans, columns(j="ab" * 40))
     found = alt_test_paired(labels, "j", [["a", "b"], ["c", "d"]], epsilon=0.2)
     assert set(found.pairings["annotators"]) == {"a + c; b + d", "a + d; b + c"}
+
+
+def test_pairings_are_all_there_are_or_as_many_different_ones_as_asked_for():
+    rng = np.random.default_rng(0)
+    whole = domains._pairings([0, 1], [2, 3, 4], 6, rng)  # 3 · 2 ways to give two people a partner each
+    assert sorted(tuple(p.tolist()) for p in whole) == sorted(itertools.permutations([2, 3, 4], 2))
+    some = domains._pairings([0, 1], [2, 3, 4], 5, rng)
+    assert len({tuple(p.tolist()) for p in some}) == len(some) == 5
