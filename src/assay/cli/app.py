@@ -20,7 +20,7 @@ from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
-from assay.cli.output import TYPED, as_typed, found_at
+from assay.cli.output import TYPED, as_typed, settings_of
 from assay.errors import AssayError
 
 
@@ -136,7 +136,7 @@ def _renamed(given: Sequence[str]) -> str | None:
     if row is None:
         return None
     for option in (word.partition("=")[0] for word in given if word.startswith("--")):
-        for settings in map(found_at, row.settings):
+        for settings in settings_of(row):
             today = settings.renamed.get(option.removeprefix("--").replace("-", "_"))
             if today is not None:
                 return f"{option} is now {today}"

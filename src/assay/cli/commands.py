@@ -122,7 +122,6 @@ QUESTIONS = (
         page="assay.preference.page:separability_parts",
         title="On which items can the systems be told apart?",
         heading=_VOTES,
-        settings=("assay.preference.votes:SeparabilitySettings",),
     ),
     Command(
         "ratings",
@@ -135,7 +134,6 @@ QUESTIONS = (
         title="Which system do raters prefer?",
         bar="Rating",
         heading=_VOTES,
-        settings=("assay.preference.votes:BradleyTerrySettings",),
     ),
     Command(
         "elo",
@@ -148,7 +146,6 @@ QUESTIONS = (
         title="Which system do raters prefer?",
         bar="Rating",
         heading=_VOTES,
-        settings=("assay.preference.votes:EloSettings",),
     ),
     Command(
         "consistency",
@@ -160,7 +157,6 @@ QUESTIONS = (
         title="Which system do raters prefer?",
         bar="Rating",
         heading=_VOTES,
-        settings=("assay.preference.votes:SetSettings",),
     ),
     Command(
         "ideas",
@@ -195,7 +191,6 @@ QUESTIONS = (
         title="How far do scores carry?",
         bar="Fitting",
         heading=_G_STUDY,
-        settings=("assay.psychometrics.design:GStudySettings",),
     ),
     Command(
         "d-study",
@@ -228,7 +223,6 @@ QUESTIONS = (
         title="How severe is each rater?",
         bar="Fitting",
         heading=_RATERS,
-        settings=("assay.psychometrics.raters.table:RaschSettings",),
     ),
 )
 

@@ -284,7 +284,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     row = BY_NAME[command]
     function = cast(types.FunctionType, found_at(row.run) if row.run else _question(row))
-    if row.settings:
+    if row.settings or row.ask:
         typed = options_of(row, READ.get(command, READ[""]))
         about = {"__module__": __name__}
         own = [("options", typed, field(default=typed()))]

@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 import threading
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from cyclopts.group import Group
 
 from assay.cli.commands import Command
 from assay.errors import AssayError, DesignError
-from assay.estimation.options import Limits, Settings, check, hints_of, words_of
+from assay.estimation.options import Limits, Settings, check, hints_of, members_of, words_of
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -246,7 +245,7 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
     """
     offered: dict[str, tuple[Any, Limits]] = {}
     parts, required = [], []
-    for settings in cast("list[type[Settings]]", [*map(found_at, row.settings)]):
+    for settings in settings_of(row):
         defaults = {f.name: None if f.default is MISSING else f.default for f in fields(settings)}
         for name, (hint, limits) in hints_of(settings).items():
             typed = _typed(hint)
@@ -267,6 +266,11 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
 
 
+def settings_of(row: Command) -> list[type[Settings]]:
+    """Where the options of a command come from: the settings that its row names, or its question's own."""
+    return [*map(found_at, row.settings)] if row.settings or not row.ask else [found_at(row.ask).settings]
+
+
 def found_at(place: str) -> Any:
     """What stands at ``module:name``."""
     module, _, name = place.partition(":")
@@ -278,7 +282,7 @@ def found_at(place: str) -> Any:
 
 def _typed(hint: Any) -> Any:
     """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
-    members = [m for m in _members(hint) if m is not type(None)]
+    members = [m for m in members_of(hint) if m is not type(None)]
     if _mapped(hint) is not None:
         return list[object]
     if Any in members:
@@ -292,20 +296,14 @@ def _typed(hint: Any) -> Any:
     return next((kind for kind in (str, bool, float, int) if kind in members), None)
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return tuple(m for part in typing.get_args(hint) for m in _members(part))
-    return (hint,)
-
-
 def _optional(hint: Any) -> bool:
     """Whether None is a value of the type."""
-    return type(None) in _members(hint) or hint is Any
+    return type(None) in members_of(hint) or hint is Any
 
 
 def _mapped(hint: Any) -> Any:
     """What a mapping has for each name; None where the option is no mapping of names."""
-    found = (typing.get_args(m) for m in _members(hint) if typing.get_origin(m) is Mapping)
+    found = (typing.get_args(m) for m in members_of(hint) if typing.get_origin(m) is Mapping)
     return next((value for name, value in found if name is str and value is not Any), None)
 
 

@@ -22,7 +22,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypedDict, TypeVar
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -41,27 +41,6 @@ R = TypeVar("R")
 
 LEAST_RESAMPLES = 20
 """Fewer bootstrap resamples say nothing of a tail."""
-
-
-class Intervals(TypedDict, total=False):
-    """How intervals are made; every question that makes some takes these.
-
-    Attributes
-    ----------
-    method : {"jackknife", "percentile", "bca", "none"}
-        Leave-one-out with a t interval on the scale that fits the statistic; or a bootstrap.
-    n_resamples : int
-        Bootstrap resamples, 2,000 by default, at least 20.
-    confidence : float
-        Level of the interval, .95 by default.
-    seed : int
-        Same seed, same numbers; 0 by default.
-    """
-
-    method: Method
-    n_resamples: int
-    confidence: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -186,7 +165,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalSettings(Settings):
-    """How intervals are made; see `Intervals`."""
+    """How intervals are made; every question that makes some inherits these."""
 
     method: Method = option("jackknife", "How intervals are made.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
@@ -269,6 +248,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         return_annotation=signature.return_annotation,
     )
     call.__doc__ = _with_options(inspect.getdoc(function) or "", settings)
+    call.settings = settings  # type: ignore[attr-defined]  # so that a command finds its options
     del call.__wrapped__
     return call
 
@@ -312,7 +292,7 @@ def type_words(hint: Any, default: Any = None) -> str:
     """
     words: list[Any] = []
     kinds = []
-    for member in _members(hint):
+    for member in members_of(hint):
         origin = typing.get_origin(member)
         if member is type(None):
             continue
@@ -329,7 +309,7 @@ def type_words(hint: Any, default: Any = None) -> str:
     quoted = [f'"{w}"' if isinstance(w, str) else str(w) for w in sorted(words, key=lambda w: w != default)]
     chosen = [f"{{{', '.join(quoted)}}}"] if default in words else [" or ".join(quoted)] if quoted else []
     said = [*chosen, *kinds]
-    optional = ", optional" if type(None) in _members(hint) else ""
+    optional = ", optional" if type(None) in members_of(hint) else ""
     return " or ".join(dict.fromkeys(said)) + optional
 
 
@@ -408,29 +388,29 @@ def hints_of(cls: type[Settings]) -> dict[str, tuple[Any, Limits]]:
     return {name: (hint, limits) for name, hint, limits, _ in _fields(cls)}
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
+def members_of(hint: Any) -> tuple[Any, ...]:
     """The types of a union; a single type stands alone."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return tuple(m for part in typing.get_args(hint) for m in _members(part))
+        return tuple(m for part in typing.get_args(hint) for m in members_of(part))
     return (hint,)
 
 
 def _words(hint: Any) -> tuple[Any, ...]:
     """The words that a type lists."""
-    return tuple(w for m in _members(hint) if typing.get_origin(m) is Literal for w in typing.get_args(m))
+    return tuple(w for m in members_of(hint) if typing.get_origin(m) is Literal for w in typing.get_args(m))
 
 
 def words_of(hint: Any) -> tuple[Any, ...]:
     """The words that an option takes, also where it takes several of them."""
     found = list(_words(hint))
-    for m in _members(hint):
+    for m in members_of(hint):
         if typing.get_origin(m) in (tuple, list, Sequence):
             found += words_of(typing.get_args(m)[0])
     return tuple(dict.fromkeys(found))
 
 
 def _accepts(hint: Any, value: Any) -> bool:
-    return any(_is(member, value) for member in _members(hint))
+    return any(_is(member, value) for member in members_of(hint))
 
 
 def _is(hint: Any, value: Any) -> bool:
@@ -459,7 +439,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _kind(hint: Any, limits: Limits) -> str:
-    members = [m for m in _members(hint) if m is not type(None)]
+    members = [m for m in members_of(hint) if m is not type(None)]
     if members == [bool]:
         return "True or False"
     if members == [int]:
@@ -487,8 +467,8 @@ def _range(hint: Any, limits: Limits, value: Any = None) -> str:
 
 def _number_words(hint: Any, limits: Limits) -> str:
     """A number of the kind and range that is asked for."""
-    several = any(typing.get_origin(m) in (tuple, list, Sequence) for m in _members(hint))
-    inner = [p for m in _members(hint) for p in (typing.get_args(m) or (m,))]
+    several = any(typing.get_origin(m) in (tuple, list, Sequence) for m in members_of(hint))
+    inner = [p for m in members_of(hint) for p in (typing.get_args(m) or (m,))]
     whole = int in inner and float not in inner
     if not several and limits.low == 0 and limits.high is None and not limits.low_open:
         return "0 or a larger whole number" if whole else "0 or a larger number"
