@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import polars as pl
 import pytest
 
 import assay
-from assay.data.names import model_names
+from assay.data.names import model_names, stems
 from assay.errors import DataError, DesignError
 
 
@@ -199,3 +201,71 @@ def test_a_folder_in_chunks_takes_the_same_words(tmp_path):
     assert (chunks.humans, chunks.judges) == (("Ann", "ann", "llama"), ())
     with pytest.raises(DesignError, match="spelling='merge' needs the whole table in memory"):
         assay.scan(tmp_path, scale="1-5", judges=["llama"], spelling="merge")
+
+
+# -- what names share -------------------------------------------------------------------------------
+
+
+def spread(*parts: list[str], by: str = "_") -> list[str]:
+    return [by.join(cell) for cell in itertools.product(*parts)]
+
+
+def numbered(word: str, n: int) -> list[str]:
+    return [f"{word}{i}" for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("names", "separator", "n_stems", "n_suffixes"),
+    [
+        (spread(numbered("img_", 20), ["Color", "Border"], by="__"), "__", 20, 2),
+        (spread(numbered("doc", 4), numbered("s", 7)), "_", 4, 7),
+        (spread(numbered("siteA_", 6), numbered("", 3), by="-"), "-", 6, 3),  # not the one stem siteA
+        (spread(["north", "south"], numbered("", 9), numbered("q", 2), by="-"), "-", 18, 2),
+        (spread(numbered("lesson ", 5), numbered("", 4), by=":"), ":", 5, 4),
+        (spread(["a/b", "a/c", "d/b"], numbered("", 4), by="/"), "/", 3, 4),
+        (spread(numbered("q", 5), ["1", "2"], by="#"), "#", 5, 2),
+        (spread(numbered("", 5), numbered("", 3), by="."), ".", 5, 3),
+        # Cut at its first place, where names share nothing before the last one.
+        ([f"{cue}__{i}__because {i}" for i, cue in enumerate(["sun", "sea", "rain"] * 4)], "__", 3, 12),
+    ],
+)
+def test_stems_are_what_names_share(names, separator, n_stems, n_suffixes):
+    found = stems(names)
+    assert (found.separator, len(found.stem.names), len(found.suffix.names)) == (separator, n_stems, n_suffixes)
+    assert [a + separator + b for a, b in zip(found.stem.column(), found.suffix.column(), strict=True)] == names
+    assert found.items_per_stem == len(names) / n_stems
+    assert found.crossed == len(names) / (n_stems * n_suffixes)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["a_1", "a_2"],
+        numbered("item_", 50),  # one stem for all
+        numbered("q", 50),  # no separator
+        [f"{i}__stars" for i in range(50)],  # one suffix for all: every stem once
+        [f"{i:08x}-{i * 7919 % 65536:04x}-4a{i % 10}" for i in range(60)],  # identifiers
+        [*numbered("doc_", 30), "other"],  # one name without
+        [f"{i}.0" for i in range(30)],  # whole numbers written as fractions
+        [f"w{i}_x" for i in range(40)] + [f"w{i}_y" for i in range(10)],  # 1.25 items a stem
+        [f"file{i}.png" for i in range(20)],
+        ["ends with it_"] * 1 + ["_begins", "a_"],
+    ],
+)
+def test_names_that_share_nothing_have_no_stems(names):
+    assert stems(names) is None
+    assert stems(pl.Series(names, dtype=pl.String)) is None
+
+
+def test_a_name_that_lacks_the_separator_is_seen_wherever_it_stands():
+    names = spread(numbered("doc", 400), numbered("s", 5))
+    assert stems(names) is not None
+    assert stems([*names, "loose"]) is None
+
+
+def test_stems_do_not_depend_on_the_order_of_names():
+    names = spread(numbered("doc", 12), numbered("s", 3))
+    found, turned = stems(names), stems(names[::-1])
+    assert found.stem.names.equals(turned.stem.names)
+    assert found.stem.codes.tolist() == turned.stem.codes[::-1].tolist()
