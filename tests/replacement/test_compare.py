@@ -225,7 +225,9 @@ def test_it_reads_like_every_result():
     for name, test in found.tests.items():
         named = next(line for line in summary.splitlines() if line.lower().startswith(test.verdict))
         assert name in named
-    assert "would be told to replace in up to 10% of studies" in summary
+    assert "Verdicts are corrected for 2 judges (Holm)" in summary
+    each = compare_judges(STUDY, expertise="crowd", together="each").summary()
+    assert "would be told to replace in up to 10% of studies" in each
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
     axes.get_figure().canvas.draw()

@@ -210,7 +210,8 @@ class Pseudo:
             flat = variance <= FLAT_SHARE * np.square(np.abs(weights) @ np.abs(self.values).max(axis=0))
             t = off / np.sqrt(variance / n)
             found = hall_statistic(t, skewed / variance**1.5, n)
-        return np.where(flat, np.where(off == 0, 0.0, np.inf * np.sign(off)), found)
+            surely = np.where(off == 0, 0.0, np.copysign(np.inf, off))
+        return np.where(flat, surely, found)
 
     def p_above(self, weights: Floats, null: float = 0.0) -> float:
         """One-sided p-value of H0: the weighted sum, weights (k,), is truly ``null`` or less."""

@@ -311,7 +311,7 @@ class AltTest(Result):
             return [f"Nobody has the {self.settings.min_items} comparable items that the test asks for."]
         g, n = self.grounds, self.n_annotators
         losing = f"; shown to be worse than {listing(self.worse_than, 4)}" if self.worse_than else ""
-        eps = f"ε = {number(self.epsilon, 3)}"
+        eps = f"ε = {self.epsilon:g}"
         if g.p_as_good <= g.alpha:
             good = f"Shown to be as good, less {eps}, as at least {self.as_good_as} of {n}"
         elif g.p_worse <= g.alpha:
@@ -343,7 +343,7 @@ class AltTest(Result):
         else:
             said = f"Not shown to keep more than {least} ({p_value(g.p_keeps)})"
         if kept.reason:
-            return f"{said} of {agree}."
+            return f"{said} of {agree}." if math.isnan(kept.estimate) else f"{said} of {agree}: R = 0; {kept.reason}."
         return f"{said} of {agree}: R = {number(kept.estimate)} {interval(kept.low, kept.high)}."
 
     def _more_items(self) -> list[str]:

@@ -404,14 +404,17 @@ class Grounds:
 
     @property
     def loses(self) -> bool:
-        """Whether it is shown to keep less than is asked for."""
-        return self.p_loses <= self.alpha
+        """Whether it is shown to keep less than is asked for, of an agreement that is shown to be there."""
+        return self.people_agree is True and self.p_loses <= self.alpha
 
     @property
     def verdict(self) -> Verdict:
         """One of the five answers."""
-        sees = max(self.p_looks, self.p_keeps) if self.repeats is None else 1.0
-        found = VERDICTS[int(verdicts(self.p_as_good, self.p_worse, sees, self.p_loses, self.alpha))]
+        # Of an agreement that is not shown to be there, nothing can be shown to be kept or lost.
+        told = self.people_agree is True
+        sees = max(self.p_looks, self.p_keeps) if told and self.repeats is None else 1.0
+        loses = self.p_loses if told else 1.0
+        found = VERDICTS[int(verdicts(self.p_as_good, self.p_worse, sees, loses, self.alpha))]
         return "these labels cannot tell" if found == "cannot tell yet" and self.people_agree is None else found
 
 

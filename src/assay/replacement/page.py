@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay._version import __version__
 from assay.errors import counted, listing
+from assay.estimation.options import short
 from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, said_epsilon
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
@@ -164,7 +165,7 @@ def _beside(test: AltTest) -> list[str]:
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
         f"The smallest ε: {said_epsilon(test)}; read off these labels, so for exploring: ε is chosen before.",
     ]
-    if test.as_good_as:
+    if test.speaks_of:
         lines.append(
             f"This speaks of these {test.n_annotators} annotators. If they are a random sample, the judge is as good "
             f"as at least {100 * test.speaks_of:.0f}% of annotators like them."
@@ -178,9 +179,8 @@ def _beside(test: AltTest) -> list[str]:
         )
     constant = test.constant
     if constant is not None and constant.farther > constant.closer:
-        named = (
-            test.tally.table.ratings.scale.word(constant.label) if isinstance(constant.label, str) else constant.label
-        )
+        label, scale = constant.label, test.tally.table.ratings.scale
+        named = short(label if isinstance(label, float) else scale.word(label))
         lines.append(
             f"Always “{named}” is closer to people than this judge on {constant.farther} items, as close on "
             f"{constant.equal}, farther on {constant.closer}. That decides nothing: people may be farther, too."
