@@ -404,7 +404,7 @@ def score_studies(
 
 
 def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float) -> Floats:
-    """How many standard errors each study's judge keeps more than is asked for, after its first items: (studies, sizes).
+    """How many standard errors each judge keeps more than is asked for, after its first items: (studies, sizes).
 
     By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
     cannot be told do not show it.
