@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_ratings import frame_of, votes_of
+from test_leaderboard import frame_of, votes_of
 from test_separability import generations, outputs
 
 import assay

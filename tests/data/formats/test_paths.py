@@ -1,4 +1,4 @@
-"""Formats whose fields are declared (Inspect AI, promptfoo, MLflow, Prodigy, Argilla): who judged, what is no judgement."""
+"""Formats whose fields are declared (Inspect AI, promptfoo, MLflow, Prodigy, Argilla): who judged, what is left out."""
 
 from __future__ import annotations
 
