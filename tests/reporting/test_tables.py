@@ -20,7 +20,8 @@ NONE = float("nan")
         (signed(-0.2, 1), "−0.2"),
         (interval(0.1, 0.2), "[0.10, 0.20]"), (interval(-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
         (interval(None, 0.2), "(no interval)"), (interval(0.1, NONE), "(no interval)"),
-        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"), (said(NONE), "not estimable"), (said(-0.5, 1), "−0.5"),
+        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"),
+        (estimated(0.5, 0.4, 0.6), "0.50 [0.40, 0.60]"), (said(0.5), "0.50"), (said(NONE), "not estimable"), (said(-0.5, 1), "−0.5"),
         (p_value(0.01234), "p = 0.012"), (p_value(0.0009), "p < 0.001"), (p_value(0.001), "p = 0.001"),
         (p_value(NONE), "no p-value"), (p_value(0.9996), "p = 1.000"),
     ],
@@ -32,7 +33,8 @@ def test_numbers_for_readers(text, wanted):
 FRAME = pl.DataFrame(
     {
         "judge": ["a_b", "c"], "estimate": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [1200, 7],
-        "p": [0.0004, 0.04], "p_adjusted": [0.001, 1.0], "winning_rate": [1.0, 0.25], "sets": [12.0, 2.5],
+        "p": [0.0004, 0.0125], "power": [0.0001, 2.0], "p_adjusted": [0.001, 1.0], "winning_rate": [1.0, 0.25],
+        "sets": [12.0, 2.5],
         "passed": [True, False], "items": [3, 5], "items_low": [2, None], "items_high": [1500, None],
     }
 )  # fmt: skip
@@ -40,12 +42,12 @@ FRAME = pl.DataFrame(
 
 def test_columns_are_named_and_numbers_rounded():
     table = tables.shown(FRAME, symbol="κ", counted="answers", caption="who", drop=["sets"])
-    assert table.columns == ("judge", "κ", "answers", "p", "p (adjusted)", "ω", "passed", "items")
+    assert table.columns == ("judge", "κ", "answers", "p", "power", "p (adjusted)", "ω", "passed", "items")
     assert table.rows == (
-        ("a_b", "0.50 [0.40, 0.60]", "1,200", "< 0.001", "0.001", "1.00", "yes", "3 (2 to 1,500)"),
-        ("c", "–", "7", "0.04", "1.00", "0.25", "no", "5 (? to ?)"),
+        ("a_b", "0.50 [0.40, 0.60]", "1,200", "< 0.001", "0.00", "0.001", "1.00", "yes", "3 (2 to 1,500)"),
+        ("c", "–", "7", "0.013", "2", "1.00", "0.25", "no", "5 (? to ?)"),
     )
-    assert table.numeric == (False, True, True, True, True, True, False, True)
+    assert table.numeric == (False, True, True, True, True, True, True, False, True)
     assert table.caption == "who"
     assert [row[-1] for row in tables.shown(FRAME.select("sets")).rows] == ["12", "2.50"]
 
@@ -102,7 +104,12 @@ WIDE = tables.Table(
             "gpt    0.50 [0.40, 0.60]  one two three",
             "llama                  –  four fives",
         ]),
-        (40, [
+        (45, [
+            "judge       a long title  what was said of it",
+            "gpt    0.50 [0.40, 0.60]  one two three",
+            "llama                  –  four fives",
+        ]),
+        (44, [
             "judge       a long title  what was said",
             "                          of it",
             "gpt    0.50 [0.40, 0.60]  one two three",
@@ -133,3 +140,8 @@ WIDE = tables.Table(
 def test_a_table_is_broken_between_words_to_fit(width, wanted):
     """An interval is never broken, and no word; where even that is too wide, it stays so."""
     assert tables.to_text(WIDE, width).splitlines() == wanted
+
+
+def test_text_that_holds_an_interval_is_not_broken():
+    table = tables.Table(("who", "found"), (("a b c d", "0.50 [0.40, 0.60] of 9"),), (False, False))
+    assert tables.to_text(table, 26).splitlines() == ["who  found", "a b  0.50 [0.40, 0.60] of 9", "c d"]
