@@ -36,6 +36,16 @@ def test_a_new_study_is_whole_and_can_be_read(folder):
     assert "study.db" in (folder / ".gitignore").read_text()
 
 
+def test_the_people_and_the_judge_of_a_new_study_nearly_agree(folder):
+    labels = (folder / "labels.csv").read_text().splitlines()
+    assert labels[0] == "item,annotator,label"
+    of = {who: [int(line.split(",")[2]) for line in labels[1:] if f",{who}," in line] for who in ("ana", "ben", "chi")}
+    assert of == {"ana": [1, 5, 3, 3, 5, 3, 1, 3], "ben": [2, 5, 4, 3, 5, 4, 1, 2], "chi": [1, 4, 3, 4, 5, 3, 1, 3]}
+    replies = [json.loads(line) for line in (folder / "replies.jsonl").read_text().splitlines()]
+    assert [json.loads(one["reply"])["label"] for one in replies] == [1, 5, 3, 3, 5, 4, 1, 2]
+    assert [(one["item"], one["judge"]) for one in replies] == [(f"r0{k}", "example") for k in range(1, 9)]
+
+
 def test_nothing_is_overwritten(folder):
     with pytest.raises(StudyError, match=r"holds study\.yaml.* already"):
         init_study(folder)
