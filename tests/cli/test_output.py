@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -10,10 +12,23 @@ from typing import Any, Literal
 import polars as pl
 import pytest
 
+from assay import __version__
 from assay.cli import output
 from assay.cli.output import Output, range_words, typed_value
 from assay.errors import AssayError
 from assay.estimation.options import Limits
+
+
+def test_python_m_assay_is_the_command(monkeypatch, capsys):
+    import assay.__main__  # noqa: F401 - to import it asks nothing
+
+    assert capsys.readouterr().out == ""
+    monkeypatch.delitem(sys.modules, "assay.__main__")
+    monkeypatch.setattr(sys, "argv", ["assay", "--version"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("assay", run_name="__main__")
+    assert not stopped.value.code
+    assert capsys.readouterr().out.strip() == __version__
 
 
 @pytest.mark.parametrize(
