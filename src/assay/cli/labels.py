@@ -93,8 +93,12 @@ class LabelOptions:
     columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
     conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
     split_item: Annotated[
-        str | None, Parameter(help="Separator, or regular expression with named groups, that splits the item id.")
-    ] = None
+        str,
+        Parameter(
+            help="Separator, or regular expression with named groups, that splits the item id into item and criterion; "
+            "auto splits names such as img_7__Color where all of them show it, no keeps names whole."
+        ),
+    ] = "auto"
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
     format: Annotated[
