@@ -195,6 +195,8 @@ class Reading:
     """Whether the source writes numbers as text, as CSV does."""
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
+    study: str = ""
+    """The folder of the study that the labels are of; empty where they are of none."""
     split_unasked: bool = False
     """Whether names of items were read as item and criterion because they show that they are."""
 
