@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay
-from assay.data.names import Names, Utf8, any_twice, codes_in, factorize, model_names, sort_cells, stems, text_order
+from assay.data.names import (
+    Names,
+    Utf8,
+    any_twice,
+    codes_in,
+    factorize,
+    model_names,
+    questions_in,
+    sort_cells,
+    stems,
+    text_order,
+)
 from assay.errors import DataError, DesignError
 
 
@@ -365,3 +376,103 @@ def test_names_are_a_sequence():
     assert pl.DataFrame({"item": names})["item"].to_list() == ["a", "b", "c"]
     with pytest.raises(IndexError):
         names[3]
+
+
+# -- items and questions in one name ----------------------------------------------------------------
+
+
+def test_names_of_items_and_questions_are_found():
+    names = spread(numbered("img_", 10), ["Color", "Border", "Blue veil"], by="__")
+    found = questions_in(pl.Series(names))
+    assert (found.stem.names.len(), found.suffix.names.to_list(), found.crossed) == (
+        10,
+        ["Blue veil", "Border", "Color"],
+        1,
+    )
+    assert questions_in(pl.Series(names[:-4])).crossed == 26 / 27  # one whole image less, and one question of another
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        numbered("img_", 20),
+        spread(numbered("img", 10), ["Color", "Border"]),  # one underscore may stand inside of a word
+        spread(numbered("img", 4), ["Color", "Border"], by="__"),  # too few items
+        spread(numbered("doc", 10), numbered("", 3), by="__"),  # turns
+        spread(numbered("doc", 10), numbered("s", 3), by="__"),  # sentences
+        spread(numbered("q", 10), ["gpt-4o", "llama-31"], by="__"),  # outputs of models
+        spread(numbered("q", 10), numbered("w", 25), by="__"),
+        [f"{i}__stars" for i in range(30)],  # one question
+        [f"{i}__{'yes' if i % 2 else 'no'}" for i in range(30)],  # each item asked one of them
+        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img0__Shape"],  # asked of one item only
+        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img11"],
+        [f"{cue}__{word}__{cue}s {word}" for cue in ("sun", "sea", "air", "ice", "oil", "elm") for word in "abcd"],
+    ],
+)
+def test_other_names_stay_whole(names):
+    assert questions_in(pl.Series(names, dtype=pl.String)) is None
+
+
+PUBLISHED = [
+    (f"img{i}__{question}", who, (i + len(question) + shift) % 3)
+    for i in range(6) for question in ("Color", "Border") for shift, who in enumerate(("Ann", "Bob", "Cas", "gpt-4o"))
+]  # fmt: skip
+
+
+def test_the_published_layout_is_read_as_criteria_and_it_is_said():
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
+    assert (labels.n_items, labels.criteria) == (6, ("Border", "Color"))
+    note = (
+        "12 names of items = 6 items × 2 questions (Border, Color): each question is a criterion; split_item='no' "
+        "pools them"
+    )
+    assert labels.reading.notes[0] == note
+    told = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__")
+    assert labels.fingerprint == told.fingerprint
+    assert note not in told.reading.notes
+    for split_item in ("no", None):
+        whole = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item=split_item)
+        assert (whole.n_items, whole.criteria) == (12, ())
+        assert whole.reading.notes[0] == (
+            "12 names of items = 6 items × 2 questions (Border, Color): they are pooled, as split_item says"
+        )
+    part = assay.read(table(*PUBLISHED[:-8], *PUBLISHED[-4:]), judges=["gpt-4o"])
+    assert part.reading.notes[0].startswith(
+        "11 names of items are 6 items × 2 questions (Border, Color), of which 1 is"
+    )
+
+
+def test_names_stay_whole_beside_a_column_of_criteria():
+    frame = table(*PUBLISHED)
+    labels = assay.read(frame.with_columns(criterion=pl.lit("depth")), judges=["gpt-4o"])
+    assert (labels.n_items, labels.criteria) == (12, ("depth",))
+    assert assay.read(frame.with_columns(asked=pl.lit("a")), judges=["gpt-4o"], criterion="asked").n_items == 12
+
+
+def test_the_users_word_for_the_item_is_gone_where_its_names_are_split():
+    frame = table(*PUBLISHED).rename({"item": "id"})
+    assert "id" not in assay.read(frame, item="id", judges=["gpt-4o"]).names
+    assert assay.read(frame, item="id", judges=["gpt-4o"], split_item="no").names == {"id": "item"}
+
+
+def test_attributes_that_differ_among_the_questions_of_an_item_are_said():
+    about = pl.DataFrame([(name, name[:4], name) for name, who, _ in PUBLISHED if who == "Ann"],
+                         schema=["item", "image", "shown"], orient="row")  # fmt: skip
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"], items=about)
+    assert labels.items["image"].to_list() == [f"img{i}" for i in range(6)]
+    assert "of shown in the item table the first of each item is kept: its parts differ" in labels.reading.notes
+
+
+def test_what_needs_one_criterion_says_how_to_pool():
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
+    advice = r"labels\.where\(criterion=\.\.\.\), or read with split_item='no' to pool them$"
+    with pytest.raises(DesignError, match=advice):
+        assay.alt_test(labels, "gpt-4o", expertise="crowd")
+    with pytest.raises(DesignError, match=advice):
+        assay.krippendorff_alpha(labels)
+    with pytest.raises(DesignError, match=r"labels\.where\(criterion=\.\.\.\)$"):
+        assay.krippendorff_alpha(assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__"))
+    pooled = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="no")
+    assert pooled.n_items == 12
+    assert -1 <= assay.krippendorff_alpha(pooled).estimate <= 1

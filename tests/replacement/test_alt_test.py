@@ -61,7 +61,7 @@ def test_ordered_words_are_compared_by_distance_as_their_positions_are():
 def test_the_published_procedure_on_its_own_data(real_data, name):
     folder = real_data / "alt_test" / name
     wanted = json.loads((folder / "expected.json").read_text())
-    labels = read(folder)
+    labels = read(folder, split_item="no")
     assert set(labels.judges) == set(wanted["judges"])
     for judge, expected in wanted["judges"].items():
         test = alt_test(labels, judge, expertise=DATA_SETS[name], n_resamples=50)
@@ -91,7 +91,9 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_table_2_of_the_paper(real_data, name):
-    found = compare_judges(read(real_data / "alt_test" / name), expertise=DATA_SETS[name], n_resamples=50)
+    found = compare_judges(
+        read(real_data / "alt_test" / name, split_item="no"), expertise=DATA_SETS[name], n_resamples=50
+    )
     for judge, (traditional, omega, rho) in TABLE_2[name].items():
         test = found.tests[judge]
         assert test.winning_rate == pytest.approx(omega, abs=0.0051), judge

@@ -476,7 +476,8 @@ def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
     for separator in SEPARATORS:
         if not names.head(_GLANCE).str.contains(separator, literal=True).all() or len(names) < 2 * LEAST_SHARING:
             continue
-        one = cut_names(names, separator)
+        # At the first place, where names share nothing before the last.
+        one = _cut(names, separator, _LAST, _FIRST)
         if one is not None and (found is None or len(one.stem.names) > len(found.stem.names)):
             found = one
         if found is not None and separator == SEPARATORS[0]:
@@ -484,10 +485,14 @@ def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
     return found
 
 
-def cut_names(names: pl.Series, separator: str) -> NameParts | None:
-    """Names cut at a separator, at its last place or, where they share nothing before that, at its first."""
+_LAST, _FIRST = ".+", ".+?"
+"""Of the places at which a separator stands."""
+
+
+def _cut(names: pl.Series, separator: str, *places: str) -> NameParts | None:
+    """Names cut at the first of these places of a separator before which they share something."""
     mark = re.escape(separator)
-    for stem in (".+", ".+?"):
+    for stem in places:
         parts = names.str.extract_groups(rf"(?s)^(?P<stem>{stem}){mark}(?P<suffix>.+)$").struct.unnest()
         if parts["stem"].null_count():
             return None
@@ -495,6 +500,40 @@ def cut_names(names: pl.Series, separator: str) -> NameParts | None:
         if 1 < different <= len(names) / LEAST_SHARING:
             return NameParts(separator, factorize(parts["stem"]), factorize(parts["suffix"]))
     return None
+
+
+BETWEEN_ITEM_AND_QUESTION = SEPARATORS[0]
+"""Alone read as the mark before a question without being told so: the layout in which the data of the alternative
+annotator test are published (``img_7__Color``)."""
+
+MOST_QUESTIONS = 24
+"""Questions about one item: the longest questionnaires of annotation have about twenty. More suffixes are names."""
+
+LEAST_ITEMS = 5
+"""Items for which each question must be asked: of fewer, two names that look alike may be chance."""
+
+LEAST_CROSSED = 0.5
+"""Share of the items for which each question must be asked, and of all combinations that must be there: published
+files have .95 to 1, parts of larger names (``cue__association__text``) nearly 0."""
+
+
+def questions_in(names: pl.Series) -> NameParts | None:
+    """Items and questions, where all names together show that they are one of each: ``img_7__Color``.
+
+    None where suffixes only number what is before them (``doc__1``, ``doc__s12``) or name models: sentences, turns and
+    outputs are items.
+    """
+    if not len(names) or not names.head(_GLANCE).str.contains(BETWEEN_ITEM_AND_QUESTION, literal=True).all():
+        return None
+    parts = _cut(names, BETWEEN_ITEM_AND_QUESTION, _LAST)
+    if parts is None or not 2 <= len(parts.suffix.names) <= MOST_QUESTIONS or parts.crossed < LEAST_CROSSED:
+        return None
+    asked_for = np.bincount(parts.suffix.codes).min()
+    if asked_for < max(LEAST_ITEMS, LEAST_CROSSED * len(parts.stem.names)):
+        return None
+    questions = parts.suffix.names.to_list()
+    numbered = len({re.sub(r"\d+", "", one) for one in questions}) == 1
+    return None if numbered or model_names(questions) else parts
 
 
 # -- who is a person and who is a model -------------------------------------------------------------

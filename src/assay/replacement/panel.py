@@ -441,6 +441,7 @@ class AltTestTable:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
                 "assay.alt_test_by, as the command alt-test does, or choose one with labels.where(criterion=...)"
+                + labels.reading.pooled_by
             )
         labels = labels.resolve_repeats(settings.repeats)
         humans = labels.humans

@@ -69,6 +69,35 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
     return _items_of(folder / config.items.file, config.items, "items")
 
 
+SPLIT_FILE = "split.csv"
+"""The table that says of each item of a study which part it belongs to: ``item``, ``part``."""
+
+PARTS = ("development", "test")
+"""Items that prompts may see while they are written, and items on which judges are tested."""
+
+
+def read_parts(folder: Path) -> dict[str, str]:
+    """The part of each item that `SPLIT_FILE` names; empty where there is no such file.
+
+    Raises
+    ------
+    StudyError
+        For a missing column, and for another word than those of `PARTS`.
+    """
+    path = folder / SPLIT_FILE
+    if not path.is_file():
+        return {}
+    parts = {}
+    for row in _rows(path):
+        for column in ("item", "part"):
+            if column not in row:
+                raise StudyError(unknown("column", column, row, str(path)))
+        if row["part"] not in PARTS:
+            raise StudyError(f"{path}: item '{row['item']}': {unknown('part', row['part'], PARTS, 'the parts')}")
+        parts[str(row["item"]).strip()] = str(row["part"])
+    return parts
+
+
 def picture_digests(item: Item, columns: Sequence[str], folder: Path) -> dict[str, str]:
     """By column, what names the bytes of each image of an item that lies in the study's folder."""
     found = {}

@@ -69,7 +69,9 @@ def stored_annotations(
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
-    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=(*notes, *further))
+    reading = Reading(
+        store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
+    )
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)
     reading = reading.without("the label is of an item that the study does not have", without_item)

@@ -389,6 +389,30 @@ def counts(store: Store, judges: Sequence[str]) -> dict[str, int]:
         return {status: int(number) for status, number in db.execute(query)}
 
 
+def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:
+    """How many versions of each judge's prompt have been answered about one of these items, at most.
+
+    What is sent about an item names an assignment's recipe, so versions of a prompt are the different recipes under
+    which one question about one content of an item, under one condition, was answered, whether they count today or not.
+    """
+    a, n = tables.assignments.c, tables.annotators.c
+    answered = sa.exists().where(tables.answers.c.assignment == a.id, tables.answers.c.status != "failed")
+    judges = sa.select(n.annotator).where(n.kind == "judge")
+    most: dict[str, int] = {}
+    with store.reading() as db:
+        names = question_names(db)
+        for chunk in batches(among):
+            seen: dict[tuple[Any, ...], set[str]] = {}
+            query = sa.select(a.annotator, a.item, a.question, a.condition, a.repeat, a.content, a.recipe)
+            query = query.where(a.item.in_(chunk), a.session.is_(None), a.annotator.in_(judges), answered)
+            for row in db.execute(query):
+                key = (row.annotator, row.item, names[row.question], row.condition, row.repeat, row.content)
+                seen.setdefault(key, set()).add(row.recipe)
+            for (judge, *_), recipes in seen.items():
+                most[judge] = max(most.get(judge, 0), len(recipes))
+    return most
+
+
 def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:
     a, i, s = tables.assignments, tables.items, tables.answers.c
     earlier: dict[int, list[Any]] = {}
