@@ -433,3 +433,18 @@ def test_tilted_shares_have_the_means_that_are_wanted_and_no_other_change():
         rest = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
         np.testing.assert_allclose(rest, 0, atol=1e-9)
     np.testing.assert_allclose(found[1], share[1], atol=1e-9)
+
+
+def test_where_few_kinds_were_seen_tilting_does_not_move_the_mean_of_all_annotators():
+    """An easy task of 30 items by ten people: ten differences that a dozen kinds cannot have at once."""
+    rng = np.random.default_rng(3)
+    outcomes = np.zeros((30, 10), dtype=int)
+    outcomes[:2] = -1
+    outcomes[np.arange(2, 7), [1, 4, 4, 7, 7]] = 1
+    of = pilot(outcomes)
+    plain = of.posterior.truths(300, rng)
+    found = of._shrink(plain, rng)
+    behind = of.posterior.rows[:, :10, 0, 2] - of.posterior.rows[:, :10, 0, 0]
+    before, after = plain @ behind, found @ behind
+    np.testing.assert_allclose(after.mean(axis=1), before.mean(axis=1), atol=0.01)
+    assert after.std(axis=1).mean() <= before.std(axis=1).mean()

@@ -64,7 +64,7 @@ def test_pairing_sees_a_small_lead():
     assert not equal.lead_is_clear
     # No item tells them apart: that says little where there are few, so the interval has a width.
     assert equal.lead.low == -equal.lead.high < 0
-    assert equal.lead.high == pytest.approx(2.0 * 0.5 / (equal.tests["good"].n_items + 0.5), rel=0.05)
+    assert equal.lead.high == pytest.approx(2.0 / (equal.tests["good"].n_items + 2), rel=0.05)
     # In the order of their names, when nothing else tells them apart.
     assert list(equal.tests) == ["good", "twin"]
 
