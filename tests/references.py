@@ -581,3 +581,35 @@ def benjamini_yekutieli(p: Mapping[str, float], q: float) -> set[str]:
         if p[name] <= i / m * (q / harmonic):
             largest = i
     return set(ordered[:largest])
+
+
+def chance_corrected(distance, first, second, part, same, weights=None):
+    """A = 1 - observed / expected by loops over every two labels, the items within parts (`assay.replacement.looks`).
+
+    ``first`` and ``second`` are (items, annotators), NaN where there is no label; ``same`` says that both are the same
+    people, who are not set beside themselves.
+    """
+    weights = weights or (np.ones(first.shape[1]), np.ones(second.shape[1]))
+
+    def between(i, other):
+        mine, theirs = (np.flatnonzero(~np.isnan(row)) for row in (first[i], second[other]))
+        total = much = 0.0
+        for j in mine:
+            for k in theirs:
+                if not (same and j == k):
+                    w = weights[0][j] / weights[0][mine].sum() * weights[1][k] / weights[1][theirs].sum()
+                    total, much = total + w * distance(first[i, j], second[other, k]), much + w
+        return total, much
+
+    observed = expected = 0.0
+    for one in np.unique(part):
+        items = np.flatnonzero(part == one)
+        far = many = 0.0
+        for i in items:
+            total, much = between(i, i)
+            observed += total / much
+            for other in items[items != i]:
+                total, much = between(i, other)
+                far, many = far + total, many + much
+        expected += len(items) * (far / many if many else 0.0)
+    return 1 - observed / expected

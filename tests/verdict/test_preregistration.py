@@ -14,7 +14,7 @@ import yaml
 import assay
 from assay.cli.app import main
 from assay.errors import DesignError
-from assay.replacement.panel import AltTestSettings, RuleSettings
+from assay.replacement.panel import RuleSettings
 from assay.verdict.preregistration import Preregistration, tuned_on
 from assay.verdict.report import report
 

@@ -220,7 +220,7 @@ class AltTest(Result):
         found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
         if found is None or not self.n_annotators:
             return None
-        design = self.tally.clustering_by(found.stem.codes).design
+        design = self.tally.clustering_by(found.stem.codes.astype(np.int64)).design
         return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
 
     @cached_property
