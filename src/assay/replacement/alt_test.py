@@ -334,7 +334,8 @@ class AltTest(Result):
             return f"How much it keeps of what people agree on is not known: {people.reason}."
         within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
         found = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
-        agree = f"people's chance-corrected agreement{within}, {found}"
+        whom = " with the reference" if self.settings.fixed_reference else ""
+        agree = f"people's chance-corrected agreement{whom}{within}, {found}"
         kept = self.retention
         if g.p_keeps <= g.alpha:
             said = f"Shown to keep more than {least} ({p_value(g.p_keeps)})"
