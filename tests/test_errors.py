@@ -79,11 +79,13 @@ def test_an_unknown_name_meets_its_nearest(known, words):
 def test_a_listing_is_never_a_page():
     assert errors.listing(["a", "b"]) == "a, b"
     assert errors.listing(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
+    assert errors.listing(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
     assert errors.listing(range(1000), 3) == "0, 1, 2 and 997 more"
     assert errors.listing([]) == ""
 
 
 def test_one_is_singular_and_thousands_are_grouped():
     assert errors.counted(1, "label") == "1 label"
+    assert errors.counted(2, "label") == "2 labels"
     assert errors.counted(0, "label") == "0 labels"
     assert errors.counted(12345, "label") == "12,345 labels"

@@ -22,7 +22,7 @@ from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.measures import cohen_kappa, krippendorff_alpha
 from assay.estimation.intervals import Estimate, missing
 from assay.reporting import pictures
-from assay.reporting.tables import decimals, estimated, interval, number, p_value, said, signed
+from assay.reporting.tables import decimals, estimated, interval, said, signed
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NONE = float("nan")
@@ -37,27 +37,6 @@ def put(frame: pl.DataFrame, row: int, **values: Any) -> pl.DataFrame:
 def judged(seed: int = 5) -> assay.Annotations:
     """Three people and two judges, one of them poor."""
     return assay.simulate(n_items=60, scale="1-5", judges={"good": 0.1, "poor": 0.9}, seed=seed)
-
-
-# -- numbers ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (number(0.126), "0.13"), (number(None), "–"), (number(NONE), "–"), (number(0.1, 3), "0.10"),
-        (number(0.125, 3), "0.125"), (number(2.0, 4), "2.00"), (number(0.1234, 4), "0.1234"),
-        (decimals(-0.001, 2), "0.00"), (decimals(-0.126, 2), "−0.13"), (signed(0.2), "+0.20"),
-        (signed(-0.2, 1), "−0.2"),
-        (interval(0.1, 0.2), "[0.10, 0.20]"), (interval(-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
-        (interval(None, 0.2), "(no interval)"), (interval(0.1, NONE), "(no interval)"),
-        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"), (said(NONE), "not estimable"), (said(-0.5, 1), "−0.5"),
-        (p_value(0.01234), "p = 0.012"), (p_value(0.0009), "p < 0.001"), (p_value(0.001), "p = 0.001"),
-        (p_value(NONE), "no p-value"),
-    ],
-)  # fmt: skip
-def test_numbers_for_readers(text, wanted):
-    assert text == wanted
 
 
 # -- agreement ----------------------------------------------------------------------------------------

@@ -213,3 +213,56 @@ def test_words_of_each_error(options, words):
     with pytest.raises(DesignError) as error:
         assay.simulate(**options)
     assert words in str(error.value)
+
+
+# -- labels and the numbers that they stand as --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scale", "ends", "labels", "values"),
+    [
+        ("1-5", (0, 4), [1, 5, 3], [1, 5, 3]), ("ordinal:2-4", (0, 2), [2, 4, 4], [2, 6, 4]),
+        (3, (0, 2), ["a", "c", "c"], [0, 4, 2]), ("ordinal:low<mid<high", (0, 2), ["low", "high", "high"], [0, 4, 2]),
+        ("interval:-1-3", (-1, 3), [0.0, 4.0, 2.0], [0, 4, 2]),
+    ],
+)  # fmt: skip
+def test_positions_are_labels_and_labels_are_numbers(scale, ends, labels, values):
+    source = LabelSource.of(scale)
+    assert source.ends == ends
+    positions = np.array([0.0, 4.0, 2.0])
+    assert source.labels(np.minimum(positions, ends[1]) if source.categories else positions).to_list() == labels
+    assert source.values(positions).tolist() == values
+
+
+def test_labels_are_drawn_from_the_prior_of_their_study():
+    source = LabelSource.of(3)
+    cumulative = np.array([[0.5, 0.75, 1.0], [0.0, 0.25, 1.0]])
+    uniform = np.array([[[0.0, 0.49], [0.5, 0.74], [0.76, 0.999]]] * 2)
+    assert source.draw(uniform, cumulative).tolist() == [[[0, 0], [1, 1], [2, 2]], [[1, 2], [2, 2], [2, 2]]]
+    interval = LabelSource.of("interval:-1-3")
+    assert interval.draw(np.array([[0.0, 0.25, 1.0]]), np.empty((1, 0))).tolist() == [[-1, 0, 3]]
+    assert interval.priors(np.random.default_rng(0), 4).shape == (4, 0)
+    given = LabelSource.of(3, (0.2, 0.3, 0.5)).priors(np.random.default_rng(0), 2)
+    np.testing.assert_allclose(given, [[0.2, 0.5, 1.0]] * 2)
+    drawn = source.priors(np.random.default_rng(0), 5)
+    np.testing.assert_allclose(drawn, np.cumsum(np.random.default_rng(0).dirichlet([1, 1, 1], 5), axis=1))
+
+
+def test_who_errs_says_what_was_drawn_instead_and_stays_on_the_scale():
+    source, truth = LabelSource.of("1-3"), np.array([[0.0, 2.0, 1.0]])
+    cumulative = np.array([[0.5, 0.75, 1.0]])
+    errs = np.array([[[0.1, 0.3], [0.2, 0.1], [0.9, 0.9]]])
+    instead = np.array([[[0.9, 0.9], [0.1, 0.6], [0.9, 0.9]]])
+    options = {"errs": errs, "instead": instead}
+    rng = np.random.default_rng(0)
+    found = source.answer(rng, truth, cumulative, np.array([0.2, 0.2]), **options)
+    # Only below the noise: .2 is no error.
+    assert found.tolist() == [[[2, 0], [2, 1], [1, 1]]]
+    moved = source.answer(rng, truth, cumulative, np.array([0.2, 0.2]), bias=np.array([0.0, 1.0]), **options)
+    assert moved.tolist() == [[[2, 1], [2, 2], [1, 2]]]
+    far = source.answer(rng, truth, cumulative, np.array([0.2, 0.2]), bias=np.array([-5.0, 5.0]), **options)
+    assert far.tolist() == [[[0, 2], [0, 2], [0, 2]]]
+    interval = LabelSource.of("interval:0-2").answer(
+        rng, truth, np.empty((1, 0)), np.array([0.2, 0.2]), bias=np.array([0.25, 0.0]), **options
+    )
+    np.testing.assert_allclose(interval, [[[2, 0], [2, 1.2], [1.25, 1]]])

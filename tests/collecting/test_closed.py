@@ -10,6 +10,8 @@ import pytest
 from annotating import Annotator, Served
 
 from assay.study.store import tables
+from assay.study.store.connection import connect
+from assay.study.store.people import closed_up_to
 
 TWO_SCALES = {
     "questions": [{"name": "quality", "text": "How good is it?", "scale": "interval:0-10"}],
@@ -58,6 +60,8 @@ def test_a_session_is_closed_when_the_next_begins(serve: Callable[..., Served]) 
     says_nothing_of(page, ana, first)
     assert ana.send("GET", "/work/1").headers["location"] == "/work"
     assert ana.pages()[1]["closed"] == 3
+    with connect(page.store) as db:
+        assert (closed_up_to(db, "ana"), closed_up_to(db, "nobody")) == (3, 0)
 
 
 def test_a_session_is_closed_while_the_next_waits_for_its_day(serve: Callable[..., Served], clock: Any) -> None:
@@ -131,4 +135,5 @@ def test_without_sessions_one_may_look_back(serve: Callable[..., Served], after:
     assert ana.pages(after=3)[1]["end"]["kind"] == "done"
     own = ana.work(first[after].page)[0]
     assert own.questions[0].given == f"{3.25 + after / 100:g}"
+    assert f"mine {after}" in ana.send("GET", f"/work/{own.page}").text, "what was typed beside it is there too"
     assert ana.answer(own, {own.questions[0].id: 1}).status == 200

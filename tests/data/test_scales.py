@@ -252,3 +252,45 @@ def test_what_is_no_number_and_no_text_is_read_as_no_label(label):
         assert not scale.contains(label)
     assert Ordinal(0, 1).read("1") == 1
     assert Ordinal(0, 1).read(2) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "label", "to", "moved"),
+    [
+        ("1-5", 2, "0-10", 2), ("1-5", 3, "11-15", 13), ("1-5", 4, "interval:0-1", 0.75),
+        ("interval:2-4", 2.5, "1-3", 2),
+        ("interval:2-4", 3.0, "interval:-1-2", 0.5), ("1-5", 2, "1-5", 2), ("1-5", 2, "nominal", 2),
+        ("interval:0-3", 1, "interval:0-1", 0.33), ("nominal:a,b", "a", "1-5", "a"), ("interval", 7.5, "1-5", 7.5),
+    ],
+)  # fmt: skip
+def test_a_label_on_another_scale_keeps_its_place_between_the_ends(scale, label, to, moved):
+    found = parse_scale(scale).moved(label, parse_scale(to))
+    assert (found, type(found)) == (moved, type(moved))
+
+
+@pytest.mark.parametrize(
+    ("scale", "spec"),
+    [
+        (Nominal(["yes", "no"]), "nominal:yes,no"), (Nominal([1, 2]), "nominal:1,2"),
+        (Nominal(["1", "2"]), 'nominal:["1", "2"]'), (Nominal(["1", "x"]), "nominal:1,x"),
+        (Nominal([1, "x"]), 'nominal:[1, "x"]'), (Nominal(["a,b", "c"]), 'nominal:["a,b", "c"]'),
+        (Nominal(["[a", "c"]), 'nominal:["[a", "c"]'), (Nominal([" a", "c"]), 'nominal:[" a", "c"]'),
+        (Ordinal(["1", "3"]), "ordinal:1<3"), (Ordinal(["low", "é"]), "ordinal:low<é"),
+        (Ordinal(["a<b", "c"]), 'ordinal:["a<b", "c"]'),
+    ],
+)  # fmt: skip
+def test_a_scale_names_itself_plainly_where_it_can(scale, spec):
+    assert scale.spec == spec
+    assert parse_scale(spec) == scale
+
+
+def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
+    numbers, words = pl.Series([1, None, 7]), pl.Series(["a", None, "z"])
+    for scale in ("1-5", "nominal:1,2", "ordinal:a<b", "nominal:a,1"):
+        on_numbers = [scale in ("1-5", "nominal:1,2"), None, False]
+        assert parse_scale(scale).valid(numbers).to_list() in (on_numbers, [bool(x) for x in on_numbers]), scale
+    assert parse_scale("ordinal:a<b").valid(words).to_list() == [True, None, False]
+    assert parse_scale("ordinal:a<b").valid(numbers).to_list() == [False, None, False]
+    assert parse_scale("nominal").valid(words).to_list() == [True, None, True]
+    assert Nominal([1, "a"]).valid(words).to_list() == [True, None, False]
+    assert Nominal([1, "a"]).valid(numbers).to_list() == [True, None, False]

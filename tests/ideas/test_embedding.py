@@ -11,6 +11,7 @@ from worlds import World
 
 import assay
 from assay.errors import DesignError
+from assay.reporting.tables import said
 from assay.statistics.odd_one_out import Model
 
 
@@ -60,6 +61,13 @@ def test_intervals_come_from_triplets_drawn_anew():
     found = assay.triplet_embedding(World.of(7).study(floor=3), dimensions=2, n_resamples=25).table
     assert (found["low"] < found["high"]).all()
     assert found.filter((pl.col("low") <= pl.col("estimate")) & (pl.col("estimate") <= pl.col("high"))).height > 15
+
+
+def test_choices_left_out_are_compared_with_chance():
+    found = assay.triplet_embedding(World.of(8, sharpness=1).study(floor=6), n_resamples=0)
+    mine = found.folds["estimate"].max()
+    assert mine > np.log(1 / 3)
+    assert f"a mean log likelihood of {said(mine)}: more than chance (−1.10)." in found.summary()
 
 
 def test_too_few_triplets_need_their_dimensions_said():

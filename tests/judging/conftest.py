@@ -17,7 +17,7 @@ from assay.study.definition import Study, load_study
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the libraries of providers, which take several seconds to import."""
     for item in items:
-        if item.path.name in ("test_strategies.py", "test_trouble.py"):
+        if item.path.name in ("test_client.py", "test_plan.py"):
             item.add_marker(pytest.mark.xdist_group("providers"))
 
 

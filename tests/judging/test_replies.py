@@ -11,7 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.data.scales import parse_scale
-from assay.judging.replies import AMBIGUOUS, NO_LABEL, OFF_SCALE, REFUSED, TRUNCATED, UNFINISHED, read_reply
+from assay.judging.replies import (
+    AMBIGUOUS,
+    DOUBTFUL,
+    NO_LABEL,
+    OFF_SCALE,
+    REFUSED,
+    TRUNCATED,
+    UNFINISHED,
+    find_given,
+    find_in_json,
+    find_in_marks,
+    find_in_sentences,
+    objects,
+    read_reply,
+)
 
 STARS = parse_scale("1-5")
 RELATIONS = parse_scale("nominal:HasProperty,Part-Of,Result-In,None of the above")
@@ -249,3 +263,96 @@ def test_reasoning_is_kept_and_the_label_read_from_the_end():
     assert (read.label, read.reasoning) == (4, "At first 2 seemed right.\nBut the end is strong.")
     read = read_reply('{"reasoning": "2 or 4? 4.", "label": 4}', STARS)
     assert (read.label, read.reasoning) == (4, "2 or 4? 4.")
+
+
+# -- each finder by where and what it states ----------------------------------------------------------
+
+
+def test_json_objects_where_they_stand():
+    text = 'a {x} b {\'label\': 3,} then {"n": {"m": 1}} and {"open": 1'
+    assert [(text[at:end], value) for at, end, value in objects(text)] == [
+        ("{'label': 3,}", {"label": 3}), ('{"n": {"m": 1}}', {"n": {"m": 1}}),
+    ]  # fmt: skip
+    assert list(objects("{{1} 2}")) == []
+    assert [value for *_, value in objects('{"a": 1}{b: 2} {"c": "d" // why\n}')] == [{"a": 1}, {"b": 2}, {"c": "d"}]
+    assert [value for *_, value in objects('{"label": {"a": 1}} {{"label": 2}')] == [{"label": {"a": 1}}, {"label": 2}]
+
+
+def statements(find, text, scale=STARS):
+    return [
+        (text[one.at : one.end], "in doubt" if one.label is DOUBTFUL else one.label, one.decides, one.about)
+        for one in find(text, scale)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "decides"),
+    [
+        ('{"label": 4, "rating": 2}', 4, True), ('{"final_answer": 4, "rating": 2}', 4, True),
+        ('{"answer": 4, "rating": 2}', "in doubt", True), ('{"answer": 4, "rating": 4}', 4, True),
+        ('{"food": 4}', 4, True), ('{"food": 4, "why": "good"}', 4, True), ('{"food": 4, "mood": 4}', None, False),
+        ('{"why": "x", "confidence": 3}', None, False), ('{"rating": [4]}', 4, True),
+        ('{"rating": [4, 5]}', None, True),
+        ('{"rating": {"score": 4}}', 4, True), ('{"rating": {"food": 4}}', None, True), ('{"rating": 9}', None, True),
+        ('{"Final Answer": "4 of 5"}', 4, True), ('{}', None, False), ('if the author says {"label": 4}', 4, False),
+    ],
+)  # fmt: skip
+def test_what_an_object_states(text, label, decides):
+    ((_, found, settles, about),) = statements(find_in_json, text)
+    assert (found, settles, about) == (label, decides, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("so ##4## it is", [("##4##", 4, True, "")]), ("## Verdict ##", [("## Verdict ##", None, False, "")]),
+        ("## Verdict 9 ##", [("## Verdict 9 ##", None, True, "")]), ("[[7]]", [("[[7]]", None, True, "")]),
+        ("[[good]]", [("[[good]]", None, True, "")]),
+        ("[[ 2 ]] [[3]]", [("[[ 2 ]]", 2, True, ""), ("[[3]]", 3, True, "")]),
+        ("<Final_Answer id='1'>5</final_answer>", [("<Final_Answer id='1'>5</final_answer>", 5, True, "")]),
+        (r"\boxed{\text{4}} x", [(r"\boxed{\text{4}", 4, True, "")]),
+        ("the review says [[5]]", [("[[5]]", 5, False, "")]),
+        ("<answer>4</rating>", []), ("##" + "x" * 201 + "##", []),
+        ("##" + "1" * 200 + "##", [("##" + "1" * 200 + "##", None, True, "")]),
+    ],
+)  # fmt: skip
+def test_what_stands_between_marks(text, wanted):
+    assert statements(find_in_marks, text) == wanted
+
+
+def test_a_tie_between_brackets_is_one_of_preferences():
+    preference = parse_scale("preference")
+    assert statements(find_in_marks, "[[C]] ##C##", preference) == [("##C##", None, False, ""), ("[[C]]", 0, True, "")]
+    assert statements(find_in_marks, "[[C]]", parse_scale("odd-one-out")) == [("[[C]]", "C", True, "")]
+    assert statements(find_in_marks, "[[c]]", parse_scale("nominal:a,b")) == [("[[c]]", None, True, "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Answer: 4", [("Answer: ", 4, True, "")]), ("My rating is 4 for the food", [("rating is ", 4, True, "food")]),
+        ("Food rating: 4, mood rating: 2", [("rating: ", 4, True, "food"), ("rating: ", 2, True, "mood")]),
+        ("Rating for food: 4", [("Rating for food: ", 4, True, "food")]), ("The first rating: 4", []),
+        ("the prompt asks: rating: 4", []), ("The label is not 4", [("label is ", None, True, "")]),
+        ("The label is hard to tell from this", [("label is ", None, False, "")]),
+        ("Label: hard to tell", [("Label: ", None, True, "")]),
+        ("Label: hard to tell now", [("Label: ", None, False, "")]),
+        ("The label is 9 here", [("label is ", None, True, "")]), ("4 stars - good", []),
+        ("Rating:\n4", [("Rating:\n", 4, True, "")]),
+    ],
+)  # fmt: skip
+def test_what_sentences_state(text, wanted):
+    assert statements(find_in_sentences, text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I would give this really lovely long review a 4", [("I would give", 4)]),
+        ("I would give this really and truly lovely long review 4", []), ("At first I would give 4", []),
+        ("I'd rate it 4. Or 5.", [("I'd rate", 4)]), ("I choose not 4", []), ("I rate it 9, no, 4", []),
+        ("It deserves 4.5", []), ("It is a 4", [("It is", 4)]), ("The author says I give 4", []),
+    ],
+)  # fmt: skip
+def test_what_is_given(text, wanted):
+    assert [one[:2] for one in statements(find_given, text)] == wanted

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import assay
+from assay.similarity import topics as module
 from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.registry import similarity_named
 from assay.similarity.topics import ClusterTopics, LDATopics, Topical, TopicModel, stability
@@ -182,6 +185,73 @@ def test_stability_is_low_where_topics_are_no_more_than_chance():
     assert stability(lda(topics=20), noise) < 0.8
     with pytest.raises(assay.DesignError, match="two seeds at least"):
         stability(lda(), texts, seeds=(1, 1))
+
+
+def test_stability_is_the_mean_correlation_over_pairs_of_seeds():
+    class Seeded(Topical):
+        name = "seeded"
+
+        def model(self, texts):
+            rows = np.random.default_rng(self.seed).random((len(texts), 3))
+            return TopicModel(rows / rows.sum(axis=1, keepdims=True), (), rows.argmax(axis=1))
+
+    texts = [chr(97 + k) * 3 for k in range(12)]
+    above = np.triu_indices(12, 1)
+    each = [Seeded(seed=seed).matrix(texts)[above] for seed in (0, 1, 2)]
+    wanted = [np.corrcoef(each[a], each[b])[0, 1] for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert stability(Seeded(), [*texts, texts[0]]) == pytest.approx(np.mean(wanted))
+    assert stability(Seeded(), texts, seeds=[1, 2, 1]) == pytest.approx(wanted[2])
+
+
+def test_shares_are_those_of_class_tf_idf_by_loops():
+    """Grootendorst (2022), equation 2, in windows of four words; likenesses below FAINT are none."""
+    pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(6)
+    words = [[str(w) for w in rng.choice(list("abcdefgh") + THEMES[k % 3] * 2, rng.integers(1, 9))] for k in range(14)]
+    words[3] = []
+    label = np.array([0, 1, 2, -1, 1, 2, 0, -1, 2, 0, 1, 2, 0, -1])
+    of = [Counter(w for one, k in zip(words, label, strict=True) if k == c for w in one) for c in range(3)]
+    used = of[0] + of[1] + of[2]
+    mean = used.total() / 3
+    weight = {w: math.log(1 + mean / f) for w, f in used.items()}
+    topics = [{w: f / one.total() * weight[w] for w, f in one.items()} for one in of]
+    found = module._topics_by_words(words, label, 3)
+    assert (module.WINDOW, module.FAINT) == (4, 0.1)
+    for one, shares in zip(words, found.shares, strict=True):
+        sums = [0.0] * 3
+        for k in range(max(len(one) - 3, 1)):
+            near = {w: many * weight.get(w, 0.0) for w, many in Counter(one[k : k + 4]).items()}
+            length = math.sqrt(sum(v * v for v in near.values())) or 1.0
+            for c, topic in enumerate(topics):
+                size = math.sqrt(sum(v * v for v in topic.values()))
+                cosine = sum(v * topic.get(w, 0.0) for w, v in near.items()) / length / size
+                sums[c] += cosine if cosine >= 0.1 else 0.0
+        wanted = [s / sum(sums) for s in sums] + [0.0] if sum(sums) else [0.0, 0.0, 0.0, 1.0]
+        np.testing.assert_allclose(shares, wanted, atol=1e-12)
+    for topic, said in zip(topics, found.words, strict=True):
+        assert list(said) == sorted(topic, key=lambda w: (-topic[w], w))[:10]
+
+
+def test_lda_has_the_priors_of_mallet():
+    similarity, (texts, _) = lda(topics=4, iterations=50, seed=3), planted(30)
+    tomotopy = pytest.importorskip("tomotopy")
+    made = tomotopy.LDAModel(k=4, alpha=1.25, eta=0.01, seed=3)
+    for text in texts:
+        made.add_doc([word for word in module.words_of(text) if word not in ("the", "and")])
+    made.burn_in, made.optim_interval = 10, 10
+    made.train(50, workers=1)
+    shares = np.array([doc.get_topic_dist() for doc in made.docs])
+    found = similarity.model(texts)
+    np.testing.assert_allclose(
+        found.shares, np.column_stack([shares / shares.sum(axis=1, keepdims=True), np.zeros(30)])
+    )
+    assert found.topic.tolist() == shares.argmax(axis=1).tolist()
+    assert [len(one) for one in found.words] == [10] * 4
+    assert similarity.name == "lda,topics=4,iterations=50,stop_words=english,seed=3"
+    assert similarity.about == (
+        f"4 topics by LDA (tomotopy {tomotopy.__version__}, 50 iterations, seed 3); one minus Hellinger's distance of "
+        "shares"
+    )
 
 
 @pytest.mark.slow

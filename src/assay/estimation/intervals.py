@@ -32,6 +32,10 @@ TOO_FEW = (
 MOST_APART = 3.0
 """Up to so many items that differ from all others, their number is taken as Poisson."""
 
+PRIOR = 0.5
+"""Weight of an item that is won, tied or lost against everybody, where win counts have a posterior: Jeffreys' prior of
+each annotator's rates."""
+
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
 
@@ -161,8 +165,8 @@ class Estimates:
         The statistic without each unit in turn; empty for the percentile bootstrap.
     transform : (q,) tuple of {"none", "fisher", "rank", "log", "share", "difference"}
         The scale on which the jackknife interval of each value is symmetric; of a share it is Wilson's, of a mean
-        difference of shares one after Agresti and Min; ``rank`` is Fisher's z and, near 1, reaches to what is corrected
-        for bias.
+        difference of shares that of its posterior; ``rank`` is Fisher's z and, near 1, reaches to what is corrected for
+        bias.
     support : (2, q) int
         Units and items that each value rests on, where that is not all of them; empty where it is.
     raters : {"fixed", "random"}, optional
@@ -318,8 +322,8 @@ class Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
 
         ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
-        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed, or one after Agresti and
-        Min where ``transform`` says that it is a mean difference of shares. Values of weight 0 do not matter,
+        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed, or that of its
+        posterior where ``transform`` says that it is a mean difference of shares. Values of weight 0 do not matter,
         not even when they are undefined.
 
         Raises
@@ -375,7 +379,7 @@ class Estimates:
                 "rank": "jackknife interval on Fisher's z scale",
                 "log": "jackknife interval on the log scale",
                 "share": "Wilson interval, effective sample size by the jackknife",
-                "difference": "jackknife interval with half an item added (after Agresti and Min)",
+                "difference": "posterior interval, half an item each of wins, ties and losses added",
             }
             if isinstance(self.score, Score | Tailed):
                 return (f"{level} {self.score.words} over {unit}",) * len(self)
@@ -522,8 +526,8 @@ def _jackknife_interval(
     if shares.any():
         low[shares], high[shares] = _wilson_of(value[shares], error[shares], support[0, shares], confidence)
     if differences.any():
-        low[differences], high[differences] = _agresti_min(
-            value[differences], error[differences], support[:, differences], confidence
+        low[differences], high[differences] = _posterior_of_difference(
+            value[differences], without[:, differences], support[:, differences], confidence
         )
     return error, low, high, tuple(reasons)
 
@@ -588,20 +592,46 @@ def wilson(share: Floats, n: Floats | float, confidence: float = 0.95) -> tuple[
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def _agresti_min(value: Floats, error: Floats, support: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:
-    """An interval of a mean of differences of shares, of n items: after Agresti and Min (2005), who add two pairs of
-    answers to a difference of two. A mean over annotators varies less, and needs half an item:
+def _posterior_of_difference(
+    value: Floats, without: Floats, support: NDArray[np.int64], confidence: float
+) -> tuple[Floats, Floats]:
+    """The interval of a mean difference of shares: of its posterior, as each unit may be more common than it was seen.
 
-        d' = n d / (n + ½),   se' = √(n² se² + ¼) / (n + ½),
+    Units have Dirichlet weights (the Bayesian bootstrap, Rubin 1981), and half an item each that is won, tied and lost
+    against everybody is added (`PRIOR`). On an easy task the judge's rare errors count 1 and the people's 1/m each: a
+    study without an error says little of how rare they are, and any interval that is symmetric about what it saw ends
+    too early on the judge's side. With pseudo-values y of the jackknife, their mean d, and the three further rows, mean
+    μ, variance σ² and third moment μ₃ under weights that sum to A,
 
-    with t by units. Where hardly any item differs, the standard error that is seen is far too small.
+        E = μ,   Var = σ² / (A + 1),   skewness = 2 (μ₃ / σ³) √(A + 1) / (A + 2),
+
+    and the ends are those of a gamma distribution with these moments (Pearson's type III), at the probabilities of t by
+    units. Drawn posteriors end within .01 of it.
     """
-    from scipy.special import stdtrit
+    from scipy.special import gammaincinv, ndtr, stdtrit
 
-    units, n = support.astype(float)
-    half = stdtrit(units - 1, (1 + confidence) / 2) * np.sqrt(n**2 * error**2 + 0.25) / (n + 0.5)
-    centre = n * value / (n + 0.5)
-    return centre - half, centre + half
+    units, items = np.maximum(support.astype(float), 1.0)
+    # A value may rest on fewer units than there are: the others leave it as it is, and add nothing.
+    moved = (units - 1) * (without.mean(axis=0) - without)
+    added = PRIOR * units / items
+    total = units + 3 * added
+    mean = units * value / total
+    off = value - mean
+    second = (moved**2).sum(axis=0) + units * off**2
+    third = (moved**3).sum(axis=0) + 3 * off * (moved**2).sum(axis=0) + units * off**3
+    for row in (-1.0, 0.0, 1.0):
+        second, third = second + added * (row - mean) ** 2, third + added * (row - mean) ** 3
+    variance = second / total
+    error = np.sqrt(variance / (total + 1))
+    skewness = 2 * third / total / variance**1.5 * np.sqrt(total + 1) / (total + 2)
+    # Without skewness the shape is infinite; from 1e6 on the gamma's quantiles are the normal's to three digits.
+    sign, shape = np.where(skewness < 0, -1.0, 1.0), 4 / np.maximum(skewness**2, 4e-6)
+    t = stdtrit(np.maximum(units - 1, 1), (1 + confidence) / 2)
+    ends = []
+    for side in (-t, t):
+        away = sign * (gammaincinv(shape, ndtr(sign * side)) - shape) / np.sqrt(shape)
+        ends.append(np.clip(mean + error * np.where(np.abs(skewness) > 2e-3, away, side), -1.0, 1.0))
+    return np.minimum(ends[0], value), np.maximum(ends[1], value)
 
 
 def _wilson_of(share: Floats, error: Floats, n_units: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -205,10 +206,15 @@ def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
             winning_rate=wins,
             losing_rate=losses,
             passed=bool(decision.passes(wins, settings.threshold)),
-            corrected=grounds,
+            corrected=partial(_same, grounds),
+            n_verdicts=len(tests),
             among=among,
         )
     return corrected
+
+
+def _same(grounds: decision.Grounds) -> decision.Grounds:
+    return grounds
 
 
 @dataclass(frozen=True, eq=False)

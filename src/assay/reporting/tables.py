@@ -181,8 +181,10 @@ def _tex(text: str) -> str:
 
 def _digits(column: pl.Series) -> int:
     """Decimals of a column of numbers."""
-    known = column.drop_nulls().abs() if column.dtype.is_float() else column.clear()
-    return 0 if known.filter(known.is_finite() & (known >= WHOLE)).len() == known.len() > 0 else 2
+    if not column.dtype.is_float():
+        return 2
+    known = column.filter(column.is_finite()).abs()
+    return 0 if len(known) and (known >= WHOLE).all() else 2
 
 
 def _interval_cell(value: Any, low: float | None, high: float | None, digits: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_ratings import frame_of, votes_of
+from test_leaderboard import frame_of, votes_of
 from test_separability import generations, outputs
 
 import assay
@@ -131,6 +131,21 @@ def test_the_saving_by_the_slow_road():
     most = sorted(delta, key=delta.get, reverse=True)[:20]
     ratio = sets["consistency"].mean() / sets.filter(pl.col("item").is_in(most))["consistency"].mean()
     assert found.saving["humans"].estimate == pytest.approx(1 - ratio)
+
+
+@pytest.mark.parametrize("method", ["jackknife", "percentile"])
+def test_a_saving_and_its_interval_do_not_depend_on_items_that_others_alone_rated(method):
+    rows = votes_that(link=True).labels.join(votes_that(link=True).items, on="item", how="left")
+    some = (pl.col("annotator") == "m") | (pl.col("item") < "i050")
+    options = {"by": "separability", "choose": "weighted", "method": method, "n_resamples": 200}
+    both, alone = (
+        assay.consistency(assay.read(table, scale="preference", judges=["m"], repeat="repeat"), **options)
+        for table in (rows.filter(some), rows.filter(pl.col("item") < "i050"))
+    )
+    one, other = both.saving["humans"], alone.saving["humans"]
+    assert one.estimate == pytest.approx(other.estimate)
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert both.saving["m"].estimate != alone.saving["m"].estimate
 
 
 @pytest.mark.parametrize(

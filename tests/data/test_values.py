@@ -12,6 +12,7 @@ import pytest
 
 import assay
 from assay.data.scales import Interval, Nominal, Ordinal
+from assay.data.values import MOST_CATEGORIES, LabelColumn, parse_numbers
 from assay.errors import DataError
 from assay.estimation.result import Exclusion
 
@@ -303,3 +304,90 @@ def test_spellings_of_a_scale_that_lists_its_categories(tmp_path):
 def test_free_text_keeps_its_spelling():
     texts = ["Good", "good", " good ", "n/a"]
     assert assay.read(frame(texts), scale="text").labels["label"].to_list() == texts
+
+
+# -- numbers as they are written, notation by notation ------------------------------------------------
+
+NO, UP = None, "percentages, numbers up to 100"
+PERCENT, PARTS = "labels such as '{}' are read as ", "labels such as '{}' are read as numbers up to {}"
+
+
+@pytest.mark.parametrize(
+    ("cells", "scale", "decimal", "values", "note", "said"),
+    [
+        (["1", "2.5", "−3", "1e2"], NO, NO, [1, 2.5, -3, 100], "", NO),
+        (["1,5", "2"], NO, "comma", [1.5, 2], "labels are read as numbers with a decimal comma", NO),
+        (["1.500,5", "2"], NO, "comma", [1500.5, 2], "labels are read as numbers with a decimal comma", NO),
+        (["1,500.5", "2"], NO, "point", [1500.5, 2], "labels are read as numbers with a decimal point", NO),
+        (["4,5", "2"], NO, NO, [4.5, 2], "labels such as '4,5' are read as numbers with a decimal comma", NO),
+        (["−4,5", "2"], NO, NO, [-4.5, 2], "labels such as '−4,5' are read as numbers with a decimal comma", NO),
+        (["1,234", "2.5"], NO, NO, [1234, 2.5],
+         "labels such as '1,234' are read as numbers with commas between thousands", NO),
+        (["1,234,567", "2"], NO, NO, [1234567, 2],
+         "labels such as '1,234,567' are read as numbers with commas between thousands", NO),
+        (["80%", "7 %"], NO, NO, [80, 7], PERCENT.format("80%") + UP, Interval(0, 100)),
+        (["80%", "107%"], NO, NO, [80, 107], PERCENT.format("80%") + UP, NO),
+        (["80%", "7%"], Interval(0, 1), NO, [0.8, 0.07], PERCENT.format("80%") + "shares of 1", Interval(0, 100)),
+        (["80%", "7%"], Interval(0, 2), NO, [80, 7], PERCENT.format("80%") + UP, Interval(0, 100)),
+        (["2,5%", "7%"], NO, NO, [2.5, 7], PERCENT.format("2,5%") + UP, Interval(0, 100)),
+        (["4/5", "1/5"], NO, NO, [4, 1], PARTS.format("4/5", 5), Ordinal(1, 5)),
+        (["4/5", "0/5"], NO, NO, [4, 0], PARTS.format("4/5", 5), Ordinal(0, 5)),
+        (["4.5/5", "1/5"], NO, NO, [4.5, 1], PARTS.format("4.5/5", 5), Interval(1, 5)),
+        (["4,5/5", "0,5/5"], NO, NO, [4.5, 0.5], PARTS.format("4,5/5", 5), Interval(0, 5)),
+        (["1/2", "2/2"], NO, NO, [1, 2], PARTS.format("1/2", 2), Ordinal(1, 2)),
+        (["4/5", "1/5"], Interval(0, 1), NO, [0.8, 0.2], PERCENT.format("4/5") + "shares of 1", NO),
+        (["4/5", "1/5"], Ordinal(1, 5), NO, [4, 1], PARTS.format("4/5", 5), Ordinal(1, 5)),
+    ],
+)  # fmt: skip
+def test_numbers_in_a_notation(cells, scale, decimal, values, note, said):
+    found = parse_numbers(pl.Series(cells, dtype=pl.String), scale, decimal, ())
+    assert found.values.to_list() == pytest.approx(values)
+    assert (found.note, found.scale, found.doubt, found.mixed) == (note, said, None, False)
+    assert not found.no_answer.any()
+    assert found.plain == (not note)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (["1,234", "2"], "such as '1,234' may have decimals or thousands after the comma: say decimal='comma' or "
+         "decimal='point'"),
+        (["1,23", "2.5"], "such as '1,23' may have decimals or thousands after the comma: say decimal='comma' or "
+         "decimal='point', and write all of them alike"),
+        (["80%", "7"], "such as '80%' are percentages and '7' is none: write all of them alike"),
+        (["1,234%", "2%"], "such as '1,234' may have decimals or thousands after the comma: say decimal='comma' or "
+         "decimal='point'"),
+        (["1/2", "2/3"], "such as '1/2' may be dates, or parts of 2, 3: write them as numbers on one scale, or say "
+         "scale='nominal' if they are categories"),
+        (["7/5", "2/5"], "such as '7/5' may be dates, or parts of 5: write them as numbers on one scale, or say "
+         "scale='nominal' if they are categories"),
+        (["1/1"], "such as '1/1' may be dates, or parts of 1: write them as numbers on one scale, or say "
+         "scale='nominal' if they are categories"),
+        (["1 bad", "2 good"], "such as '1 bad' begin with a number: write the numbers alone, say their order with "
+         "scale='ordinal:lowest<...<highest', or say scale='nominal' if they are categories"),
+    ],
+)  # fmt: skip
+def test_numbers_in_doubt(cells, words):
+    found = parse_numbers(pl.Series(cells), None, None, ())
+    part = LabelColumn(pl.Series(cells), pl.Series(range(len(cells))), None, "t")
+    assert found.doubt(part) == words
+    assert found.values.null_count() == len(cells)
+    assert not found.mixed
+
+
+def test_words_and_marks_among_numbers():
+    assert parse_numbers(pl.Series(["good", "bad"]), None, None, ()) is None
+    assert parse_numbers(pl.Series(["NA", None]), None, None, ("na",)) is None
+    found = parse_numbers(pl.Series(["1", "NA", "two", None]), None, None, ("na",))
+    assert found.values.to_list() == [1, None, None, None]
+    assert found.no_answer.to_list() == [False, True, False, False]
+    assert found.mixed
+    assert parse_numbers(pl.Series(["80%", "good"]), Interval(0, 100), None, ()).unread.to_list() == [True, True]
+    many = pl.Series([f"{n} texts" for n in range(MOST_CATEGORIES + 1)])
+    assert parse_numbers(many[:-1], None, None, ()).doubt is not None
+    assert parse_numbers(many, None, None, ()) is None
+    part = LabelColumn(pl.Series([*"abcdefg"]), pl.Series(range(2, 9)), "mood", "t.csv")
+    six = pl.Series([True] * 6 + [False])
+    assert part.rows(six) == "row 2: 'a', row 3: 'b', row 4: 'c', row 5: 'd', row 6: 'e' and 1 more"
+    assert part.rows(six, most=6).endswith("row 7: 'f'")
+    assert (part.about(), part.like("text")) == ("t.csv: labels of criterion 'mood'", "scale={'mood': 'text'}")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import inspect
 import itertools
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from encoders import Bags
 
 import assay
+from assay.similarity.bertscore import LAYERS
+from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.lexical import OVERLAPS, _tokens
 from assay.similarity.protocol import OfFunction, Similarity
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
@@ -173,6 +180,47 @@ def test_every_name_says_what_it_is():
     assert all(one.what and not one.what.endswith(".") for one in NAMED.values())
     assert OfFunction(len).name == "len"
     assert set(OVERLAPS) <= set(NAMED)
+
+
+OPTIONS = {
+    "bertscore": {"model": "roberta-large", "layer": 0, "long": "refuse", "device": None},
+    "embeddings": {
+        "model": "sentence-transformers/all-MiniLM-L6-v2", "split": "auto", "post": "none", "device": None, "batch": 64,
+    },
+    "entities": {"model": "en_core_web_sm"},
+    "topics": {
+        "model": "sentence-transformers/all-MiniLM-L6-v2", "min_size": 10, "min_samples": 1, "reducer": "umap",
+        "dimensions": 5, "neighbours": 15, "stop_words": "english", "outliers": "keep", "seed": 0, "device": None,
+    },
+    "lda": {"topics": 50, "iterations": 1000, "stop_words": "english", "seed": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_options_that_are_not_named_are_these(name):
+    """A name without options is what a signature shows; what it stands for must not move."""
+    found = {option: one.default for option, one in inspect.signature(NAMED[name].make).parameters.items()}
+    assert found == OPTIONS.get(name.removesuffix("-length"), {})
+
+
+def test_layers_are_those_of_the_package_bert_score():
+    package = importlib.util.find_spec("bert_score")
+    if package is None:
+        pytest.skip("needs the package bert-score")
+    tree = ast.parse(Path(package.origin).with_name("utils.py").read_text())  # to import it takes ten seconds
+    theirs = next(
+        ast.literal_eval(node.value) for node in tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "model2layers"
+    )  # fmt: skip
+    assert {name.partition("/")[2] or name: layer for name, layer in theirs.items()}.items() >= LAYERS.items()
+
+
+def test_embeddings_say_what_of_a_text_was_encoded():
+    encoder = OwnEncoder(Bags())
+    plain, after = Embeddings(encoder), Embeddings(encoder, "sentences", "top-third")
+    assert (plain.name, plain.about) == ("embeddings:bags", "embeddings by bags of whole texts, cosine")
+    assert after.name == "embeddings:bags,split=sentences,post=top-third"
+    assert after.about == "embeddings by bags of the mean of a text's sentences after top-third, cosine"
 
 
 @pytest.mark.parametrize("name", BY_WORDS)

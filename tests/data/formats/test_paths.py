@@ -1,4 +1,4 @@
-"""Logs of Inspect AI and results of promptfoo and MLflow: which model judged, and what is no judgement."""
+"""Formats whose fields are declared (Inspect AI, promptfoo, MLflow, Prodigy, Argilla): who judged, what is left out."""
 
 from __future__ import annotations
 
@@ -300,3 +300,223 @@ def test_a_rule_that_a_model_gave_is_a_judge(put):
     log = rules_log(match="C")
     log["samples"][0]["scores"]["match"]["metadata"] = {"judge_model": "m/rater"}
     assert assay.read(put("log.json", log)).judges == ("m/rater",)
+
+
+# -- Prodigy ------------------------------------------------------------------------------------------
+
+
+def choice(key, who, accept, answer="accept", time=0, options=("a", "b", "c")):
+    return {
+        "text": f"text {key}",
+        "key": key,
+        "options": [{"id": o, "text": f"option {o}"} for o in options],
+        "accept": accept,
+        "answer": answer,
+        "_input_hash": int(key[1:]),
+        "_task_hash": 1,
+        "_view_id": "choice",
+        "_timestamp": time,
+        "_annotator_id": f"my-set-{who}",
+    }
+
+
+def test_choices(put, answers, excluded):
+    path = put(
+        "choices.jsonl",
+        [
+            choice("q1", "ann", ["a"], time=1),
+            choice("q1", "bob", ["b"]),
+            choice("q2", "ann", [], "ignore"),
+            choice("q2", "bob", ["a"], "reject"),
+            choice("q3", "ann", []),
+            choice("q1", "ann", ["c"], time=9),
+            {**choice("q3", "bob", ["c"]), "_view_id": "review"},
+        ],
+    )
+    labels = assay.read(path, item="key", dataset="my-set", question="kind")
+    assert answers(labels) == {("q1", "ann", "kind", "c"), ("q1", "bob", "kind", "b")}
+    assert excluded(labels) == {
+        intake.SKIPPED: 1,
+        paths.BAD_TASK: 1,
+        intake.EMPTY: 1,
+        paths.REVIEW: 1,
+        intake.SUPERSEDED: 1,
+    }
+    assert labels.scale.spec == "nominal:a,b,c"
+
+
+def test_whole_numbers_stay_numbers(put, answers):
+    path = put("stars.jsonl", [choice("q1", "ann", [5], options=(1, 2, 3, 4, 5)), choice("q2", "ann", [2])])
+    assert answers(assay.read(path, item="key", dataset="my-set", scale="1-5")) == {("q1", "ann", 5), ("q2", "ann", 2)}
+
+
+def test_a_pair_is_a_preference_however_it_was_shuffled(put, answers):
+    path = put(
+        "pairs.jsonl",
+        [
+            choice("q1", "ann", ["m1"], options=("m2", "m1", "same")),
+            choice("q1", "bob", ["m1"], options=("m1", "m2", "same")),
+            choice("q2", "ann", ["same"], options=("m1", "m2", "same")),
+        ],
+    )
+    labels = assay.read(path, item="key", dataset="my-set", pair=["m1", "m2"])
+    assert answers(labels, "item", "annotator", "label", "position") == {
+        ("q1", "ann", -1, 2),
+        ("q1", "bob", -1, 1),
+        ("q2", "ann", 0, 3),
+    }
+    with pytest.raises(DataError, match="option 'm3'"):
+        assay.read(path, item="key", pair=["m1", "m3"])
+
+
+def test_in_a_binary_view_the_verdict_is_the_label(put, answers):
+    made = {"text": "t", "label": "GOOD", "_input_hash": 1, "_task_hash": 2, "_view_id": "classification"}
+    session = {"_annotator_id": "2030-01-01_10-00-00"}
+    path = put(
+        "binary.jsonl",
+        [{**made, **session, "answer": "reject"}, {**made, **session, "_input_hash": 2, "answer": "ignore"}],
+    )
+    labels = assay.read(path)
+    assert answers(labels) == {("1", "2030-01-01_10-00-00", "GOOD", "reject")}
+    assert any("starting times" in note for note in labels.reading.notes)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    "file", ["choice_single", "choice_rating_int_ids", "choice_pairwise_shuffled", "binary_unnamed_session"]
+)
+def test_real_shapes(real_data, expected, answers, file):
+    names = {"choice_single": "food", "choice_rating_int_ids": "stars", "choice_pairwise_shuffled": "pref"}
+    question = names.get(file)
+    labels = assay.read(
+        real_data / "formats" / "prodigy" / f"{file}.jsonl",
+        item="item_id",
+        dataset=f"{question}_ds",
+        question=question,
+    )
+    rows = [r for r in expected("formats/prodigy") if r["file"] == f"{file}.jsonl" and r["status"] == "ok"]
+    assert {(*key, str(v)) for *key, v in answers(labels)} == {
+        (r["item"], r["annotator"], r["control"], r["value"]) for r in rows
+    }
+
+
+# -- Argilla ------------------------------------------------------------------------------------------
+
+ANN, BOB = "0000-a", "0000-b"
+FLAT = [
+    {
+        "id": "r1",
+        "status": "completed",
+        "_server_id": None,
+        "text": "one",
+        "stars.responses": [4, 2],
+        "stars.responses.users": [ANN, BOB],
+        "stars.responses.status": ["submitted", "draft"],
+        "tags.responses": [["x", "y"]],
+        "tags.responses.users": [BOB],
+        "tags.responses.status": ["submitted"],
+        "best.responses": [["b", "a"], ["a", "b"]],
+        "best.responses.users": [BOB, ANN],
+        "best.responses.status": ["submitted", "submitted"],
+        "stars.suggestion": 5,
+        "stars.suggestion.agent": "gpt",
+        "stars.suggestion.score": 0.5,
+    },
+    {
+        "id": "r2",
+        "status": "pending",
+        "_server_id": None,
+        "text": "two",
+        "stars.responses": [1, 3],
+        "stars.responses.users": [BOB, ANN],
+        "stars.responses.status": ["discarded", "submitted"],
+        "tags.responses": [["y", "x"], ["x"]],
+        "tags.responses.users": [ANN, BOB],
+        "tags.responses.status": ["submitted", "submitted"],
+        "best.responses": None,
+        "best.responses.users": None,
+        "best.responses.status": None,
+        "stars.suggestion": None,
+        "stars.suggestion.agent": None,
+        "stars.suggestion.score": None,
+    },
+]
+USERS = {ANN: "ann", BOB: "bob"}
+ARGILLA_SCALES = {"stars": "1-5", "tags": "nominal", "best": "nominal"}
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_flat_records(put, tmp_path, answers, excluded, kind):
+    path = put("flat.json", FLAT)
+    if kind == "parquet":
+        path = tmp_path / "flat.parquet"
+        pl.DataFrame(FLAT).write_parquet(path)
+    labels = assay.read(path, users=USERS, scale=ARGILLA_SCALES)
+    assert answers(labels) == {
+        ("r1", "ann", "stars", "4"),
+        ("r2", "ann", "stars", "3"),
+        ("r1", "gpt", "stars", "5"),
+        ("r1", "bob", "tags", "x|y"),
+        ("r2", "ann", "tags", "x|y"),
+        ("r2", "bob", "tags", "x"),
+        ("r1", "bob", "best", "b>a"),
+        ("r1", "ann", "best", "a>b"),
+    }
+    assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
+    assert labels.judges == ("gpt",)
+    assert "taken as rankings: best (rankings=[...] says otherwise)" in labels.reading.notes
+    stars = labels.where(criterion="stars", annotator="ann")
+    assert stars.labels["suggestion_shown"].to_list() == [True, False]
+
+
+def test_a_folder_with_settings_states_the_scales(put, answers):
+    record = {
+        "id": "r1",
+        "status": "pending",
+        "_server_id": None,
+        "fields": {"text": "one"},
+        "metadata": {"group": "g"},
+        "suggestions": {},
+        "responses": {"stars": [{"value": 4, "user_id": ANN}], "why": [{"value": "so", "user_id": ANN}]},
+        "vectors": {},
+    }
+    questions = [
+        {"name": "stars", "settings": {"type": "rating", "options": [{"value": v} for v in (1, 2, 3, 4)]}},
+        {"name": "why", "settings": {"type": "text"}},
+    ]
+    path = put("set/records.json", [record])
+    put("set/.argilla/settings.json", {"questions": questions})
+    labels = assay.read(path.parent, users=USERS)
+    assert answers(labels) == {("r1", "ann", "stars", "4"), ("r1", "ann", "why", "so")}
+    assert labels.scale_of("stars").spec == "ordinal:1-4"
+    assert labels.items.select("item", "group", "text").row(0) == ("r1", "g", "one")
+    assert any("does not say which responses are drafts" in note for note in labels.reading.notes)
+
+
+def test_a_csv_of_records_is_refused(put):
+    path = put("flat.csv", "id,stars.responses,stars.responses.users\nr1,[4 2],['a' 'b']\n")
+    with pytest.raises(DataError, match="export JSON or parquet"):
+        assay.read(path)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("file", ["records_flat.json", "hub_flat.parquet"])
+def test_real_records(real_data, expected, answers, excluded, file):
+    folder = real_data / "formats" / "argilla"
+    rows = expected("formats/argilla")
+    labels = assay.read(
+        folder / file,
+        users=folder / "users.json",
+        settings=folder / "to_disk" / ".argilla" / "settings.json",
+        suggestions=False,
+    )
+
+    def text(value):
+        values = value.strip("[]").replace('"', "").split(", ") if value.startswith("[") else None
+        return value if values is None else ">".join(values) if "answer" in value else "|".join(sorted(values))
+
+    submitted = {
+        (r["record_id"], r["user"], r["question"], text(r["value"])) for r in rows if r["status"] == "submitted"
+    }
+    assert answers(labels) == submitted
+    assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}

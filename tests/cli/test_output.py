@@ -1,0 +1,170 @@
+"""What a command takes and prints, part by part: values as they are typed, options from settings, forms of a result."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import polars as pl
+import pytest
+
+from assay import __version__
+from assay.cli import output
+from assay.cli.output import Output, range_words, typed_value
+from assay.errors import AssayError
+from assay.estimation.options import Limits
+
+
+def test_python_m_assay_is_the_command(monkeypatch, capsys):
+    import assay.__main__  # noqa: F401 - to import it asks nothing
+
+    assert capsys.readouterr().out == ""
+    monkeypatch.delitem(sys.modules, "assay.__main__")
+    monkeypatch.setattr(sys, "argv", ["assay", "--version"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("assay", run_name="__main__")
+    assert not stopped.value.code
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "low_open", "high_open", "words"),
+    [
+        (None, None, False, False, ""), (0, 1, False, False, "0 to 1"), (0, 1, True, True, "above 0 and below 1"),
+        (0, 1, True, False, "above 0 and at most 1"), (0, 1, False, True, "at least 0 and below 1"),
+        (40, None, False, False, "at least 40"), (None, 2.5, False, False, "at most 2.5"),
+        (None, 2.5, False, True, "below 2.5"), (1 / 3, None, True, False, "above 0.333333"),
+    ],
+)  # fmt: skip
+def test_ranges_in_words(low, high, low_open, high_open, words):
+    assert range_words(Limits(low=low, high=high, low_open=low_open, high_open=high_open)) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""), (False, ""), ("", ""), (True, "True"), (0, "0"), (0.0, "0.0"), (5, "5"), ("words", "words"),
+        ((1, 2), "1,2"), (["a"], "a"), ((), ""),
+    ],
+)  # fmt: skip
+def test_defaults_as_they_would_be_typed(value, text):
+    assert output._default(value) == text
+
+
+@pytest.mark.parametrize(
+    ("hint", "typed"),
+    [
+        (int | None, int), (float, float), (bool, bool), (str | None, str), (Any, str),
+        (Literal["a", "b"], Literal["a", "b"]),
+        (Literal["a"] | int, Literal["a"]), (Sequence[int] | int | None, list[int]), (tuple[float, ...], list[float]),
+        (Sequence[str], list[str]), (Sequence[Literal["a"]], list[str]), (Mapping[str, int], list[object]),
+        (Callable[[str], int], None), (Callable[[str], int] | str, str), (Mapping[str, Any], None),
+    ],
+)  # fmt: skip
+def test_what_is_typed_for_an_option_of_a_type(hint, typed):
+    assert output._typed(hint) == typed
+    assert output._optional(hint) == (hint is Any or type(None) in getattr(hint, "__args__", ()))
+
+
+def tokens(*texts: str) -> list[Any]:
+    return [SimpleNamespace(value=text) for text in texts]
+
+
+def test_names_and_numbers_between_commas():
+    assert output.commas(None, tokens("a, b,,icc(a,1)", "c")) == ["a", "b", "icc(a,1)", "c"]
+    assert output._several(int)(None, tokens("30,50")) == [30, 50]
+    assert output._several(float)(None, tokens(".5, 2")) == [0.5, 2.0]
+    assert output._several(str)(None, tokens("30,x")) == ["30", "x"]
+    for kind, words in ((int, "'1.5' is not a whole number"), (float, "'x' is not a number")):
+        with pytest.raises(ValueError, match=words):
+            output._several(kind)(None, tokens("1,1.5,x"))
+
+
+def test_values_of_names():
+    whole = output._pairs("--n", int | Sequence[int])
+    assert whole(None, tokens("o=1-4,r=1, 2,3", "s=7")) == [("o", (1, 2, 3, 4)), ("r", (1, 2, 3)), ("s", (7,))]
+    assert whole(None, tokens("o=3-3")) == [("o", (3,))]
+    for text in ("o=4-3", "o=1-10002", "o=x", "o=1.5"):
+        with pytest.raises(ValueError, match=r"o=... takes whole numbers: o=1-10 or o=1,2,3; got '"):
+            whole(None, tokens(text))
+    assert len(whole(None, tokens("o=1-10001"))[0][1]) == 10_001
+    assert output._pairs("--price", float)(None, tokens("o=.5,r=2")) == [("o", 0.5), ("r", 2.0)]
+    with pytest.raises(ValueError, match=r"o=... takes a number; got 'x'"):
+        output._pairs("--price", float)(None, tokens("o=x"))
+    assert output._pairs("--facets", str)(None, tokens("o=a+b")) == [("o", "a+b")]
+    assert output._pairs("--facets", str | Sequence[str])(None, tokens("o=a+b,r=c")) == [
+        ("o", ("a", "b")),
+        ("r", ("c",)),
+    ]
+    for text in ("o", "o=", "=a"):
+        with pytest.raises(AssayError, match="--facets takes NAME=VALUE; got"):
+            output._pairs("--facets", str)(None, tokens(text))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a,b", "a,b"),
+        ("1-5", "1-5"),
+        ("icc(a,1)", "'icc(a,1)'"),
+        ("two words", "'two words'"),
+        ("a<b", "'a<b'"),
+        ("…", "…"),
+    ],
+)
+def test_values_are_quoted_where_a_shell_needs_it(value, text):
+    assert typed_value(value) == text
+
+
+def result(judge: str, value: float) -> Any:
+    frame = pl.DataFrame({"estimate": [value], "n": [1200]})
+    return SimpleNamespace(
+        table=frame,
+        symbol="ρ",
+        counted="items",
+        judge=judge,
+        summary=lambda: f"{judge}!",
+        to_dict=lambda: {"judge": judge},
+    )
+
+
+def test_one_form_at_a_time(capsys):
+    one, two = result("x", 0.5), result("y", 0.25)
+    Output().show(one, two)
+    assert capsys.readouterr().out == "   ρ  items\n0.50  1,200\n\nx!\n\n   ρ  items\n0.25  1,200\n\ny!\n"
+    Output().show(one, symbol="κ", drop=["n"])
+    assert capsys.readouterr().out == "   κ\n0.50\n\nx!\n"
+    Output(csv=True).show(one, two)
+    assert capsys.readouterr().out == "judge,estimate,n\nx,0.5,1200\ny,0.25,1200\n"
+    Output(csv=True).show(one)
+    assert capsys.readouterr().out == "estimate,n\n0.5,1200\n"
+    Output(json=True).show(one)
+    assert json.loads(capsys.readouterr().out) == {"judge": "x"}
+    Output(json=True).show(one, two)
+    assert json.loads(capsys.readouterr().out) == [{"judge": "x"}, {"judge": "y"}]
+    Output(latex=True).show(one)
+    assert capsys.readouterr().out.splitlines()[2] == r"$\rho$ & items \\"
+    Output().words(one)
+    assert capsys.readouterr().out == "x!\n"
+    Output(csv=True).words(one)
+    assert capsys.readouterr().out == "estimate,n\n0.5,1200\n"
+    assert [Output().for_people, *(Output(**{form: True}).for_people for form in ("json", "csv", "latex"))] == [
+        True, False, False, False,
+    ]  # fmt: skip
+    with pytest.raises(AssayError, match=r"--json and --latex exclude each other; give one"):
+        Output(json=True, latex=True)
+
+
+def test_rows_that_are_no_results(capsys):
+    frame = pl.DataFrame({"name": ["a"], "n": [1200]})
+    for how, wanted in (({}, "name      n\na     1,200\n"), ({"csv": True}, "name,n\na,1200\n")):
+        Output(**how).rows(frame)
+        assert capsys.readouterr().out == wanted
+    Output(json=True).rows(frame)
+    assert json.loads(capsys.readouterr().out) == [{"name": "a", "n": 1200}]
+    Output(latex=True).rows(frame)
+    assert r"a & 1,200 \\" in capsys.readouterr().out

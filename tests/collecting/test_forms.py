@@ -1,0 +1,88 @@
+"""What a person sees of one item: widgets, keys, sides and letters, their own answer; by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.collecting.design import Asked
+from assay.collecting.forms import FormField, item_fields, question_form
+from assay.data.scales import parse_scale
+from assay.study.items import Item
+from assay.study.schema import Question
+
+ITEM = Item("i1", None, {"one": "x", "two_b": "y", "third": {"z": 1}, "empty": "", "photo": "p.png"})
+
+
+def form(scale, order=(), label=None, images=None, **more):
+    question = Question.model_validate({"name": "q", "text": "Q?", "scale": scale, **more})
+    return question_form(Asked(7, question, parse_scale(scale)), ITEM, order, images or {}, label)
+
+
+def choices(found):
+    return [(one.value, one.text, one.meaning, one.key) for one in found.choices]
+
+
+def test_labels_from_a_list_have_a_key_each():
+    stars = form("1-3", meanings={"1": "bad"}, guidelines="G", label=2)
+    assert (stars.id, stars.name, stars.text, stars.guidelines, stars.kind) == (7, "q", "Q?", "G", "choice")
+    assert choices(stars) == [("1", "1", "bad", "1"), ("2", "2", None, "2"), ("3", "3", None, "3")]
+    assert (stars.low, stars.high, stars.whole, stars.optional, stars.meanings) == (None, None, True, False, ())
+    assert (stars.given, stars.allowed) == ("2", parse_scale("1-3").describe())
+    words = form("nominal:no,yes,10", keys={"yes": "j"}, optional=True, label="yes")
+    assert choices(words) == [('"no"', "no", None, "1"), ('"yes"', "yes", None, "J"), ('"10"', "10", None, "3")]
+    assert (words.whole, words.optional, words.given) == (False, True, '"yes"')
+    # Numbers have their own digit, or no key; of the tenth word there is none either.
+    assert [one.key for one in form("ordinal:0-10").choices] == [*map(str, range(10)), None]
+    assert [one.key for one in form("nominal:" + ",".join("abcdefghij")).choices] == [*map(str, range(1, 10)), None]
+    assert [one.key for one in form("ordinal:-1-1").choices] == [None, "0", "1"]
+
+
+def test_many_numbers_and_fractions_are_typed():
+    eleven, twelve = form("ordinal:0-10"), form("ordinal:0-11", meanings={"0": "none"})
+    assert (eleven.kind, len(eleven.choices)) == ("choice", 11)
+    assert (twelve.kind, twelve.choices, twelve.low, twelve.high, twelve.whole) == ("number", (), 0, 11, True)
+    assert twelve.meanings == (("0", "none"),)
+    share = form("interval:0-1", label=0.5)
+    assert (share.kind, share.low, share.high, share.whole, share.given) == ("number", 0, 1, False, "0.5")
+    free = form("interval")
+    assert (free.kind, free.low, free.high) == ("number", None, None)
+    assert (form("text", label="so").kind, form("text", label="so").given) == ("text", '"so"')
+    assert form("nominal:" + ",".join(f"c{k}" for k in range(12))).kind == "choice"
+
+
+def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
+    options = {"options": ["one", "two_b"]}
+    found = form("preference", ["two_b", "one"], label=-1, **options)
+    assert choices(found) == [
+        ('"first"', "Left is better", None, "←"), ('"tie"', "No preference", None, "0"),
+        ('"second"', "Right is better", None, "→"),
+    ]  # fmt: skip
+    assert [one.field for one in found.choices] == [FormField("Left", "y"), None, FormField("Right", "x")]
+    assert (found.kind, found.given) == ("preference", '"second"')  # the item's first is on the right
+    assert form("preference", ["one", "two_b"], label=-1, **options).given == '"first"'
+    assert form("preference", ["one", "two_b"], label=0, **options).given == '"tie"'
+
+
+def test_three_texts_have_letters():
+    columns = ["one", "two_b", "third"]
+    found = form("odd-one-out", ["third", "one", "two_b"], label="A", options=columns, images={"two_b": "/images/1"})
+    assert [(one.value, one.key, one.field) for one in found.choices] == [
+        ('"A"', "A", FormField("A", '{"z":1}')), ('"B"', "B", FormField("B", "x")),
+        ('"C"', "C", FormField("C", image="/images/1")),
+    ]  # fmt: skip
+    assert (found.kind, found.given) == ("odd-one-out", '"B"')
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        form("odd-one-out", ["third", "one"], options=columns)
+
+
+def test_fields_are_what_any_question_shows():
+    def asked(**more):
+        return Asked(
+            1, Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", **more}), parse_scale("1-5")
+        )
+
+    both = item_fields([asked(show=["two_b"]), asked(show=["one", "two_b", "gone"])], ITEM, (), {"one": "/images/9"})
+    assert both == (FormField("two b", "y"), FormField("one", image="/images/9"))
+    everything = item_fields([asked()], ITEM, ("photo", "third"), {})
+    assert [field.title for field in everything] == ["one", "two b", "empty"]
+    assert everything[-1].text == ""

@@ -1,0 +1,168 @@
+"""Plain tables, part by part: numbers of rows, columns stacked, battles, what is written and what has no place."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.annotations import Reading
+from assay.data.formats import Rows, tables
+from assay.data.formats.exports import write
+from assay.data.formats.tables import arena_rows, read_delimited, read_table, stack_criteria, unpivot
+from assay.errors import DataError
+
+
+def test_rows_are_numbered_as_an_editor_does(tmp_path):
+    """The header of a text file is line 1; JSON and Parquet have none."""
+    frame = pl.DataFrame({"item": ["a", "b"], "label": [1, 2]})
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text(frame.write_ndjson())
+    (tmp_path / "t.json").write_text(json.dumps(frame.to_dict(as_series=False)))
+    for name, first, untyped in (("csv", 2, True), ("parquet", 1, False), ("jsonl", 1, False), ("json", 1, False)):
+        found = read_table(tmp_path / f"t.{name}")
+        assert found.labels["_row"].to_list() == [first, first + 1], name
+        assert (found.untyped, found.reading.rows, found.reading.source) == (untyped, 2, str(tmp_path / f"t.{name}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        ("t.csv", "a;b\n1,5;2\n", {"a": ["1,5"], "b": ["2"]}),
+        ("t.csv", "a|b,c|d\n1|2|3\n", {"a": ["1"], "b,c": ["2"], "d": ["3"]}),
+        ("t.tsv", "a,b\tc\n1\t2\n", {"a,b": ["1"], "c": ["2"]}),
+        ("t.csv", " a ,,b,\n1,2,3,\n", {"a": ["1"], "column 2": ["2"], "b": ["3"]}),
+        ("t.csv", ",b\n1,2\n", {"": ["1"], "b": ["2"]}),
+    ],
+)
+def test_separators_and_columns_without_a_name(tmp_path, name, text, columns):
+    path = tmp_path / name
+    path.write_text(text)
+    assert read_delimited(path).to_dict(as_series=False) == columns
+
+
+def test_an_order_that_cannot_be_read_is_said(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    size = pandas.Categorical(["low", "high", "low"], categories=["low", "mid", "high"], ordered=True)
+    plain = pandas.Categorical(["x", "y", "x"])
+    path = tmp_path / "t.parquet"
+    pandas.DataFrame({"item": [1, 2, 3], "size": size, "plain": plain}).to_parquet(path)
+    found = read_table(path)
+    assert found.reading.notes == ()
+    assert found.labels.schema["size"] == pl.Enum(["low", "mid", "high"])
+    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
+    without = read_table(path)
+    assert without.reading.notes == (
+        "the order of column 'size' is not read without pyarrow; say it with scale='ordinal:...'",
+    )
+    assert without.labels["size"].cast(pl.String).to_list() == ["low", "high", "low"]
+
+
+def test_columns_of_criteria_become_rows_that_keep_their_number():
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "y"], "food": [1, 2], "mood": ["3", "good"]})
+    rows = Rows(frame, reading=Reading("t", 2))
+    found = stack_criteria(rows, ["food", "mood"])
+    assert found.labels.rows() == [
+        ("a", "x", "food", "1", 1), ("b", "y", "food", "2", 2), ("a", "x", "mood", "3", 1),
+        ("b", "y", "mood", "good", 2),
+    ]  # fmt: skip
+    assert (found.reading.rows, found.reading.as_text) == (4, True)
+    alike = stack_criteria(Rows(frame.with_columns(mood=pl.Series([3, 4])), reading=Reading("t", 2)), ["food", "mood"])
+    assert alike.reading.as_text is False
+    assert alike.labels["label"].to_list() == [1, 2, 3, 4]
+
+
+def test_a_wide_table_counts_the_labels_that_are_there():
+    frame = pl.DataFrame({"q": ["a", "b"], "ann": [1, None], "bob": [2, 3], "label": ["x", "y"]})
+    found = unpivot(Rows(frame, reading=Reading("t", 2)), "q", ["ann", "bob"])
+    assert found.labels.rows() == [("a", "ann", 1), ("a", "bob", 2), ("b", "bob", 3)]
+    assert found.items.rows(named=True) == [
+        {"item": "a", "label (original)": "x"}, {"item": "b", "label (original)": "y"},
+    ]  # fmt: skip
+    assert found.reading.rows == 3
+    empty = frame.with_columns(ann=pl.lit(None, pl.Int64), label=pl.lit("so"))
+    with pytest.raises(DataError, match=r"'label' holds text and column 'bob' holds numbers; .* columns=\['bob'\]"):
+        unpivot(Rows(empty, reading=Reading("t", 2)), "q", ["ann", "bob", "label"])
+
+
+@pytest.mark.parametrize(
+    ("winner", "label"),
+    [("model_a", -1), (" A", -1), ("b", 1), ("Model_B", 1), ("tie", 0), ("tie (bothbad)", 0), ("bothbad", 0),
+     ("both_bad", 0), ("tie (both bad)", 0)],
+)  # fmt: skip
+def test_who_won_a_battle(winner, label):
+    frame = pl.DataFrame({"model_a": ["m", "m"], "model_b": ["n", "n"], "winner": [winner, "nobody"]})
+    found = arena_rows(frame)
+    assert found.labels.rows(named=True) == [
+        {"first": "m", "second": "n", "_row": 1, "label": label, "item": "battle 1", "annotator": "voters"}
+    ]
+    assert [str(e) for e in found.reading.exclusions] == ["1 row: winner names neither model_a, model_b nor a tie"]
+    assert found.reading.rows == 2
+    assert found.reading.notes == ("battles are votes: first is model_a, second is model_b; each is an item",)
+
+
+def test_votes_on_one_item_are_numbered_and_voters_named():
+    frame = pl.DataFrame(
+        {"model_a": ["m"] * 3, "model_b": ["n"] * 3, "winner": ["a", "b", "tie"], "question_id": [7, 7, 8],
+         "judge": ["j", "j", "j"]}
+    )  # fmt: skip
+    found = arena_rows(frame, "battles")
+    assert found.labels.select("item", "annotator", "repeat", "label").rows() == [
+        ("7", "j", 1, -1), ("7", "j", 2, 1), ("8", "j", 1, 0),
+    ]  # fmt: skip
+    assert "judge" not in found.labels.columns
+    assert found.reading.notes[0].endswith("; the item is question_id")
+    assert found.reading.notes[1] == (
+        "several votes of one voter on one item are numbered in the order of the table (repeat)"
+    )
+
+
+def table():
+    frame = pl.DataFrame(
+        {"item": ["q1", "q2", "q10"], "annotator": ["ann", "gpt", "ann"], "label": [4, 5, 2],
+         "kind": ["human", "judge", "human"], "seconds": [1.5, None, 2.0]}
+    )  # fmt: skip
+    items = pl.DataFrame({"item": ["q1", "q2", "q10"], "text": ["a", "é", None]})
+    people = pl.DataFrame({"annotator": ["ann", "gpt"], "team": ["x", "y"]})
+    return assay.read(frame, scale="1-5", annotators=people, items=items)
+
+
+def test_what_is_written_and_what_has_no_place(tmp_path):
+    labels = table()
+    written = write(labels, tmp_path / "folder", "alt-test")
+    assert written.notes == ("columns not written, the folder has no place for them: seconds, team",)
+    files = {path.name: path.read_text("utf-8") for path in (tmp_path / "folder").iterdir()}
+    assert files == {
+        "human_annotations.json": '{\n "ann": {\n  "q1": 4,\n  "q10": 2\n }\n}\n',
+        "llm_annotations.json": '{\n "gpt": {\n  "q2": 5\n }\n}\n',
+        "items.jsonl": '{"item": "q1", "text": "a"}\n{"item": "q10", "text": null}\n{"item": "q2", "text": "é"}\n',
+    }
+    bare = assay.read(labels.labels.select("item", "annotator", "label"), scale="1-5", judges=["gpt"])
+    assert write(bare, tmp_path / "folder", "alt-test").notes == ()
+    assert not (tmp_path / "folder" / "items.jsonl").exists(), "that of the other table is gone"
+    written = write(labels, tmp_path / "t.jsonl", "hugging-face")
+    assert written.notes == ("attributes of annotators not written: team",)
+    assert (tmp_path / "t.jsonl").read_text("utf-8").splitlines()[1] == (
+        '{"item": "q2", "text": "é", "annotator": ["gpt"], "kind": ["judge"], "label": [5], "seconds": [null]}'
+    )
+    assert write(bare, tmp_path / "t.jsonl", "hugging-face").notes == ()
+
+
+def test_mixed_labels_are_shown_five_at_a_time(tmp_path):
+    path = tmp_path / "t.json"
+    start = r"labels mix numbers and text \(annotator 'ann', item 'i0': '0'; "
+    for n, end in ((5, r"item 'i4': '4'\)"), (7, r"item 'i4': '4'; and 2 more\)")):
+        path.write_text(json.dumps({"ann": {f"i{k}": str(k) for k in range(n)}, "bob": {f"i{k}": k for k in range(9)}}))
+        with pytest.raises(DataError, match=rf"{start}.*{end}; 1 is"):
+            read_table(path)
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text('{"ann": {"a": 1, "b": 2, "b": 3}}')
+    with pytest.raises(DataError, match="key 'b' stands more than once"):
+        read_table(path)

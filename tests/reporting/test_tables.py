@@ -1,0 +1,147 @@
+"""Numbers and tables as readers get them: rounded, named, aligned, broken to a width, as LaTeX and HTML."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from assay.reporting import tables
+from assay.reporting.tables import decimals, estimated, interval, number, p_value, said, signed
+
+NONE = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (number(0.126), "0.13"), (number(None), "–"), (number(NONE), "–"), (number(0.1, 3), "0.10"),
+        (number(0.125, 3), "0.125"), (number(2.0, 4), "2.00"), (number(0.1234, 4), "0.1234"),
+        (decimals(-0.001, 2), "0.00"), (decimals(-0.126, 2), "−0.13"), (signed(0.2), "+0.20"),
+        (signed(-0.2, 1), "−0.2"),
+        (interval(0.1, 0.2), "[0.10, 0.20]"), (interval(-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
+        (interval(None, 0.2), "(no interval)"), (interval(0.1, NONE), "(no interval)"),
+        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"),
+        (estimated(0.5, 0.4, 0.6), "0.50 [0.40, 0.60]"), (said(0.5), "0.50"), (said(NONE), "not estimable"), (said(-0.5, 1), "−0.5"),
+        (p_value(0.01234), "p = 0.012"), (p_value(0.0009), "p < 0.001"), (p_value(0.001), "p = 0.001"),
+        (p_value(NONE), "no p-value"), (p_value(0.9996), "p = 1.000"),
+    ],
+)  # fmt: skip
+def test_numbers_for_readers(text, wanted):
+    assert text == wanted
+
+
+FRAME = pl.DataFrame(
+    {
+        "judge": ["a_b", "c"], "estimate": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [1200, 7],
+        "p": [0.0004, 0.0125], "power": [0.0001, 2.0], "p_adjusted": [0.001, 1.0], "winning_rate": [1.0, 0.25],
+        "sets": [12.0, 2.5],
+        "passed": [True, False], "items": [3, 5], "items_low": [2, None], "items_high": [1500, None],
+    }
+)  # fmt: skip
+
+
+def test_columns_are_named_and_numbers_rounded():
+    table = tables.shown(FRAME, symbol="κ", counted="answers", caption="who", drop=["sets"])
+    assert table.columns == ("judge", "κ", "answers", "p", "power", "p (adjusted)", "ω", "passed", "items")
+    assert table.rows == (
+        ("a_b", "0.50 [0.40, 0.60]", "1,200", "< 0.001", "0.00", "0.001", "1.00", "yes", "3 (2 to 1,500)"),
+        ("c", "–", "7", "0.013", "2", "1.00", "0.25", "no", "5 (? to ?)"),
+    )
+    assert table.numeric == (False, True, True, True, True, True, True, False, True)
+    assert table.caption == "who"
+    assert [row[-1] for row in tables.shown(FRAME.select("sets")).rows] == ["12", "2.50"]
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([300.0, 1081.2], ["300", "1081"]), ([299.9, 1081.2], ["299.90", "1081.20"]),
+        ([-300.0, None], ["−300", "–"]), ([300.0, NONE], ["300", "–"]), ([None, None], ["–", "–"]),
+    ],
+)  # fmt: skip
+def test_columns_of_hundreds_have_no_decimals(values, wanted):
+    frame = pl.DataFrame({"estimate": pl.Series(values, dtype=pl.Float64), "low": NONE, "high": NONE})
+    assert [row[0].removesuffix(" (no interval)") for row in tables.shown(frame).rows] == wanted
+
+
+def test_columns_that_say_nothing_are_left_out():
+    frame = pl.DataFrame({"a": [1, None], "b": pl.Series([None, None], dtype=pl.Int64), "n": [1, 2]})
+    assert tables.empty_columns(frame) == ("b",)
+    assert tables.filled(frame, "votes").columns == ["a", "votes"]
+    assert tables.plain(frame).rows == (("1", "None", "1"), ("None", "None", "2"))
+    assert tables.plain(pl.DataFrame({"a": [12345], "b": ["x"]})) == tables.Table(
+        ("a", "b"), (("12,345", "x"),), (True, False)
+    )
+    assert tables.to_csv(frame) == "a,b,n\n1,,1\n,,2\n"
+
+
+SMALL = tables.Table(("who & why", "κ"), (("a<b", "−0.50"), ("c~d^e", "–")), (False, True))
+
+
+def test_latex_and_html():
+    assert tables.to_latex(SMALL) == (
+        "\\begin{tabular}{lr}\n\\toprule\nwho \\& why & $\\kappa$ \\\\\n\\midrule\n"
+        "a<b & $-$0.50 \\\\\nc\\textasciitilde{}d\\^{}e & -- \\\\\n\\bottomrule\n\\end{tabular}\n"
+    )
+    assert tables.to_html(SMALL) == (
+        "<table><thead><tr><th>who &amp; why</th><th>κ</th></tr></thead><tbody><tr><td>a&lt;b</td><td>−0.50</td></tr>"
+        "<tr><td>c~d^e</td><td>–</td></tr></tbody></table>"
+    )
+
+
+WIDE = tables.Table(
+    ("judge", "a long title", "what was said of it"),
+    (("gpt", "0.50 [0.40, 0.60]", "one two three"), ("llama", "–", "four fives")),
+    (False, True, False),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "wanted"),
+    [
+        (None, [
+            "judge       a long title  what was said of it",
+            "gpt    0.50 [0.40, 0.60]  one two three",
+            "llama                  –  four fives",
+        ]),
+        (45, [
+            "judge       a long title  what was said of it",
+            "gpt    0.50 [0.40, 0.60]  one two three",
+            "llama                  –  four fives",
+        ]),
+        (44, [
+            "judge       a long title  what was said",
+            "                          of it",
+            "gpt    0.50 [0.40, 0.60]  one two three",
+            "llama                  –  four fives",
+        ]),
+        (34, [
+            "judge       a long title  what was",
+            "                          said of",
+            "                          it",
+            "gpt    0.50 [0.40, 0.60]  one two",
+            "                          three",
+            "llama                  –  four",
+            "                          fives",
+        ]),
+        (10, [
+            "judge       a long title  what",
+            "                          was",
+            "                          said",
+            "                          of it",
+            "gpt    0.50 [0.40, 0.60]  one",
+            "                          two",
+            "                          three",
+            "llama                  –  four",
+            "                          fives",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_table_is_broken_between_words_to_fit(width, wanted):
+    """An interval is never broken, and no word; where even that is too wide, it stays so."""
+    assert tables.to_text(WIDE, width).splitlines() == wanted
+
+
+def test_text_that_holds_an_interval_is_not_broken():
+    table = tables.Table(("who", "found"), (("a b c d", "0.50 [0.40, 0.60] of 9"),), (False, False))
+    assert tables.to_text(table, 26).splitlines() == ["who  found", "a b  0.50 [0.40, 0.60] of 9", "c d"]

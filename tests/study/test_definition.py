@@ -1,0 +1,269 @@
+"""study.yaml: what may be said in it, and the words for what may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.errors import StudyError
+from assay.study.definition import contradictions, load_study
+from assay.study.schema import StudyFile
+from assay.study.starter import SCHEMA_FILE, init_study, study_schema
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    init_study(tmp_path / "s")
+    return tmp_path / "s"
+
+
+def changed(folder, old, new):
+    path = folder / "study.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return folder
+
+
+def test_a_new_study_is_whole_and_can_be_read(folder):
+    study = load_study(folder)
+    assert study.question_names == ("stars",)
+    assert [item.name for item in study.items()][:2] == ["r01", "r02"]
+    assert "strict" in study.prompts
+    assert json.loads((folder / SCHEMA_FILE).read_text()) == study_schema()
+    assert "study.db" in (folder / ".gitignore").read_text()
+
+
+def test_the_people_and_the_judge_of_a_new_study_nearly_agree(folder):
+    labels = (folder / "labels.csv").read_text().splitlines()
+    assert labels[0] == "item,annotator,label"
+    of = {who: [int(line.split(",")[2]) for line in labels[1:] if f",{who}," in line] for who in ("ana", "ben", "chi")}
+    assert of == {"ana": [1, 5, 3, 3, 5, 3, 1, 3], "ben": [2, 5, 4, 3, 5, 4, 1, 2], "chi": [1, 4, 3, 4, 5, 3, 1, 3]}
+    replies = [json.loads(line) for line in (folder / "replies.jsonl").read_text().splitlines()]
+    assert [json.loads(one["reply"])["label"] for one in replies] == [1, 5, 3, 3, 5, 4, 1, 2]
+    assert [(one["item"], one["judge"]) for one in replies] == [(f"r0{k}", "example") for k in range(1, 9)]
+
+
+def test_nothing_is_overwritten(folder):
+    with pytest.raises(StudyError, match=r"holds study\.yaml.* already"):
+        init_study(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        (
+            "provider: recorded",
+            "provdier: recorded",
+            24,
+            "[0].provdier: is not a key here; did you mean 'provider'",
+        ),
+        ("concurrency: 20", "concurrency: lots", 52, "limits.concurrency: input should be a valid integer"),
+        ("scale: 1-5 ", "scale: 1~5 ", 14, "questions[0].scale: '1~5' is not a scale"),
+        ("scale: 1-5 ", "scale: preference ", 12, "questions[0].options: needs 2 columns to choose between"),
+        ("meanings: {1:", "meanings: {7:", 16, "questions[0].meanings.7: label '7' is not in the scale"),
+        ("file: replies.jsonl", "prompt: strikt", 22, "judges[0].file: is missing"),
+        ("name: Stars", "name: x\nname: Stars", 3, "'name' appears twice"),
+        ("questions:", "questions: [", None, "study.yaml, line"),
+    ],
+)
+def test_errors_name_file_line_and_key(folder, old, new, line, message):
+    with pytest.raises(StudyError) as caught:
+        load_study(changed(folder, old, new))
+    words = str(caught.value)
+    assert str(folder / "study.yaml") in words
+    assert message in words
+    if line is not None:
+        assert abs(int(words.split("line ")[1].split(",")[0].split(":")[0]) - line) <= 3
+
+
+def test_a_key_in_the_file_is_refused_and_not_repeated(folder):
+    with pytest.raises(StudyError, match="NAME of an environment variable") as caught:
+        load_study(changed(folder, "provider: recorded", "key: sk-secret-1\n    provider: recorded"))
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_urls_with_secrets_are_refused(folder):
+    changed(folder, "provider: recorded", "base_url: https://me:pw@host/v1\n    provider: recorded")
+    with pytest.raises(StudyError, match="must not hold a name") as caught:
+        load_study(folder)
+    assert "pw" not in str(caught.value).split("base_url")[1]
+
+
+def test_yes_and_no_are_words(folder):
+    changed(folder, "meanings: {1: very bad, 5: excellent}\n", "\n")
+    study = load_study(changed(folder, "scale: 1-5 ", "scale: [yes, no, on, 2024-01-01]"))
+    assert study.config.questions[0].scale == ("yes", "no", "on", "2024-01-01")
+
+
+def test_there_is_no_study(tmp_path):
+    with pytest.raises(StudyError, match=r"make a study with: assay init"):
+        load_study(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item,review\na,x\na,y\n", "item 'a' appears twice; the second is item 2"),
+        ("item,review\n,x\n", "item 1 has no name"),
+        ("name,review\na,x\n", "column 'item' is not in"),
+        ("item,review\na,x,y\n", "line 2: more or fewer values"),
+        ("item,review\n", "has no items"),
+    ],
+)
+def test_items_that_can_not_be_used(folder, text, message):
+    (folder / "items.csv").write_text(text)
+    with pytest.raises(StudyError, match=message):
+        list(load_study(folder).items())
+
+
+@pytest.mark.parametrize("name", ["items.tsv", "items.jsonl", "items.json", "items.parquet"])
+def test_items_in_every_format(folder, name):
+    import polars as pl
+
+    frame = pl.DataFrame({"item": ["a", "b"], "review": ["x", "y"]})
+    path = folder / name
+    writers = {".json": frame.write_json, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}
+    if path.suffix == ".tsv":
+        frame.write_csv(path, separator="\t")
+    else:
+        writers[path.suffix](path)
+    items = list(load_study(changed(folder, "items.csv", name)).items())
+    assert [(i.name, i.fields) for i in items] == [("a", {"review": "x"}), ("b", {"review": "y"})]
+
+
+# -- every contradiction by its key and words ---------------------------------------------------------
+
+STARS = {"name": "stars", "text": "How good?", "scale": "1-5"}
+ESSAY = {"name": "essay", "text": "Write.", "scale": "text"}
+BETTER = {"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"]}
+ODD = {"name": "odd", "text": "Which?", "scale": "odd-one-out", "options": ["text"]}
+SYSTEMS = [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}]
+CROSSED = {"scale": ["1-10"]}
+
+
+def on(question, **more):
+    return {"questions": [{**question, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        (on(STARS), {}),
+        (
+            {"questions": [STARS, STARS], "judges": [{"name": "j", "model": "m"}] * 2},
+            {"questions.1.name": "'stars' appears twice", "judges.1.name": "'j' appears twice"},
+        ),
+        (on(STARS, options=["a", "b"]), {"questions.0.options": "is for preference and odd-one-out"}),
+        (on(STARS, meanings={"6": "x"}), {"questions.0.meanings.6": "label '6' is not in the scale"}),
+        (on(STARS, scale="interval:0-1", meanings={"1": "x", "2": "y"}), {
+            "questions.0.meanings.2": "is not on the scale"}),
+        (
+            on(STARS, scale=["no", "yes"], keys={"no": "n", "yes": "N", "maybe": "m"}),
+            {"questions.0.keys.yes": "'N' is the key of 'no' already", "questions.0.keys.maybe": "label 'maybe'"},
+        ),
+        (on(STARS, scale=["no", "yes"], keys={"no": "ab", "yes": "1"}), {
+            "questions.0.keys.no": "'ab' is not one letter", "questions.0.keys.yes": "'1' is not one letter"}),
+        (on(STARS, scale="interval:0-1", keys={"1": "a"}), {"questions.0.keys.1": "keys are for labels from a list"}),
+        ({"questions": [ESSAY, BETTER]}, {"questions.1.options": "needs two columns to choose between; one question"}),
+        ({"questions": [ESSAY, BETTER], "systems": SYSTEMS}, {}),
+        (
+            {"questions": [ESSAY, {**BETTER, "options": ["esay"]}], "systems": SYSTEMS},
+            {"questions.0": "'essay' is about items, and in a study of systems",
+             "questions.1.options": "needs a question on the scale text, which the systems answer; question 'esay' is"},
+        ),
+        (
+            {"questions": [ESSAY, BETTER], "systems": SYSTEMS[:1], "labels": "l.csv",
+             "judges": [{"name": "a", "model": "m"}]},
+            {"systems": "needs two at least, as outputs of two are compared",
+             "judges.0.name": "'a' is a system; give the judge a name of its own",
+             "labels": "cannot be: what people compare is drawn from the systems' outputs"},
+        ),
+        (
+            {"questions": [ESSAY], "systems": SYSTEMS},
+            {"questions.0": "'essay' is about items", "systems": "need one question on the scale text, which they"},
+        ),
+        (
+            {"questions": [ESSAY, BETTER], "systems": [{**SYSTEMS[0], "strategy": "few-shot"}, SYSTEMS[1]]},
+            {"systems.0.strategy": "is for judges; give a system a prompt of its own with prompt:"},
+        ),
+        ({**on(STARS), "comparisons": {"pairs": 3}}, {"comparisons": "needs systems, whose outputs are compared"}),
+        ({**on(STARS, meanings={"1": "bad"}), "conditions": CROSSED}, {
+            "questions.0.meanings": "belong to the scale '1-5', and conditions.scale asks '1-10' too; give that"}),
+        ({**on(STARS, meanings={"1": "bad"}, by_scale={"1-10": {"meanings": {}}}), "conditions": CROSSED}, {}),
+        ({**on(STARS, by_scale={"1-10": {"meanings": {"11": "good"}}, "1-7": {}}), "conditions": CROSSED}, {
+            "questions.0.by_scale.1-10.meanings.11": "is not a label there: it must be",
+            "questions.0.by_scale.1-7": "'1-7' is neither the question's scale nor one of conditions.scale"}),
+        ({**on(STARS, text="From 1 to 5?", guidelines="5 is best"), "conditions": CROSSED}, {
+            "questions.0.text": "names 1, a label of the scale '1-5', and conditions.scale asks '1-10' too",
+            "questions.0.guidelines": "names 5, a label of the scale '1-5'"}),
+        ({**on(STARS, text="Of 6 texts, 12%, 2.5 and x3"), "conditions": CROSSED}, {}),
+        ({**on(STARS), "conditions": {"scale": ["1-5"]}}, {}),
+        ({**on(STARS), "judges": [{"name": "j", "provider": "recorded"}, {"name": "k"}, {"name": "e", "of": ["z"]}]}, {
+            "judges.0.file": "is missing: provider 'recorded' needs the file of replies",
+            "judges.1.model": "is missing",
+            "judges.2.of": "judge 'z' is not in the judges that are asked"}),
+        ({**on(STARS), "judges": [{"name": "j", "model": "m", "prompt": "s"}],
+          "conditions": {"prompt": ["default", "x"]}}, {
+            "judges.0.prompt": "prompt 's' is not in prompts/",
+            "conditions.prompt.1": "prompt 'x' is not in prompts/"}),
+        ({**on(STARS), "people": {"overlap": {"a": 1}, "pass_warm_up": 0.5, "together": True}}, {
+            "people.group": "is missing: overlap is given by group",
+            "people.pass_warm_up": "needs people.warm_up, the table of what is practised",
+            "people.together": "needs items.document, the column that names the document of an item"}),
+        ({"questions": [ODD, STARS], "items": {"document": "d"}, "people": {"together": True, "warm_up": "w.csv",
+                                                                            "checks": {"file": "c.csv"}}}, {
+            "people.together": "cannot be: the triplets of 'odd' are drawn one at a time",
+            "questions": "'odd' draws triplets, so it must be the only question of its study",
+            "people.checks": "cannot be: the triplets of 'odd' are drawn, so no answer is known",
+            "people.warm_up": "cannot be: the triplets of 'odd' are drawn, so no answer is known"}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_named_by_its_key(tmp_path, config, wanted):
+    found = {
+        ".".join(map(str, where)): words for where, words in contradictions(StudyFile.model_validate(config), tmp_path)
+    }
+    assert found.keys() == wanted.keys()
+    for key, words in wanted.items():
+        assert found[key].startswith(words), found[key]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("from 1 to 5", True), ("1-5", True), ("1 – 5", True), ("1 through 5", True), ("von 1 bis 5", True),
+     ("11 to 5", False), ("1 to 50", False), ("0.1 to 5", False), ("1 or 5", False)],
+)  # fmt: skip
+def test_a_prompt_that_names_a_crossed_scale_is_refused(tmp_path, text, found):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "mine.txt").write_text(f"Answer {text}.")
+    config = {**on(STARS), "conditions": {"scale": ["1-5", "1-10"], "prompt": ["mine"]}}
+    problems = list(contradictions(StudyFile.model_validate(config), tmp_path))
+    words = "prompts/mine.txt names a scale itself; write {{ scale }} there"
+    assert problems == ([(("conditions", "scale"), words)] if found else [])
+
+
+def test_problems_are_said_with_file_line_and_key(tmp_path):
+    (tmp_path / "study.yaml").write_text(
+        "name: x\n\nquestions:\n  - name: a\n    text: Good?\n    scale: 1-5\n    colour: red\n"
+        "  - text: Bad?\n    scale: 1-5\njudges:\n  - {name: j, model: m, repeats: 0, temperature: 9}\n"
+        "limits:\n\n  tries: many\n"
+    )
+    with pytest.raises(StudyError) as caught:
+        load_study(tmp_path)
+    path = tmp_path / "study.yaml"
+    assert str(caught.value).splitlines() == [
+        f"{path}, line 7, questions[0].colour: is not a key here",
+        f"{path}, line 8, questions[1].name: is missing",
+        f"{path}, line 11, judges[0].temperature: input should be less than or equal to 5",
+        f"{path}, line 11, judges[0].repeats: input should be greater than or equal to 1",
+        f"{path}, line 14, limits.tries: input should be a valid integer, unable to parse string as an integer",
+    ]
+    (tmp_path / "study.yaml").write_text("questions:\n" + "".join(f"  - {{k{n}: 1}}\n" for n in range(40)))
+    with pytest.raises(StudyError) as caught:
+        load_study(path)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "and 155 more"
+    assert lines[0] == f"{path}, line 2, questions[0].name: is missing"

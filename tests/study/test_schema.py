@@ -1,0 +1,55 @@
+"""study.yaml by its fields: what each is when nothing is written, and the numbers that it takes."""
+
+from __future__ import annotations
+
+import pytest
+from annotated_types import Ge, Gt, Le, MinLen
+
+from assay.study import schema
+
+FIELDS = {
+    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": ()},
+    schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None},
+    schema.Price: {"input": ">= 0", "output": ">= 0"},
+    schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
+    schema.Judge: {
+        "model": "", "provider": "openai", "strategy": "zero-shot", "temperature": "None >= 0 <= 5",
+        "repeats": "1 >= 1 <= 10000", "seed": 0, "max_tokens": "None >= 1", "structured": "auto",
+    },
+    schema.System: {"temperature": "0.5 >= 0 <= 5", "repeats": "5 >= 2 <= 100", "max_tokens": "None >= 1"},
+    schema.OutputPairs: {
+        "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1", "seed": 0,
+    },
+    schema.Ensemble: {"of": "1 or more", "rule": "majority", "seed": 0},
+    schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": ()},
+    schema.RateLimits: {
+        "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
+        "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "unreadable": "20 >= 5",
+    },
+    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0"},
+    schema.People: {
+        "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
+        "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",
+        "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
+    },
+    schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
+}  # fmt: skip
+SIGNS = {Ge: (">=", "ge"), Gt: (">", "gt"), Le: ("<=", "le")}
+
+
+def described(field):
+    """The default alone where any value is taken."""
+    least = [f"{m.min_length} or more" for m in field.metadata if isinstance(m, MinLen)]
+    ends = [f"{SIGNS[type(m)][0]} {getattr(m, SIGNS[type(m)][1])}" for m in field.metadata if type(m) in SIGNS]
+    if not least and not ends:
+        return field.default
+    return " ".join([*([] if field.is_required() else [str(field.default)]), *least, *ends])
+
+
+@pytest.mark.parametrize("part", FIELDS, ids=lambda part: part.__name__)
+def test_defaults_and_ranges(part):
+    found = {name: described(part.model_fields[name]) for name in FIELDS[part]}
+    assert found == FIELDS[part]
+    assert [type(value) for value in found.values()] == [type(value) for value in FIELDS[part].values()]
+    assert all(field.repr and not field.exclude for field in part.model_fields.values())
+    assert (part.model_config["extra"], part.model_config["frozen"]) == ("forbid", True)

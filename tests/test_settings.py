@@ -1,0 +1,344 @@
+"""Every option's default, range and name in a signature: one that changes is a number that changes for somebody."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from assay.concordance.coefficient import (
+    AgreementSettings,
+    AlphaSettings,
+    CorrelationSettings,
+    GradingScaleSettings,
+    ICCSettings,
+    PanelSettings,
+    WeightedSettings,
+    WithinSettings,
+)
+from assay.data.chunks import ScanSettings
+from assay.data.columns import FrameSettings
+from assay.data.formats import FormatSettings
+from assay.data.formats.registry import ReadSettings
+from assay.data.values import LabelSettings
+from assay.estimation.options import IntervalSettings
+from assay.ideas.choices import (
+    ChoiceSettings,
+    EmbeddingSettings,
+    MapSettings,
+    PlanTripletsSettings,
+    ReliabilitySettings,
+    SampleSettings,
+    SampleSizeSettings,
+    StyleSettings,
+    TripletSettings,
+    ValidateSettings,
+)
+from assay.planning import PlanSettings
+from assay.preference.votes import (
+    BradleyTerrySettings,
+    EloSettings,
+    PairsSettings,
+    PositionSettings,
+    RatingSettings,
+    SeparabilitySettings,
+    SetSettings,
+    StabilitySettings,
+)
+from assay.psychometrics.design import (
+    DesignSettings,
+    DisattenuationSettings,
+    DStudySettings,
+    GStudySettings,
+    LoopSettings,
+)
+from assay.psychometrics.nested_icc import NestedSettings
+from assay.psychometrics.raters.table import FacetSettings, RaschSettings, RaterSettings
+from assay.simulation import SimulationSettings
+
+FLAGS = ("always", "hidden", "transient")
+OPTIONS = {
+    AgreementSettings: {
+        "draws": "1000 >= 1",
+        "adjust": "'holm' always",
+    },
+    AlphaSettings: {
+        "level": "None as 'distance'",
+    },
+    CorrelationSettings: {
+        "kind": "'spearman'",
+    },
+    GradingScaleSettings: {
+        "scale_column": "'scale'",
+        "ranges": "None hidden",
+        "well_aligned": "0.1 >= 0 <= 1",
+    },
+    ICCSettings: {
+        "form": "'ICC(A,1)'",
+        "model": "'random'",
+        "k": "None >= 1",
+    },
+    PanelSettings: {
+        "repeats": "'error'",
+    },
+    WeightedSettings: {
+        "weights": "'none'",
+    },
+    WithinSettings: {
+        "k": "1.0 >= 0 always",
+    },
+    ScanSettings: {
+        "item": "'item'",
+        "annotator": "'annotator'",
+        "label": "'label'",
+        "judges": "()",
+        "spelling": "'refuse'",
+        "labels_per_chunk": "4000000 >= 1",
+    },
+    FrameSettings: {
+        "item": "'item'",
+        "annotator": "'annotator'",
+        "label": "'label'",
+        "spelling": "'refuse'",
+        "conditions": "()",
+        "reading": "None hidden transient",
+    },
+    FormatSettings: {
+        "predictions": "True",
+        "keep_unknown": "False",
+        "unchosen_is_tie": "False",
+        "rankings": "()",
+        "suggestions": "True",
+        "numbered": "()",
+        "rejected": "False",
+        "workers": "'codes'",
+        "salt": "''",
+        "with_model": "False",
+        "value": "'score'",
+    },
+    ReadSettings: {
+        "item": "'item'",
+        "label": "'label'",
+        "layout": "'long'",
+        "format": "'auto'",
+    },
+    LabelSettings: {
+        "label_spelling": "'refuse'",
+    },
+    IntervalSettings: {
+        "method": "'jackknife'",
+        "n_resamples": "2000 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    ChoiceSettings: {
+        "annotators": "'humans'",
+    },
+    EmbeddingSettings: {
+        "dimensions": "None >= 1 <= 50",
+        "folds": "5 >= 2",
+        "n_resamples": "100 >= 0 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    MapSettings: {
+        "similarity": "'words'",
+        "min_items": "10 >= 2",
+    },
+    PlanTripletsSettings: {
+        "n_texts": "15 >= 3 <= 200 always as 'texts'",
+        "n_documents": "1 >= 1 always as 'documents'",
+        "agreement": "None > 0.3333 < 1 always",
+        "floors": "(1, 2, 3, 5, 8, 10, 15, 20, 30, 50) >= 1",
+        "target": "0.9 > 0 < 1",
+        "power": "0.8 > 0 < 1",
+        "dimensions": "3 >= 1 <= 50",
+        "n_studies": "200 >= 20 as 'studies'",
+        "pilot": "None hidden",
+        "seed": "0 >= 0 always",
+    },
+    ReliabilitySettings: {
+        "who": "('humans', 'annotator', 'itself')",
+    },
+    SampleSettings: {
+        "document": "None hidden as ''",
+        "name": "None hidden as ''",
+        "text": "None hidden as ''",
+        "floor": "3 >= 1 always",
+        "n": "None >= 1",
+        "seed": "0 >= 0 always",
+    },
+    SampleSizeSettings: {
+        "sizes": "None >= 10",
+        "target": "0.8 > 0 < 1",
+        "n_splits": "100 >= 20 as 'splits'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    StyleSettings: {
+        "n_resamples": "2000 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    TripletSettings: {
+        "floor": "3 >= 1",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+    },
+    ValidateSettings: {
+        "with_judges": "True",
+        "floor": "1 >= 1",
+        "n_resamples": "1000 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    PlanSettings: {
+        "n_items": "(30, 50, 75, 100, 150, 200, 300, 500) >= 2 as 'items'",
+        "n_annotators": "(3,) >= 2 always as 'humans'",
+        "epsilon": "None >= 0 <= 1 always as 'eps'",
+        "expertise": "None as ''",
+        "annotator_noise": "None >= 0 <= 1",
+        "judge_noise": "None >= 0 <= 1",
+        "judge_bias": "0.0",
+        "prior": "None >= 0 <= 1 hidden",
+        "spread": "0.0 >= 0",
+        "labels_per_item": "None >= 2",
+        "pilot": "None hidden",
+        "power": "0.8 > 0 < 1",
+        "n_studies": "1000 >= 1 always as 'studies'",
+        "seed": "0 >= 0 always",
+    },
+    BradleyTerrySettings: {
+        "ties": "'half'",
+        "prior": "0.0 >= 0",
+    },
+    EloSettings: {
+        "k": "32.0 > 0",
+        "n_orders": "100 >= 1",
+    },
+    PairsSettings: {
+        "n": "5 >= 1",
+        "n_items": "None >= 1",
+        "choose": "'weighted'",
+        "seed": "0 >= 0",
+    },
+    PositionSettings: {
+        "method": "'percentile'",
+    },
+    RatingSettings: {
+        "method": "'percentile'",
+        "rating_scale": "400.0 > 0 as 'scale'",
+        "base": "10.0 > 1",
+        "start": "1000.0",
+        "alpha": "2.0 > 0",
+        "beta": "6.0 > 0",
+        "separability_threshold": "0.4 as 'threshold'",
+    },
+    SeparabilitySettings: {
+        "similarity": "'rouge-1'",
+        "span": "'study'",
+    },
+    SetSettings: {
+        "bins": "4 >= 1",
+        "binning": "'width'",
+        "who": "('humans', 'judges')",
+        "share": "0.5 > 0 < 1",
+    },
+    StabilitySettings: {
+        "k": "()",
+        "n_draws": "20 >= 1",
+        "seed": "0 >= 0",
+        "c": "()",
+    },
+    DStudySettings: {
+        "target": "0.7 > 0 < 1",
+        "coefficient": "'dependability'",
+        "price": "None >= 0",
+        "merged": "'careful'",
+    },
+    DesignSettings: {
+        "facets": "None as ''",
+        "repeats": "'error'",
+        "confounded": "'merge'",
+        "least_contrasts": "3 >= 1",
+        "estimator": "'reml'",
+    },
+    DisattenuationSettings: {
+        "by": "'kind'",
+        "weights": "'pairs'",
+        "n_resamples": "200 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+        "n_pairs": "1500 >= 20",
+        "observed_high": "0.3 >= 0 <= 1",
+        "implied_low": "0.5 >= 0 <= 1",
+    },
+    GStudySettings: {
+        "n_resamples": "200 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    LoopSettings: {
+        "sizes": "(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)",
+        "of_human": "None hidden",
+        "of_judge": "None hidden",
+        "ensemble": "3 >= 2",
+        "reading": "'sum'",
+        "another": "'other'",
+        "correlation": "1.0 >= -1 <= 1",
+        "target": "0.7 > 0 < 1",
+        "merged": "'careful'",
+        "price": "None >= 0",
+        "judge_price": "0.0 >= 0",
+    },
+    NestedSettings: {
+        "n": "6.0 >= 1 always",
+        "estimator": "'reml'",
+        "repeats": "'error'",
+    },
+    FacetSettings: {
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    RaschSettings: {
+        "nodes": "31 >= 5",
+    },
+    RaterSettings: {
+        "reference": "'all'",
+        "rope": "0.1 >= 0",
+        "quick": "False",
+        "starts": "10 >= 1",
+        "nodes": "21 >= 3",
+        "chains": "4 >= 2",
+        "warmup": "500 >= 50",
+        "draws": "1000 >= 100",
+        "progress": "None hidden transient",
+    },
+    SimulationSettings: {
+        "n_items": "100 >= 1",
+        "n_annotators": "3 >= 1",
+        "scale": "4",
+        "annotator_noise": "0.3",
+        "judges": "0.2",
+        "spread": "0.0 >= 0",
+        "alike": "0.5 >= 0 <= 1",
+        "missing": "0.0",
+        "seed": "0 >= 0",
+    },
+}
+"""Each class's own: default, ends (``>=`` may be reached, ``>`` may not), its name in a signature, flags."""
+
+
+def described(field: dataclasses.Field) -> str:
+    limits = field.metadata["option"]
+    low = [] if limits.low is None else [">" if limits.low_open else ">=", f"{limits.low:.4g}"]
+    high = [] if limits.high is None else ["<" if limits.high_open else "<=", f"{limits.high:.4g}"]
+    flags = [flag for flag in FLAGS if getattr(limits, flag)]
+    key = [] if limits.key is None else [f"as {limits.key!r}"]
+    return " ".join([repr(field.default), *low, *high, *flags, *key])
+
+
+@pytest.mark.parametrize("settings", OPTIONS, ids=lambda settings: settings.__name__)
+def test_defaults_and_ranges(settings):
+    fields = {f.name: f for f in dataclasses.fields(settings)}
+    assert {name: described(fields[name]) for name in OPTIONS[settings]} == OPTIONS[settings]
