@@ -63,9 +63,7 @@ def test_a_plan_decides_the_smallest_number_of_items_with_the_power_wanted(tmp_p
 def test_options_that_are_not_the_default_are_in_the_file(tmp_path):
     plan = planned(test="exact", min_items=20, similarity="rouge-1").write(tmp_path / "plan.yaml")
     assert {"test": "exact", "min_items": 20, "similarity": "rouge-1"}.items() <= plan.verdict.items()
-    read = Preregistration.read(tmp_path / "plan.yaml").options(
-        assay.replacement.panel.AltTestSettings, {"min_items": 9}
-    )
+    read = Preregistration.read(tmp_path / "plan.yaml").options(AltTestSettings, {"min_items": 9})
     assert read["similarity"] == "rouge-1"
     assert "min_items" not in read
 
@@ -226,8 +224,8 @@ def test_development_items_are_said_first(labels):
     assert tuned_on(split(60), ["good"]) == []
     found = report(split(45), epsilon=0.1)
     assert found.page.first == (
-        "15 of 60 items are for development: prompts were tuned on them. For a verdict on the others alone, choose "
-        "labels.where(part='test').",
+        "15 of 60 items are for development: prompts were tuned on them. For a verdict on the others alone, keep "
+        "those for the test (--where part=test, labels.where(part='test')).",
     )
     assert report(split(45).where(part="test"), epsilon=0.1).page.first == ()
     assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")

@@ -310,6 +310,10 @@ CONTENT = "content_version"
 """The column that numbers the contents of an item that was changed while it was annotated."""
 
 
+PART, PARTS = "part", ("development", "test")
+"""The items' column that says which of them prompts may see while they are written, and on which judges are tested."""
+
+
 class Parts(NamedTuple):
     """What the one table is made of; the first seven as in `assay.data.annotations.Annotations`."""
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import ValidationError
 
+from assay.data.columns import PARTS
 from assay.data.scales import Scale, parse_scale, plain_number
 from assay.errors import StudyError, unknown
 from assay.study.items import SPLIT_FILE, Item, KnownItem, digest_of, read_items, read_known_items, read_parts
@@ -394,12 +395,24 @@ class Study:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """Which items are for development and which for the test, see `assay.study.items.read_parts`."""
-        return read_parts(self.folder)
+        """Which items are for development and which for the test, see `assay.study.items.read_parts`.
+
+        Raises
+        ------
+        StudyError
+            For a study of systems' outputs, or of triplets, which are drawn from its items.
+        """
+        found = read_parts(self.folder)
+        if found and (self.systems or any(q.drawn_from for q in self.config.questions)):
+            raise StudyError(
+                f"{self.folder / SPLIT_FILE}: what is judged is drawn from the items of this study, so they cannot be "
+                "split; take the file away"
+            )
+        return found
 
     def tested_items(self) -> list[str]:
         """The names of the items for the test: all of them where they are not split."""
-        return [item.name for item in self.items() if self.parts.get(item.name) != "development"]
+        return [item.name for item in self.items() if self.parts.get(item.name) != PARTS[0]]
 
     def way_of(self, name: str) -> dict[str, str]:
         """How a judge is asked: its ``model``, and a fingerprint of its ``prompt``.

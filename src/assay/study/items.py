@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.data.columns import PART, PARTS
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError, listing, unknown
 from assay.study.schema import ItemsPart, StudyFile, scale_of
@@ -72,9 +73,6 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
 SPLIT_FILE = "split.csv"
 """The table that says of each item of a study which part it belongs to: ``item``, ``part``."""
 
-PARTS = ("development", "test")
-"""Items that prompts may see while they are written, and items on which judges are tested."""
-
 
 def read_parts(folder: Path) -> dict[str, str]:
     """The part of each item that `SPLIT_FILE` names; empty where there is no such file.
@@ -89,12 +87,12 @@ def read_parts(folder: Path) -> dict[str, str]:
         return {}
     parts = {}
     for row in _rows(path):
-        for column in ("item", "part"):
+        for column in ("item", PART):
             if column not in row:
                 raise StudyError(unknown("column", column, row, str(path)))
-        if row["part"] not in PARTS:
-            raise StudyError(f"{path}: item '{row['item']}': {unknown('part', row['part'], PARTS, 'the parts')}")
-        parts[str(row["item"]).strip()] = str(row["part"])
+        if row[PART] not in PARTS:
+            raise StudyError(f"{path}: item '{row['item']}': {unknown(PART, row[PART], PARTS, 'the parts')}")
+        parts[str(row["item"]).strip()] = str(row[PART])
     return parts
 
 

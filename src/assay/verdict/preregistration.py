@@ -18,6 +18,7 @@ import yaml
 
 from assay._version import __version__
 from assay.data.annotations import Annotations
+from assay.data.columns import PART, PARTS
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, plain
 from assay.replacement.panel import AltTestSettings, RuleSettings
@@ -41,10 +42,7 @@ OF_THE_TEST = ("epsilon", "expert", "gold", "clusters")
 ALWAYS = ("epsilon", "alpha", "threshold", "least_retention")
 """What a plan file states even where it is the default: what a referee asks for first."""
 
-PART = "part"
-"""Column of the items that says which of them prompts may see while they are written: development, or test."""
-
-DEVELOPMENT, TEST = "development", "test"
+DEVELOPMENT, TEST = PARTS
 
 
 # -- the plan file -----------------------------------------------------------------------------------
@@ -424,7 +422,7 @@ def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = N
         elif seen:
             lines.append(
                 f"{seen:,} of {n:,} items are for development: prompts were tuned on them. For a verdict on the others "
-                "alone, choose labels.where(part='test')."
+                "alone, keep those for the test (--where part=test, labels.where(part='test'))."
             )
     if study is not None and study.parts:
         versions = _in_store(study, lambda store: _versions(store, study))
@@ -445,11 +443,12 @@ def _versions(store: Store, study: Study) -> dict[str, int]:
 
 def _study_of(labels: Annotations) -> Study | None:
     """The study that the labels are of, as its folder says it now."""
-    if not labels.reading.study:
+    folder = labels.reading.study
+    if not folder or not (Path(folder) / "study.yaml").is_file():
         return None
     from assay.study.definition import load_study
 
-    return load_study(labels.reading.study)
+    return load_study(folder)
 
 
 R = TypeVar("R")

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
+from assay.data.columns import PART
 from assay.errors import ChangedStudyError, StudyError, counted, listing
 from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
@@ -332,14 +333,17 @@ class Claim:
     """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
 
 
-def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
+def claim(
+    store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False, part: str | None = None
+) -> list[Claim]:
     """Take up to ``most`` open assignments of these judges; nobody else gets them.
 
-    With ``unread``, those whose reply could not be read in an earlier run instead.
+    With ``unread``, those whose reply could not be read in an earlier run instead. With ``part``, those about items of
+    this part alone.
     """
     a = tables.assignments
     which = _unread(run) if unread else a.c.status == "open"
-    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges), _of_part(part))
     wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
     take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
     with store.writing() as db:
@@ -357,10 +361,19 @@ def _unread(run: int) -> sa.ColumnElement[bool]:
     )
 
 
-def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
+def _of_part(part: str | None) -> sa.ColumnElement[bool]:
+    """Assignments about items of a part; all of them without one."""
+    if part is None:
+        return sa.true()
+    i = tables.items.c
+    return tables.assignments.c.item.in_(sa.select(i.item).where(i.known[PART].as_string() == part))
+
+
+def count_unread(store: Store, run: int, judges: Sequence[str], part: str | None = None) -> int:
     """How many assignments of these judges `claim` gives to a run with ``unread``."""
     a = tables.assignments
-    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
+    query = sa.select(sa.func.count()).select_from(a)
+    query = query.where(_unread(run), a.c.active, a.c.annotator.in_(judges), _of_part(part))
     with store.reading() as db:
         return int(db.execute(query).scalar_one())
 
@@ -373,18 +386,20 @@ def item_claims(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
         return [replace(one, unread=None) for one in _claims(db, db.execute(wanted).scalars().all())]
 
 
-def sample(store: Store, judge: str, most: int) -> list[Claim]:
+def sample(store: Store, judge: str, most: int, part: str | None = None) -> list[Claim]:
     """Some open assignments of a judge, as if claimed: for estimates."""
     a = tables.assignments
     wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
+    wanted = wanted.where(_of_part(part))
     with store.reading() as db:
         return _claims(db, db.execute(wanted.order_by(a.c.id).limit(most)).scalars().all())
 
 
-def counts(store: Store, judges: Sequence[str]) -> dict[str, int]:
+def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict[str, int]:
     """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
     a = tables.assignments
-    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges)).group_by(a.c.status)
+    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges), _of_part(part))
+    query = query.group_by(a.c.status)
     with store.reading() as db:
         return {status: int(number) for status, number in db.execute(query)}
 
