@@ -271,6 +271,9 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
             )
         reasons = listing([f"{why} ({n})" for (_, why), n in excluded.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
+    first = parts[0][1]
+    judges = whole.judges if isinstance(whole, Annotations) else first.judges
+    n_items = whole.n_items if isinstance(whole, Annotations) else first.n_items
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
@@ -280,13 +283,13 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         differences=_differences_table(differences, settings.adjust, 1 - settings.confidence),
         headline=headline,
         humans=whole.humans,
-        judges=whole.judges,
+        judges=judges,
         criteria=whole.criteria if isinstance(whole, Annotations) else (),
         by=settings.by,
         scale=scale,
-        n_items=whole.n_items,
+        n_items=n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, excluded),
+        run=_run(labels, settings, interval, excluded, n_items, len(judges)),
         comparisons_of_rows=tuple(compared),
     )
 
@@ -310,10 +313,13 @@ def _parts(
     return labels, found
 
 
-def _run(labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded) -> Run:
+def _run(
+    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, n_items: int,
+    n_judges: int,
+) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
-        "items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges) or None,
+        "items": n_items, "humans": len(labels.humans), "judges": n_judges or None,
         "scale": tuple(sorted({s.spec for s in _scales(labels)})),
         "interval": interval.split(" over")[0].replace(" ", "-"),
     }  # fmt: skip

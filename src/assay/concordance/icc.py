@@ -239,7 +239,9 @@ class ICCTable(Result):
             }
             for r, (_, _, case) in zip(self.rows, TEN, strict=True)
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        # Where no form has an F test, its columns are empty, and numbers all the same.
+        return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
     def row_estimates(self) -> Sequence[Estimate | None]:
         """Each correlation."""
