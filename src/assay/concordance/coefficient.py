@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -17,9 +17,9 @@ from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, near_the_ends
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
-from assay.estimation.resampling import How, Sums, Units
+from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
-from assay.estimation.small_samples import Score, Tailed
+from assay.estimation.small_samples import Score, Tailed, interaction_of
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
@@ -35,7 +35,7 @@ from assay.statistics.categories import (
     curve,
     grid,
 )
-from assay.statistics.pairs import MeanOfPairs, PairStatistic
+from assay.statistics.pairs import MeanOfPairs, PairStatistic, mean_first
 from assay.statistics.ranks import PairRanks, Ranks
 
 if TYPE_CHECKING:
@@ -574,11 +574,15 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
 def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
     """The coefficient of ratings, with its interval."""
     statistic, ends, apart = measure.prepare(ratings)
-    found = estimate_of(ratings, statistic, settings, measure.transform)
+    sums = sums_of(ratings, statistic)
+    found = sums.estimate(settings, measure.transform)
     pairs = () if ends is None else _named_pairs(measure, ratings, found, *ends)
     if settings.raters_for(random=measure.random_raters) == "random":
-        each = found.value[found.value.size > 1 :]
-        found = leave_raters_out(found, ratings, partial(_values_without_each, measure, ratings, each, ends))
+        if ends is None:
+            parts = without_each(ratings, measure.statistic, sums)
+        else:
+            parts = _pairs_without_each(found, ratings, ends)
+        found = leave_raters_out(found, ratings, parts)
     found = small_sample_intervals([(measure, statistic)], found, Spread(ratings)).get(0, found)
     exclusions = [Exclusion("pair of annotators", apart, "fewer than two items in common")] if apart else []
     if ratings.n_items > found.n_items:
@@ -586,12 +590,18 @@ def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSe
     return wrap(measure, ratings, found, pairs, exclusions, settings)
 
 
-def _values_without_each(measure: Measure, ratings: Ratings, each: Floats, ends: tuple[Ints, Ints] | None) -> Floats:
-    """The coefficient without each annotator; of a mean over pairs, the mean of the pairs of the others."""
-    if ends is None:
-        return values_without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
-    others = [each[(ends[0] != j) & (ends[1] != j)] for j in range(len(ratings.annotators))]
-    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+def _pairs_without_each(
+    found: Estimates, ratings: Ratings, ends: tuple[Ints, Ints]
+) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
+    """A mean over pairs without each annotator, and without an item besides: the mean of the pairs of the others."""
+    each = slice(int(found.value.size > 1), None)
+    for j in range(len(ratings.annotators)):
+        others = (ends[0] != j) & (ends[1] != j)
+        value, without = (v[..., each][..., others] for v in (found.value, found.leave_one_out))
+        yield (
+            mean_first(value)[:1] if others.any() else np.array([np.nan]),
+            (mean_first(without)[:, :1] if others.any() else np.full((len(without), 1), np.nan)),
+        )
 
 
 def small_sample_intervals(
@@ -610,23 +620,45 @@ def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> R
     return found.at_least(2, "agreement")
 
 
-def leave_raters_out(found: Estimates, ratings: Ratings, without: Callable[[], Floats]) -> Estimates:
-    """The first value with annotators as a sample; ``without`` gives the values without each of them."""
+WithoutEach = Iterable[tuple[Floats, Floats]]
+"""Values without each rater, one rater after the other: (q,), and the same without each unit besides, (units, q)."""
+
+
+def leave_raters_out(
+    found: Estimates, ratings: Ratings, parts: WithoutEach
+) -> Estimates:  # fmt: skip
+    """The first value with annotators as a sample."""
     if found.method == "none":
         return found
-    return found.part(np.array([0])).with_random_raters(without()[:, None], n_annotators=len(ratings.annotators))
+    return with_groups_out(found.part(np.array([0])), [parts], len(ratings.annotators))
 
 
-def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
-    """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
-    each = []
+def with_groups_out(found: Estimates, groups: Sequence[WithoutEach], n_annotators: int | None = None) -> Estimates:
+    """Values with the annotators of each group as a sample."""
+    values: list[list[Floats]] = [[] for _ in groups]
+
+    def without_both(i: int) -> Iterator[Floats]:
+        for value, without in groups[i]:
+            values[i].append(value)
+            yield without
+
+    interactions = [interaction_of(without_both(i)) for i in range(len(groups))]
+    return found.with_random_raters([np.array(one) for one in values], interactions, n_annotators)
+
+
+def without_each(
+    ratings: Ratings, statistic_of: Callable[[Ratings], PanelStatistic | Ranks], sums: Sums
+) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
+    """The coefficient without each annotator (or group of them) in turn, NaN where there is none; see `WithoutEach`."""
     for names in ratings.left_out():
         rest = ratings.without(names)
         try:
-            each.append(value_of(rest) if len(rest.annotators) > 1 else np.nan)
+            if len(rest.annotators) < 2:
+                raise DesignError("one annotator agrees with nobody")
+            value, without = sums_of(rest, statistic_of(rest), sums.units).value_and_without(sums.used)
+            yield value[:1], without[:, :1]
         except DesignError:
-            each.append(np.nan)
-    return np.array(each)
+            yield np.array([np.nan]), np.full((len(sums.used), 1), np.nan)
 
 
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
@@ -636,16 +668,14 @@ def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
-def estimate_of(
-    ratings: Ratings, statistic: PanelStatistic | Ranks, how: How, transform: Transform = "none"
-) -> Estimates:
-    """The statistic with its interval."""
+def sums_of(ratings: Ratings, statistic: PanelStatistic | Ranks, units: Units | None = None) -> Sums:
+    """What is resampled for a statistic; in the units of other labels of the same items, where they are given."""
     if isinstance(statistic, Ranks):
-        return _estimate_ranks(ratings, statistic, how, transform)
-    return ratings.sums(Together((statistic,))).estimate(how, transform)
+        return _rank_sums(ratings, statistic)
+    return ratings.sums(Together((statistic,)), units)
 
 
-def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Transform) -> Estimates:
+def _rank_sums(ratings: Ratings, statistic: Ranks) -> Sums:
     """For rank statistics of labels with many values, which are no sums over items.
 
     Up to `MOST_WEIGHED` items every resample weighs the items anew. Above, the statistic of each of
@@ -655,13 +685,13 @@ def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Tra
         units = Units.of(ratings.n_items, ratings.clusters)
         weights = np.zeros((units.n, ratings.n_items))
         weights[units.of_item, np.arange(ratings.n_items)] = 1.0
-        return Sums(statistic, weights, (statistic.items_used,), units.name).estimate(how, transform)
+        return Sums(statistic, weights, (statistic.items_used,), units.name)
     units = Units.of(ratings.n_items, ratings.clusters, most=BATCHES)
     batches = np.stack([statistic.value_of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
     value = statistic.value_of_items(np.arange(ratings.n_items))
     weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
     moving: Estimated = Shifted(value - batches.mean(axis=0))
-    return Sums(moving, weights, (statistic.items_used,), "batches").estimate(how, transform)
+    return Sums(moving, weights, (statistic.items_used,), "batches")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots
-from assay.concordance.coefficient import GradingScaleSettings
+from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
 from assay.concordance.comparisons import row_means
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks, in_memory
@@ -457,21 +457,21 @@ class ScaleTables:
 
         Where raters are random, each annotator of a group is left out in turn; one alone is itself.
         """
-        parts = [(statistic, _moments(cells[items], statistic)) for cells, statistic in numbers(None)]
-        counts = [int((m != 0).any(axis=1).sum()) for _, m in parts]
-        joint = Together(tuple(statistic for statistic, _ in parts), same_labels=False)
+        every = numbers(None)
         clusters = None if self.clusters is None else self.clusters[items]
-        units = Units.of(len(items), clusters, width=sum(joint.widths))
-        sums = add_rows(np.concatenate([m for _, m in parts], axis=1), units.of_item, units.n)
-        found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
+        units = Units.of(len(items), clusters, width=sum(statistic.width for _, statistic in every))
+        whole = _sums(every, items, units)
+        found = whole.estimate(self.how, transform)
         several = [group for group in groups if len(group) > 1]
         if self.raters == "random" and self.how.method != "none" and several:
-            found = found.with_random_raters(
-                *(np.array([_values(numbers(name), items) for name in group]) for group in several)
-            )
+            parts = [
+                (_sums(numbers(name), items, units).value_and_without(whole.used) for name in group)
+                for group in several
+            ]
+            found = with_groups_out(found, parts)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
-        return found, counts
+        return found, list(whole.n_items)
 
     def _panels(self, panels: Sequence[Sequence[str]], scale: str, items: Ints, form: Form) -> Numbers:
         """The ICC of each panel, for means of as many labels as it has annotators."""
@@ -714,9 +714,12 @@ def _place_names(size: int) -> tuple[str, ...]:
     return tuple(map(str, range(size)))
 
 
-def _values(numbers: Sequence[Number], items: Ints) -> Floats:
-    """Numbers without intervals."""
-    return np.concatenate([s.value(_moments(cells[items], s).sum(axis=0)) for cells, s in numbers])
+def _sums(numbers: Sequence[Number], items: Ints, units: Units) -> Sums:
+    """Numbers of the same items, their moments summed into units."""
+    moments = [_moments(cells[items], statistic) for cells, statistic in numbers]
+    counts = tuple(int((m != 0).any(axis=1).sum()) for m in moments)
+    joint = Together(tuple(statistic for _, statistic in numbers), same_labels=False)
+    return Sums(joint, add_rows(np.concatenate(moments, axis=1), units.of_item, units.n), counts, units.name, units)
 
 
 def _unchanged_numbers(numbers: Sequence[Number]) -> Numbers:

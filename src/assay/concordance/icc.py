@@ -20,8 +20,7 @@ from assay.concordance.coefficient import (
     Model,
     leave_raters_out,
     ratings_of,
-    value_of,
-    values_without_each,
+    without_each,
     wrap,
 )
 from assay.data.annotations import Annotations
@@ -349,8 +348,12 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     sums = ratings.sums(Together((statistic,)))
     found = sums.estimate(settings, "fisher")
     if settings.raters_for(random=one_way or settings.model == "random") == "random":
-        one_less = partial(_value_of, form=form, estimator=settings.estimator, k=averaged)
-        found = leave_raters_out(found, ratings, lambda: values_without_each(ratings, one_less))
+
+        def one_less(rest: Ratings) -> IntraclassCorrelation:
+            """The ICC of other annotators, for means of as many labels."""
+            return intraclass_statistic(rest, (form,), settings.estimator or default_estimator(rest), averaged)
+
+        found = leave_raters_out(found, ratings, without_each(ratings, one_less, sums))
     n_items = sums.n_items[0]
     exclusions = []
     if n_items < ratings.n_items:
@@ -373,12 +376,6 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
         estimator=estimator,
         f_test=f_test,
     )
-
-
-def _value_of(ratings: Ratings, form: Form, estimator: Estimator | None, k: float) -> float:
-    """The ICC of other annotators, for means of as many labels."""
-    statistic = intraclass_statistic(ratings, (form,), estimator or default_estimator(ratings), k)
-    return value_of(ratings, statistic)
 
 
 @dataclass(frozen=True)

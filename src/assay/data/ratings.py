@@ -313,7 +313,7 @@ class Ratings:
         else:
             made = Derived(self.source, make, names)
             source: Answers | Derived = made.between(0, self.n_items)() if self.n_items <= HELD_ITEMS else made
-            n_labels = len(source) if isinstance(source, Answers) else source.overview.n_labels
+            n_labels = len(source) if isinstance(source, Answers) else source.survey.n_labels
             found = replace(self, source=source, annotators=names, n_labels=n_labels, scale=scale or self.scale)
         return self._share_scale(found) if scale is None else found
 
@@ -366,13 +366,19 @@ class Ratings:
         each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
         return int(sum(one * (pairs if of_pairs else 1) for one, of_pairs in each))
 
-    def sums(self, statistics: Summed) -> JointSums:
-        """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
+    def sums(self, statistics: Summed, units: Units | None = None) -> JointSums:
+        """Moments of statistics of the same labels, side by side, summed into the units that are resampled.
+
+        Parameters
+        ----------
+        units : Units, optional
+            Those of other labels of the same items, where these are left out together.
+        """
         width = sum(statistics.widths)
-        units = Units.of(self.n_items, self.clusters, width=width)
+        units = units or Units.of(self.n_items, self.clusters, width=width)
         found = self.add_up(partial(_count_units, statistics, units.n), units, self._work(statistics))
         moments, used = np.split(found, [width], axis=1)
-        return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
+        return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name, units)
 
 
 # -- pieces ----------------------------------------------------------------------------------------
@@ -434,7 +440,7 @@ def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class Overview:
+class LabelSurvey:
     """What a pass over labels says of them: how many, their sum, the different ones (the lowest, where very many)."""
 
     n_labels: int
@@ -442,16 +448,16 @@ class Overview:
     values: Floats
 
     @classmethod
-    def of(cls, pieces: Iterator[tuple[Callable[[], Answers], int, int]]) -> Overview:
+    def of(cls, pieces: Iterator[tuple[Callable[[], Answers], int, int]]) -> LabelSurvey:
         """Of all labels."""
-        parts = gather(partial(_overview, read) for read, _, _ in pieces)
+        parts = gather(partial(_survey, read) for read, _, _ in pieces)
         values = np.unique(np.concatenate([part.values for part in parts]))[: MOST_VALUES + 1]
         return cls(sum(part.n_labels for part in parts), math.fsum(part.total for part in parts), values)
 
 
-def _overview(read: Callable[[], Answers]) -> Overview:
+def _survey(read: Callable[[], Answers]) -> LabelSurvey:
     value = read().value
-    return Overview(len(value), math.fsum(value), np.unique(value)[: MOST_VALUES + 1].astype(float))
+    return LabelSurvey(len(value), math.fsum(value), np.unique(value)[: MOST_VALUES + 1].astype(float))
 
 
 class LabelPieces:
@@ -469,9 +475,9 @@ class LabelPieces:
         raise NotImplementedError
 
     @cached_property
-    def overview(self) -> Overview:
+    def survey(self) -> LabelSurvey:
         """How many labels there are, and which."""
-        return Overview.of(self.pieces(self.most_read))
+        return LabelSurvey.of(self.pieces(self.most_read))
 
     @property
     def values(self) -> Floats:
@@ -482,12 +488,12 @@ class LabelPieces:
         DesignError
             Where there are too many to list.
         """
-        return few_values(self.overview.values)
+        return few_values(self.survey.values)
 
     @property
     def mean(self) -> float:
         """The mean of the labels."""
-        return self.overview.total / max(self.overview.n_labels, 1)
+        return self.survey.total / max(self.survey.n_labels, 1)
 
     @property
     def most_read(self) -> int:

@@ -7,7 +7,7 @@ import math
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DesignError
 from assay.estimation.options import Adjustment, Method, Raters, number_in, one_of
-from assay.estimation.small_samples import Score, Tailed
+from assay.estimation.small_samples import RaterSample, Score, Tailed, leave_out_variance
 from assay.estimation.statistic import Bools, Floats, Ints
 
 Transform = Literal["none", "fisher", "rank", "log", "share", "difference"]
@@ -173,6 +173,8 @@ class Estimates:
         Annotators that are a sample.
     without_annotator : tuple of (annotators, q) float
         The statistic without each annotator in turn, where they are a sample: an array for each group of them.
+    interactions : tuple of (q, q) float
+        What leaving out an annotator of each group and an item changes beyond leaving out each: `interaction_of`.
     """
 
     value: Floats
@@ -200,6 +202,7 @@ class Estimates:
     score: Score | Tailed | str | None = field(default=None, repr=False, metadata={"json": False})
     n_annotators: int = 0
     without_annotator: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
+    interactions: tuple[Floats, ...] = field(default=(), repr=False, metadata={"json": False})
 
     def __len__(self) -> int:
         return len(self.value)
@@ -233,6 +236,7 @@ class Estimates:
             transform=tuple(self.transform[i] for i in np.arange(len(self))[which].tolist()),
             support=self.support[:, which] if self.support.size else self.support,
             without_annotator=tuple(group[:, which] for group in self.without_annotator),
+            interactions=tuple(both[which][:, which] for both in self.interactions),
             score=self.score if np.arange(len(self))[which][0] == 0 else None,
         )
 
@@ -240,16 +244,23 @@ class Estimates:
         """The first value with an interval that few items do not mislead, or without one and why."""
         return dataclasses.replace(self, score=score)._made_again(self.confidence)
 
-    def with_random_raters(self, *without: Floats, n_annotators: int | None = None) -> Estimates:
-        """The same values with annotators as a sample, from those without each annotator of a group: (annotators, q).
+    def with_random_raters(
+        self, without: Sequence[Floats], interactions: Sequence[Floats], n_annotators: int | None = None
+    ) -> Estimates:
+        """The same values with annotators as a sample: the two-way jackknife of `RaterSample`.
 
-        The two-way jackknife: the variances between items and between the annotators of each group add up, which
-        counts the error of single labels more than once and so is at most too wide. Against t with one degree of
-        freedom fewer than there are annotators; of several groups by Satterthwaite.
+        Parameters
+        ----------
+        without : sequence of (annotators, q) float
+            The values without each annotator of a group.
+        interactions : sequence of (q, q) float
+            Of each group; see `interaction_of`.
         """
         groups = tuple(np.asarray(group, dtype=float) for group in without)
         number = sum(map(len, groups)) if n_annotators is None else n_annotators
-        found = dataclasses.replace(self, raters="random", n_annotators=number, without_annotator=groups)
+        found = dataclasses.replace(
+            self, raters="random", n_annotators=number, without_annotator=groups, interactions=tuple(interactions)
+        )
         return found._made_again(self.confidence) if len(self.leave_one_out) else found
 
     def at_level(self, level: float) -> Estimates:
@@ -268,6 +279,7 @@ class Estimates:
             self.transform,
             self.support,
             self._sampled,
+            self._spreads,
         )
         found = dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
@@ -295,11 +307,20 @@ class Estimates:
     def _sampled(self) -> tuple[Floats, ...] | None:
         return self.without_annotator if self.raters == "random" else None
 
+    @cached_property
+    def _spreads(self) -> RaterSample | None:
+        """How sure the values are where annotators are a sample."""
+        if self.raters != "random" or not self.without_annotator or not len(self.leave_one_out):
+            return None
+        both = [np.diagonal(one) for one in self.interactions]
+        return RaterSample.of(self.leave_one_out, self.without_annotator, both)
+
     def p(self, null: float = 0.0) -> Floats:
         """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
 
         Value less null over the standard error, on the scale of the interval (Fisher's z for values inside −1 and 1),
-        against t with one degree of freedom fewer than there are units.
+        against t with one degree of freedom fewer than there are units; with annotators as a sample, the level at
+        which the interval ends at the null.
         """
         from scipy.special import stdtr
 
@@ -310,9 +331,10 @@ class Estimates:
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
-        return np.where(
-            known, 2 * stdtr(degrees_of(self.n_units, self._sampled), -np.abs(np.where(known, t, 0.0))), np.nan
-        )
+        t = np.where(known, t, 0.0)
+        spreads = self._spreads
+        p = 2 * stdtr(max(self.n_units - 1, 1), -np.abs(t)) if spreads is None else spreads.p(t)
+        return np.where(known, p, np.nan)
 
     def contrast(self, weights: Floats, transform: Transform = "none") -> Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
@@ -332,15 +354,17 @@ class Estimates:
             raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
         annotators = tuple(_combine(group, weights) for group in self.without_annotator)
+        both = tuple(_combine(_combine(one, weights).T, weights) for one in self.interactions)
         method: Method = "percentile" if len(replicates) else "jackknife"
         scale = (transform,) * len(weights)
         support = self.support
         if support.size:
             support = np.stack([support[:, row != 0].min(axis=1) for row in weights], axis=1)
         sampled = annotators if self.raters == "random" else None
+        spreads = RaterSample.of(without, annotators, [np.diagonal(one) for one in both]) if sampled else None
         error, low, high, reasons = ends_of(
-            method, value, replicates, without, self.confidence, scale, support, sampled
-        )  # fmt: skip
+            method, value, replicates, without, self.confidence, scale, support, sampled, spreads
+        )
         return dataclasses.replace(
             self,
             value=value,
@@ -355,6 +379,7 @@ class Estimates:
             transform=scale,
             support=support,
             without_annotator=annotators,
+            interactions=both,
             score=None,
         )
 
@@ -402,13 +427,13 @@ Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
 def ends_of(
     method: Method, value: Floats, replicates: Floats, leave_one_out: Floats, confidence: float,
     transform: Sequence[Transform], support: NDArray[np.int64] | None = None,
-    without_annotator: tuple[Floats, ...] | None = None,
+    without_annotator: tuple[Floats, ...] | None = None, spreads: RaterSample | None = None,
 ) -> Ends:  # fmt: skip
     """The interval of each value, from its resamples or from the values without each unit (and each annotator)."""
     if method == "jackknife":
         if support is None or not support.size:
             support = np.full((2, len(value)), len(leave_one_out))
-        return _jackknife_interval(value, leave_one_out, confidence, transform, support, without_annotator)
+        return _jackknife_interval(value, leave_one_out, confidence, transform, support, without_annotator, spreads)
     return _bootstrap_interval(value, replicates, confidence, leave_one_out if method == "bca" else None)
 
 
@@ -489,50 +514,47 @@ def _corrected(value: float, without: Floats, t: float) -> tuple[float, float]:
 
 def _jackknife_interval(
     value: Floats, without: Floats, confidence: float, transform: Sequence[Transform],
-    support: NDArray[np.int64], sampled: tuple[Floats, ...] | None,
+    support: NDArray[np.int64], sampled: tuple[Floats, ...] | None, spreads: RaterSample | None,
 ) -> Ends:  # fmt: skip
     """Value ± t · se from the statistic without each unit in turn, on the scale asked for."""
     from scipy.special import stdtrit
 
     n = len(without)
-    error = _spread(without)
+    with np.errstate(invalid="ignore"):
+        error = np.sqrt(leave_out_variance(without))
     shares, differences = _on("share", transform), _on("difference", transform)
     reasons = _why_no_jackknife(value, without, error, shares | differences, sampled)
-    for group in sampled or ():
-        error = np.hypot(error, _spread(group))
-    error = np.where([r is None for r in reasons], error, np.nan)
-    half = stdtrit(degrees_of(n, sampled), (1 + confidence) / 2) * error
-    low, high = value - half, value + half
+    error = np.where([r is None for r in reasons], error if spreads is None else spreads.error, np.nan)
+    below: Floats = np.full(error.shape, stdtrit(max(n - 1, 1), (1 + confidence) / 2))
+    above = below
+    if spreads is not None:
+        below, above = spreads.reach(np.full(error.shape, (1 - confidence) / 2))
+    low, high = value - below * error, value + above * error
     # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
     inside = _on_z(transform) & (np.abs(value) < 1)
     if inside.any():
         centre = np.where(inside, value, 0.0)
-        wide = np.where(inside, half, 0.0) / (1 - centre**2)
-        low = np.where(inside, np.tanh(np.arctanh(centre) - wide), low)
-        high = np.where(inside, np.tanh(np.arctanh(centre) + wide), high)
+        wide = np.where(inside, error, 0.0) / (1 - centre**2)
+        low = np.where(inside, np.tanh(np.arctanh(centre) - below * wide), low)
+        high = np.where(inside, np.tanh(np.arctanh(centre) + above * wide), high)
     for j in np.flatnonzero(_on("rank", transform) & inside & (np.abs(value) > NEARLY_ONE) & np.isfinite(low)):
         other = _corrected(float(value[j]), without[:, j], float(stdtrit(max(n - 1, 1), (1 + confidence) / 2)))
         low[j], high[j] = np.fmin(low[j], other[0]), np.fmax(high[j], other[1])
-    above = _on("log", transform) & (value > 0)
-    if above.any():
-        centre = np.where(above, value, 1.0)
-        wide = np.where(above, half, 0.0) / centre
-        low = np.where(above, centre * np.exp(-wide), low)
-        high = np.where(above, centre * np.exp(wide), high)
+    positive = _on("log", transform) & (value > 0)
+    if positive.any():
+        centre = np.where(positive, value, 1.0)
+        wide = np.where(positive, error, 0.0) / centre
+        low = np.where(positive, centre * np.exp(-below * wide), low)
+        high = np.where(positive, centre * np.exp(above * wide), high)
     if shares.any():
-        low[shares], high[shares] = _wilson_of(value[shares], error[shares], support[0, shares], confidence)
+        units = support[0, shares]
+        degrees = units - 1 if spreads is None else spreads.degrees[shares]
+        low[shares], high[shares] = _wilson_of(value[shares], error[shares], units, degrees, confidence)
     if differences.any():
         low[differences], high[differences] = _agresti_min(
             value[differences], error[differences], support[:, differences], confidence
         )
     return error, low, high, tuple(reasons)
-
-
-def _spread(without: Floats) -> Floats:
-    """The jackknife's standard error of each value."""
-    n = len(without)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0)))
 
 
 def _why_no_jackknife(
@@ -563,20 +585,6 @@ def _alone(value: Floats, sampled: tuple[Floats, ...]) -> Bools:
     return np.asarray(np.any([np.isnan(group).any(axis=0) for group in sampled], axis=0))
 
 
-def degrees_of(n_units: int, sampled: tuple[Floats, ...] | None) -> int | Floats:
-    """Degrees of freedom: of the units or, where annotators are a sample, of their groups (Satterthwaite), (q,)."""
-    if not sampled or min(map(len, sampled)) < 2:
-        return max(n_units - 1, 1)
-    if len(sampled) == 1:
-        return max(min(n_units, len(sampled[0])) - 1, 1)
-    variances = [_spread(group) ** 2 for group in sampled]
-    below = sum(v**2 / (len(group) - 1) for v, group in zip(variances, sampled, strict=True))
-    most = sum(len(group) - 1 for group in sampled)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = sum(variances) ** 2 / below
-    return np.asarray(np.clip(np.nan_to_num(found, nan=most), 1, min(most, n_units - 1)))
-
-
 def wilson(share: Floats, n: Floats | float, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Interval of shares of n independent trials (Wilson 1927): never of no width, not even at 0 and 1."""
     from scipy.special import ndtri
@@ -604,17 +612,18 @@ def _agresti_min(value: Floats, error: Floats, support: NDArray[np.int64], confi
     return centre - half, centre + half
 
 
-def _wilson_of(share: Floats, error: Floats, n_units: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:
+def _wilson_of(
+    share: Floats, error: Floats, n_units: NDArray[np.int64], degrees: Floats | NDArray[np.int64], confidence: float
+) -> tuple[Floats, Floats]:
     """Wilson's interval of shares, with the number of independent trials that would have their standard error:
 
         n_eff = p (1 − p) / se² · (z / t)²,
 
-    t with one degree of freedom fewer than there are units. Where no unit moves the share, n_eff is the number of
-    units.
+    t with the degrees of freedom of the standard error. Where no unit moves the share, n_eff is the number of units.
     """
     from scipy.special import ndtri, stdtrit
 
-    z, t = ndtri((1 + confidence) / 2), stdtrit(n_units - 1, (1 + confidence) / 2)
+    z, t = ndtri((1 + confidence) / 2), stdtrit(degrees, (1 + confidence) / 2)
     p = np.clip(share, 0.0, 1.0)
     moves = (error > 1e-12) & (p * (1 - p) > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
