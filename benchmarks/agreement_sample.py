@@ -4,7 +4,8 @@
     python benchmarks/agreement_sample.py --scales     # studies of scales that differ by nothing but raters' habits
 
 ICC(A,1): variance 1 of items, .25 of annotators, .49 of error, or error that differs between annotators with a log sd
-of .5; items normal, or exponential (skewed). The last columns are F intervals (McGraw & Wong). Scales: two scales, errors of sd .07 on 0-1; each rater uses each scale a little higher or lower (``--habits``).
+of .5; items normal, or exponential (skewed). The last columns are F intervals (McGraw & Wong). Scales: two scales,
+errors of sd .07 on 0-1; each rater uses each scale a little higher or lower (``--habits``).
 """
 
 from __future__ import annotations

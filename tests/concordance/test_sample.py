@@ -268,7 +268,7 @@ def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
     labels = from_grid(cells(), Ordinal(1, 5))
     whole, one = icc_table(labels).plot(), icc(labels).plot()
     assert one.get_xlim() == whole.get_xlim() == pytest.approx((-0.5, 1.02))
-    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F distributions"]
+    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F, equal noise"]
     # Ten forms, each with two intervals and two points.
     assert sum(len(line.get_xdata()) == 2 for line in whole.lines) == 20
     drawn = icc_table(labels, method="percentile", n_resamples=60).plot()

@@ -260,7 +260,12 @@ class GradingScaleSettings(PanelSettings):
     ranges: Mapping[str, tuple[float, float]] | None = option(
         None, "Lowest and highest number of each value of that column, where its name does not say.", hidden=True
     )
-    by: str | None = option(None, "Item column (benchmark) whose values are analysed beside the pooled figure.")
+    by: str | None = option(
+        None,
+        "Item column (benchmark) whose values are analysed beside the pooled figure.",
+        details="When not given, the one text column of the items with 2 to 12 values, of 10 items each, or one that "
+        "is called benchmark, dataset, task, domain, subset or source; a note says which. none for no column.",
+    )
     group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
     baseline: Any = option(None, "The value of that column in the main analysis.")
