@@ -15,11 +15,18 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, near_the_ends
+from assay.estimation.intervals import (
+    Estimate,
+    EstimateByRule,
+    Estimates,
+    Transform,
+    interaction_of,
+    near_the_ends,
+)
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
-from assay.estimation.small_samples import Score, Tailed, interaction_of
+from assay.estimation.small_samples import Score, Tailed
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said

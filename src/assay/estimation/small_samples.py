@@ -1,12 +1,10 @@
-"""Intervals where few items or raters decide: which true values are compatible with what was seen, how heavy tails may
-be, and how far three or twelve raters tell what others would say.
+"""Intervals where few items decide: which true values are compatible with what was seen, and how heavy tails may be.
 
 The jackknife asks the items at hand how much a statistic varies. Where a handful of them decides they cannot know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -154,122 +152,3 @@ def _grouped(squares: Floats) -> tuple[Floats, Floats]:
     parts = np.array_split(ordered[:-EXACTLY], GROUPS)
     means, sizes = np.array([part.mean() for part in parts]), np.array([float(len(part)) for part in parts])
     return np.concatenate([means, ordered[-EXACTLY:]]), np.concatenate([sizes, np.ones(EXACTLY)])
-
-
-# -- Raters as a sample ------------------------------------------------------------------------------
-# Leaving out an item, a rater, or both tells three variances apart (the two-way jackknife): of items V_I, of raters
-# V_J, and of single labels V_B, which is in both of the others. V = V_I + max(V_J - V_B, 0). Over 916 cells of worlds
-# that were not used to choose the rule (3 to 12 raters, 15 to 200 items, equal and unequal noise, skewed traits, nine
-# coefficients) its 95% interval covers .958 on average, .872 at least; `docs/coverage.md` has the table.
-
-LEAST_DEGREES_OF_RATERS = 2.0
-"""Satterthwaite's degrees of freedom are an estimate from few raters themselves; with a floor of 1 the interval of
-three raters is endless, and floors above 2 covered below .92 in twice as many cells."""
-
-NEARLY_SYMMETRIC = 1e-4
-"""Below this skewness the transformation is its own limit, y."""
-
-NORMAL_KURTOSIS = 3.0
-"""Where leave-outs do not vary."""
-
-
-def interaction_of(without_both: Iterable[Floats]) -> Floats:
-    """What leaving out an item and a rater changes beyond leaving out each: sums of squares and products, (q, q).
-
-    Scaled to variances, V_B in the diagonal.
-
-    Parameters
-    ----------
-    without_both : (items, q) float, one after the other
-        The values without each rater and, row by row, each item besides.
-    """
-    total: Floats = np.zeros((0, 0))
-    mean, m, n = np.zeros((0, 0)), 0, 0
-    for part in without_both:
-        apart = part - part.mean(axis=0)
-        total = apart.T @ apart + (total if m else 0.0)
-        mean = apart + (mean if m else 0.0)
-        m, n = m + 1, len(part)
-    if not m or not n:
-        return total
-    return np.asarray((n - 1) * (m - 1) / (n * m) * (total - mean.T @ mean / m))
-
-
-def leave_out_variance(without: Floats) -> Floats:
-    """The jackknife's variance of each value: (groups, q) -> (q,)."""
-    n = len(without)
-    return np.asarray((n - 1) / n * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-
-
-def _leave_out_degrees(without: Floats) -> Floats:
-    """Degrees of freedom of such a variance: fewer where few of the groups make up most of it."""
-    n = len(without)
-    squares = (without - without.mean(axis=0)) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        kurtosis = n * (squares**2).sum(axis=0) / squares.sum(axis=0) ** 2
-        kurtosis = np.where(np.isfinite(kurtosis), kurtosis, NORMAL_KURTOSIS)
-        fewer = 2 / (kurtosis * (n + 1) / max(n - 1, 1) - 1)
-    return np.asarray((n - 1) * np.minimum(1.0, np.where(fewer > 0, fewer, 1.0)))
-
-
-@dataclass(frozen=True, eq=False)
-class RaterSample:
-    """How sure values are where items and raters are samples: (q,) each, on the values' own scale.
-
-    Attributes
-    ----------
-    error : float
-        The standard error.
-    degrees : float
-        Satterthwaite's, of the variances that it is made of.
-    skewness : float
-        Of the error, from that of the items.
-    """
-
-    error: Floats
-    degrees: Floats
-    skewness: Floats
-
-    @classmethod
-    def of(cls, items: Floats, raters: Sequence[Floats], interactions: Sequence[Floats]) -> RaterSample:
-        """From the values without each item (n, q), without each rater of each group (m, q), and V_B of each group.
-
-        An interaction that is NaN counts as nothing: the interval is then wider.
-        """
-        n, of_items = len(items), leave_out_variance(items)
-        total, below = of_items.copy(), of_items**2 / _leave_out_degrees(items)
-        for group, interaction in zip(raters, interactions, strict=True):
-            m, of_raters, both = len(group), leave_out_variance(group), np.nan_to_num(np.maximum(interaction, 0.0))
-            total = total + np.maximum(of_raters - both, 0.0)
-            below = below + of_raters**2 / _leave_out_degrees(group) + both**2 / max((n - 1) * (m - 1), 1)
-        influence = items.mean(axis=0) - items
-        with np.errstate(invalid="ignore", divide="ignore"):
-            degrees = np.maximum(np.nan_to_num(total**2 / below, nan=LEAST_DEGREES_OF_RATERS), LEAST_DEGREES_OF_RATERS)
-            skewness = (influence**3).sum(axis=0) / (influence**2).sum(axis=0) ** 1.5 * (of_items / total) ** 1.5
-        return cls(np.sqrt(total), degrees, np.nan_to_num(skewness))
-
-    def reach(self, tail: Floats) -> tuple[Floats, Floats]:
-        """How many standard errors the ends lie below and above the value, with so much beyond each end.
-
-        Hall's (1992) transformation of the normal quantile takes the skewness; what t has beyond the normal is added.
-        """
-        from scipy.special import ndtri, stdtrit
-
-        q: Floats = -ndtri(tail)
-        wider: Floats = stdtrit(self.degrees, 1 - tail) - q
-        return wider + self._hall(q), wider - self._hall(-q)
-
-    def _hall(self, y: Floats) -> Floats:
-        flat = np.abs(self.skewness) < NEARLY_SYMMETRIC
-        g = np.where(flat, 1.0, self.skewness)
-        return np.asarray(np.where(flat, y, 3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1)))
-
-    def p(self, deviation: Floats) -> Floats:
-        """Two-sided p-values of deviations in standard errors: the level at which an end of the interval is there."""
-        low, high = np.full(np.shape(deviation), np.log(1e-15)), np.full(np.shape(deviation), np.log(0.5))
-        for _ in range(50):
-            middle = (low + high) / 2
-            below, above = self.reach(np.exp(middle))
-            beyond = np.where(deviation > 0, deviation > below, -deviation > above)
-            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        return np.asarray(2 * np.exp((low + high) / 2))
