@@ -296,9 +296,7 @@ class Estimates:
             reasons[0] = self.score
         elif self.score is not None:
             t = float(stdtrit(max(self.n_units - 1, 1), (1 + self.confidence) / 2))
-            moved = np.abs(self.leave_one_out[:, 0] - self.value[0])
-            step = float(np.nanmax(moved)) if np.isfinite(moved).any() else 0.0
-            ends = self.score.interval(float(self.value[0]), float(error[0]), step, t)
+            ends = self.score.interval(float(self.value[0]), float(error[0]), self._step, t)
             if ends is not None:
                 (low[0], high[0]), reasons[0] = ends, None
         return dataclasses.replace(self, low=low, high=high, standard_error=error, reasons=tuple(reasons))
@@ -334,7 +332,17 @@ class Estimates:
         t = np.where(known, t, 0.0)
         spreads = self._spreads
         p = 2 * stdtr(max(self.n_units - 1, 1), -np.abs(t)) if spreads is None else spreads.p(t)
-        return np.where(known, p, np.nan)
+        p = np.where(known, p, np.nan)
+        if isinstance(self.score, Score):
+            away = self.score.deviation(float(self.value[0]), float(self.standard_error[0]), self._step, null)
+            p[0] = 2 * stdtr(max(self.n_units - 1, 1), -away)
+        return p
+
+    @property
+    def _step(self) -> float:
+        """The largest change of the first value that a single unit makes."""
+        moved = np.abs(self.leave_one_out[:, 0] - self.value[0])
+        return float(np.nanmax(moved)) if np.isfinite(moved).any() else 0.0
 
     def contrast(self, weights: Floats, transform: Transform = "none") -> Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
