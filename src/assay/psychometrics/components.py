@@ -19,7 +19,7 @@ from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.design import (
-    UNKNOWN_OBJECT,
+    CoefficientName,
     Confounding,
     Design,
     DesignSettings,
@@ -72,12 +72,6 @@ class Fitted:
         return len(np.unique(self.codes[self.settings.object]))
 
     @property
-    def object_known(self) -> bool:
-        """Whether the object's variance stands alone."""
-        own = self.confounding.design.nests[self.settings.object] | {self.settings.object}
-        return any(len(t.effects) == 1 and t.effects[0].index == own for t in self.confounding.terms)
-
-    @property
     def terms(self) -> Terms:
         """The labels with the levels of each term."""
         return self.confounding.random(self.value)
@@ -96,7 +90,8 @@ class Fitted:
         found, restricted = self.confounding, self.settings.estimator == "reml"
         start = np.maximum(self.theta, INSIDE * self.theta.sum())
         if found.complete is not None and self.fit is not None:
-            complete = complete_table(found.design, found.terms[-1].omitted, value, codes, restricted)
+            apart = [t.effects[0] for t in found.terms[:-1]]
+            complete = complete_table(found.design, apart, value, codes, restricted)
             if complete is not None:
                 return fit(complete, [start], 1e-6).theta
         each = [t.effects[0].index for t in found.terms if t.code is not None]
@@ -258,9 +253,21 @@ class Uncertainty:
         reason = "the labels cannot show how sure it is" if np.isnan(low) else None
         return replace(found, low=low, high=high, reason=reason)
 
-    def object_estimate(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
-        """As `estimate`, of a coefficient: there is none where the object's variance does not stand alone."""
-        return self.estimate(quantity, quick=quick) if self.fitted.object_known else missing(UNKNOWN_OBJECT)
+    def coefficient(
+        self, name: CoefficientName, weights: Weights, sizes: Mapping[str, float] | None = None, *, quick: bool = False
+    ) -> Estimate:  # fmt: skip
+        """Eρ² or Φ of a mean over these numbers of levels, one of each when not given, where it can be told."""
+        if why := self.fitted.confounding.why_not(name, sizes or {}):
+            return missing(why)
+        return self.estimate(getattr(weights, name), quick=quick)
+
+    def error(self, name: CoefficientName, weights: Weights) -> Estimate:
+        """The error variance of a coefficient: relative of Eρ², absolute of Φ; missing where that one holds severity
+        that these labels do not show."""
+        found = self.fitted.confounding
+        if why := found.single and found.why_not(name, {}):
+            return missing(why)
+        return self.estimate(Ratio(weights.relative if name == "generalizability" else weights.absolute))
 
     def sample_estimate(self, value: float, found: Floats) -> Estimate:
         """A value with the percentile interval of what the samples gave."""
@@ -352,8 +359,9 @@ def weights(
     found = np.zeros((3, len(terms)))
     for k, term in enumerate(terms):
         many = float(np.prod([sizes.get(f, 1.0) for f in term.facets(merged) - own] or [1.0]))
-        holds = any(measured in e.index for e in term.effects)
-        random = any((e.index - own) - set(fixed) for e in term.effects) or term.code is None
+        each = [e.index for e in term.effects] or [term.cell]
+        holds = any(measured in index for index in each)
+        random = any((index - own) - set(fixed) for index in each) or term.code is None
         if holds and not random:
             found[0, k] = 1 / many
         elif holds:
@@ -414,6 +422,10 @@ class CriterionStudy:
     deviance : float
         The REML (or ML) criterion at its least; NaN for the analysis of variance.
     cautions, notes : tuple of str
+    objects : tuple of str
+        What the levels of the object are called.
+    lone : tuple of str
+        Random facets of one level, with that level: ``r (gpt)``.
     """
 
     criterion: str | None
@@ -431,6 +443,8 @@ class CriterionStudy:
     cautions: tuple[str, ...]
     notes: tuple[str, ...]
     uncertainty: Uncertainty = field(repr=False, metadata={"json": False})
+    objects: tuple[str, ...] = field(default=(), repr=False, metadata={"json": False})
+    lone: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

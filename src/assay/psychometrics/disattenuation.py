@@ -316,13 +316,14 @@ class _Pairs:
             for k in range(len(value))
         ]
         lost = float(np.isnan(drawn[:, 4]).mean())
-        if np.isnan(value[4]) or lost > MOST_ZERO or not all(f.object_known for f in self.fits):
+        if np.isnan(value[4]) or lost > MOST_ZERO or any(f.confounding.untold for f in self.fits):
             found[2:] = [missing(f"cannot be told: {self._why_not(lost)}")] * 3
         return found
 
     def _why_not(self, lost: float) -> str:
-        if not all(f.object_known for f in self.fits):
-            return "the objects' own variance is confounded with that of their interactions"
+        for name, f in zip(self.pair, self.fits, strict=True):
+            if f.confounding.untold:
+                return f"{name}: {f.confounding.untold}"
         each = zip(self.pair, self.fits, self.weights, strict=True)
         if zero := [name for name, f, w in each if not f.theta @ w.universe > 0]:
             return f"scores of {listing(zero)} hold no variance of objects"

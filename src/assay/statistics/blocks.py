@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import DesignError
+from assay.errors import DesignError, counted
 from assay.estimation.statistic import Floats, Ints
 
 # -- Random terms ------------------------------------------------------------------------------------
@@ -81,6 +81,37 @@ def contrasts(fine: Ints, coarse: Ints) -> int | None:
     both = cross_codes(coarse, fine)[1]
     n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
     return n_fine - n_coarse if both == n_fine else None
+
+
+def untold(
+    value: Floats, measured: Ints, *others: Ints, least: int = 3, name: str = "item", other: str = "annotator"
+) -> str | None:
+    """Why these labels cannot tell the variance of what is measured from error; None where they can.
+
+    Parameters
+    ----------
+    value : (labels,) float
+    measured : (labels,) int
+        The object of each label: the item of an ICC, the facet ``object`` of a G-study.
+    others : sequence of (labels,) int
+        Facets that each object should have several levels of, such as annotators.
+    least : int
+        Differences that a variance rests on, at least: a variance of fewer is that of one or two numbers.
+    name, other : str
+        What the object and the others are called.
+    """
+    if not len(value) or np.ptp(value) == 0:
+        return "the labels do not vary"
+    n = cross_codes(measured)[1]
+    if n - 1 < least:
+        return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
+    if len(value) - n < least:
+        return f"hardly any level of {name} has two labels, so that its variance and error are one"
+    for code in others:
+        within = contrasts(measured, code)
+        if within is not None and within < least:
+            return f"each level of {other} has one level of {name} to itself, so that they cannot be told apart"
+    return None
 
 
 def left_over(terms: Terms) -> tuple[int, float]:
