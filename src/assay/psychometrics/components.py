@@ -29,7 +29,7 @@ from assay.psychometrics.design import (
     complete_table,
     resolve_confounding,
 )
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
 from assay.statistics.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
 
 # -- The fit ---------------------------------------------------------------------------------------
@@ -99,6 +99,26 @@ class Fitted:
         if self.fit is None:
             return np.maximum(anova(terms), 0.0)
         return fit(Blocks.of(terms, restricted), [start], 1e-6).theta
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """The universe score of each object, best linear unbiased, and its standard error: (objects,)."""
+        terms, measured = self.terms, {self.settings.object}
+        own = next(k for k, t in enumerate(self.confounding.terms[:-1]) if t.effects[0].primary == measured)
+        likelihood = self.likelihood if isinstance(self.likelihood, Blocks) else Blocks.of(terms)
+        found, error = likelihood.predict(self.theta, own)
+        return found + terms.value.mean(), np.sqrt(error)
+
+    def squares(self) -> tuple[Floats, Floats]:
+        """Degrees of freedom and sums of squares of each term and the residual: (terms + 1,), see `sequential_squares`.
+
+        Of a complete table those of its strata; what is omitted is in the residual.
+        """
+        if not isinstance(self.likelihood, Balanced):
+            return sequential_squares(self.terms)
+        found, df, squares = self.confounding, self.likelihood.df, self.likelihood.squares
+        of = [found.design.effects.index(t.effects[0]) for t in found.terms[:-1]]
+        rest = np.setdiff1d(np.arange(len(df)), of)
+        return np.append(df[of], df[rest].sum()), np.append(squares[of], squares[rest].sum())
 
     def bootstrap(self, rng: np.random.Generator) -> Floats:
         """The variances of objects drawn with replacement."""
@@ -481,6 +501,33 @@ class CriterionStudy:
         kept = {f: float(n) for f, n in sizes.items() if f in found.design.facets}
         kept |= {f: float(self.levels[f]) for f in fixed if f in found.design.facets}
         return weights(found.terms, found.design, self.fitted.settings.object, fixed, kept, merged)
+
+    def score_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
+        """One row an object: its labels, their mean, its universe score and how far that is known."""
+        from scipy.special import ndtri
+
+        fitted = self.fitted
+        code = np.unique(fitted.codes[fitted.settings.object], return_inverse=True)[1]
+        number = np.bincount(code)
+        mean = np.bincount(code, weights=fitted.value) / number
+        reason = fitted.confounding.untold
+        score, error = fitted.scores() if reason is None else np.full((2, len(number)), np.nan)
+        half = float(ndtri((1 + confidence) / 2)) * error
+        columns = (self.objects, score, score - half, score + half, error, mean, number)
+        for name, *values in zip(*columns, strict=True):
+            numbers = dict(zip(("estimate", "low", "high", "standard_error", "mean"), map(float, values), strict=False))
+            yield {"criterion": self.criterion, "group": self.group, "object": name, **numbers,
+                   "labels": int(values[-1]), "reason": reason}  # fmt: skip
+
+    def anova_rows(self) -> Iterator[dict[str, Any]]:
+        """One row a term: the analysis of variance beside the variances that were fitted."""
+        fitted = self.fitted
+        df, squares = fitted.squares()
+        solved = fitted.likelihood.anova() if isinstance(fitted.likelihood, Balanced) else anova(fitted.terms)
+        for c, n, total, variance in zip(self.components, df, squares, solved, strict=True):
+            yield {"criterion": self.criterion, "group": self.group, "effect": c.name, "df": float(n),
+                   "squares": float(total), "mean_square": float(total / n) if n > 0 else np.nan,
+                   "anova": float(variance), "estimate": c.variance.estimate, "percent": c.percent}  # fmt: skip
 
     def estimates(self) -> tuple[Estimate, ...]:
         """Of each variance, then the coefficients and the standard errors of measurement."""

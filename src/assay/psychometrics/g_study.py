@@ -92,6 +92,27 @@ class GStudy(DesignStudies):
         )  # fmt: skip
 
     @property
+    def anova(self) -> pl.DataFrame:
+        """One row a variance: ``df``, ``squares`` and ``mean_square``; ``anova``, the variance that expected mean
+        squares give (below 0 where they do); ``estimate`` and ``percent`` of the study.
+
+        Of a table with missing cells, squares are those of each term given the ones before it (type I), NaN above three
+        million entries of its design, and ``anova`` is Henderson's method 1.
+        """
+        return pl.DataFrame([row for s in self.studies for row in s.anova_rows()], schema_overrides=_TEXT)
+
+    @property
+    def scores(self) -> pl.DataFrame:
+        """One row an object: ``estimate``, its universe score (mean + best linear unbiased prediction, in units of the
+        labels), ``low``, ``high`` and ``standard_error`` given the variances; ``mean`` and number of its ``labels``.
+
+        With few labels a score is drawn to the mean of all. NaN with a reason where the object cannot be told.
+        """
+        level = self.confidence
+        rows = [row for s in self.studies for row in s.score_rows(level)]
+        return pl.DataFrame(rows, schema_overrides=_TEXT)
+
+    @property
     def coefficients(self) -> pl.DataFrame:
         """One row a study: Eρ², Φ, error variances, standard errors of measurement."""
         return pl.DataFrame(
