@@ -207,8 +207,10 @@ class DisattenuationSettings(DesignSettings):
         None, "The facet in which two scores of an object must differ.",
         details="The one nested in the object when not given.",
     )  # fmt: skip
-    by: str = option("kind", "The column that tells the two families apart.")
-    families: Sequence[str] | None = option(None, "The two values of that column.", details="All, where there are two.")
+    by: str = option("kind", "The column that tells families apart.")
+    families: Sequence[str] | None = option(
+        None, "Values of that column; each two are correlated.", details="All when not given."
+    )  # fmt: skip
     weights: PairWeights = option("pairs", "Whether every pair of scores counts alike, or every object.")
     n_resamples: int = option(
         200, "Resamples of the objects.", low=20, key="resamples",
