@@ -658,6 +658,12 @@ def _level_codes(values: pl.Series) -> Ints:
     return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 
+def _level_names(values: pl.Series, codes: Ints) -> tuple[str, ...]:
+    """What each level is called."""
+    first = np.unique(codes, return_index=True)[1]
+    return tuple(str(values[int(row)]) for row in first)
+
+
 def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
     """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
     wanted = sorted({labels.column_name(c) for c in columns if c is not None})
@@ -744,6 +750,8 @@ class Faceted:
     fingerprint : str
         Of the labels and the columns.
     notes : tuple of str
+    names : mapping of facet to tuple of str
+        What its levels are called.
     """
 
     value: Floats
@@ -753,6 +761,7 @@ class Faceted:
     judges: tuple[str, ...]
     fingerprint: str
     notes: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -806,14 +815,16 @@ def faceted(
     refuse_conditions(labels, used)
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
+    codes = {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()}
     return Faceted(
         numbers_of(labels, reverse),
-        {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()},
+        codes,
         labels.n_items,
         labels.humans,
         labels.judges,
         data,
         (f"repeated answers: {repeats}",) if repeated else (),
+        {facet: _level_names(labels.column(name), codes[facet]) for facet, name in named.items()},
     )
 
 
