@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
-from assay.errors import DataError, DesignError
+from assay.errors import DataError, DesignError, StudyError
 from assay.estimation.result import Exclusion
-from assay.reading import read
+from assay.reading import read, study_outputs
 
 LONG = pl.DataFrame(
     {
@@ -482,6 +482,43 @@ def test_an_option_that_nothing_reads_is_refused_wherever_labels_come_from(tmp_p
     for source in (pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]}), tmp_path):
         with pytest.raises(DesignError, match="option 'lable' is not in the options of read; did you mean 'label'"):
             read(source, lable="x")
+
+
+def test_options_of_platforms_are_for_their_exports_alone(tmp_path):
+    frame = pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]})
+    with pytest.raises(DesignError, match=r"^option 'salt' is of exports of a platform, and a frame is none$"):
+        read(frame, salt="x")
+    pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+    from assay.study.definition import load_study
+    from assay.study.starter import init_study
+
+    init_study(tmp_path / "study")
+    for source in (tmp_path / "study", str(tmp_path / "study"), [tmp_path / "study"]):
+        with pytest.raises(DesignError, match=r"^option 'users' is of exports of a platform, and a study is none$"):
+            read(source, users={"1": "ann"})
+        labels = read(source)
+        assert (labels.humans, labels.judges, labels.n_items) == (("ana", "ben", "chi"), (), 8)
+    with pytest.raises(StudyError) as refused:
+        study_outputs(load_study(tmp_path / "study"))
+    assert str(refused.value) == (
+        f"{tmp_path / 'study'}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
+    )
+
+
+def test_several_files_are_one_table_and_a_list_of_rows_is_none(tmp_path):
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["ann", "ann"], "label": [1, 2]})
+    parts = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for part, who in zip(parts, ("ann", "bob"), strict=True):
+        frame.with_columns(annotator=pl.lit(who)).write_csv(part)
+    (tmp_path / "study.yaml").write_text("")  # beside them: they are no study for it
+    assert read(parts).humans == ("ann", "bob")
+    assert read([str(parts[0])]).humans == ("ann",)
+    people = tmp_path / "people.csv"
+    people.write_text("annotator,team\nann,x\nbob,y\n")
+    for given in (people, str(people), pl.read_csv(people)):
+        assert read(parts, annotators=given).annotators["team"].to_list() == ["x", "y"]
+    with pytest.raises(DataError):
+        read([])
 
 
 def test_lists_among_labels_stay_as_they_are_written(tmp_path):

@@ -13,7 +13,8 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.statistics.triplets import LARGE_POOL, PairCounts
+from assay.statistics import triplets
+from assay.statistics.triplets import LARGE_POOL, PairCounts, Sampler, name_of
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -34,6 +35,66 @@ def test_drawing_at_random_would_leave_pairs_behind():
         seen.update(itertools.combinations(sorted(rng.choice(15, 3, replace=False).tolist()), 2))
         behind = max(behind, 3 * n / 105 - min(seen[p] for p in itertools.combinations(range(15), 2)))
     assert behind > 3
+
+
+def least_of(values, places):
+    low = min(values[p] for p in places)
+    return {p for p in places if values[p] == low}
+
+
+@pytest.mark.parametrize("large", [300, 5])
+def test_a_triplet_is_of_what_was_seen_least_by_counting(large, monkeypatch):
+    """A pair seen least whose texts appeared least (in a large pool: a text that appeared least, and what it was seen
+    with least), and the third text that was seen least with both."""
+    monkeypatch.setattr(triplets, "LARGE_POOL", large)
+    names, chance = [f"t{i}" for i in range(7)], random.Random(3)
+    counts, together, appeared, drawn = PairCounts(names), Counter(), Counter(), set()
+    pairs = [frozenset(p) for p in itertools.combinations(names, 2)]
+    while (found := counts.next(chance)) is not None:
+        assert found == tuple(sorted(found))
+        assert found not in drawn
+        ways = 0
+        for a, b in itertools.permutations(found, 2):
+            if large == 300:
+                least = least_of(together, pairs)
+                mine = {
+                    p for p in least if sum(appeared[t] for t in p) == min(sum(appeared[t] for t in q) for q in least)
+                }
+                begins = frozenset((a, b)) in mine
+            else:
+                free = [t for t in names if appeared[t] < 15]
+                beside = [t for t in names if t != a and together[frozenset((a, t))] < 5]
+                few = least_of({t: together[frozenset((a, t))] for t in beside}, beside)
+                begins = a in least_of(appeared, free) and b in least_of(appeared, few)
+            (third,) = set(found) - {a, b}
+            rest = [t for t in names if t not in (a, b) and tuple(sorted((a, b, t))) not in drawn]
+            cost = {t: together[frozenset((a, t))] + together[frozenset((b, t))] for t in rest}
+            ways += begins and third in least_of(appeared, least_of(cost, rest))
+        assert ways, found
+        counts.add(found)
+        counts.add(found)  # a second time counts for nothing
+        drawn.add(found)
+        together.update(frozenset(p) for p in itertools.combinations(found, 2))
+        appeared.update(found)
+        assert counts.least() == min(together[p] for p in pairs)
+        for wanted in (1, 3):
+            assert counts.short(wanted) == sum(together[p] < wanted for p in pairs)
+        assert sorted(counts.seen.tolist()) == sorted(together[p] for p in pairs)
+    assert len(drawn) == 35
+
+
+def test_pools_are_drawn_from_by_turns():
+    sampler, chance = (
+        Sampler({"a": ["a1", "a2", "a3"], "b": ["b1", "b2", "b3"], "c": ["c1", "c2"]}, wanted=1),
+        random.Random(0),
+    )
+    assert sampler.short() == 6
+    sampler.add([("a1", "a2", "a3"), ("c1", "c2", "x")])
+    assert sampler.short() == 3
+    assert sampler.next(chance) == ("b1", "b2", "b3")
+    sampler.add([("b1", "b2", "b3")])
+    assert (sampler.short(), sampler.next(chance)) == (0, None)
+    assert name_of(("b", "a", "c")) == "a | b | c"
 
 
 def test_texts_appear_equally_often_in_a_large_pool():

@@ -162,6 +162,34 @@ def test_measures_that_rank_alike_stand_side_by_side():
     assert "b reaches the same ρ." in found.summary()
 
 
+def test_orders_and_what_never_varies_make_no_measures_of_their_own():
+    frame = LABELS.labels.join(LABELS.items, on="item").filter(pl.col("annotator") != "llama")
+    frame = frame.with_columns(order=pl.format("{}", pl.int_range(pl.len()) % 2), prompt=pl.lit("plain"))
+    labels = assay.read(
+        frame, scale="odd-one-out", judges=["gpt"], conditions=["order", "prompt"], humans=["p0", "p1", "p2"],
+        repeat="repeat",
+    )  # fmt: skip
+    found = assay.validate_similarity(labels, MEASURES, **QUICK)
+    assert found.rows.filter(pl.col("kind") == "judge")["measure"].to_list() == ["gpt"]
+    assert row(found, "gpt")["estimate"] == pytest.approx(row(FOUND, "gpt")["estimate"])
+
+
+def test_texts_that_read_differently_in_two_triplets_are_refused():
+    frame = LABELS.labels.join(LABELS.items, on="item").filter(pl.col("document") == "d0")
+    said = {f"t{k:02d}": f"text {k}" for k in range(10)}
+    names = dict(zip(("first", "second", "third"), ("first_item", "second_item", "third_item"), strict=True))
+    frame = frame.with_columns(**{c: pl.col(n).replace(said) for c, n in names.items()})
+    options = {"scale": "odd-one-out", "judges": ["gpt", "llama"], "repeat": "repeat", "humans": ["p0", "p1", "p2"]}
+    found = assay.validate_similarity(assay.read(frame, **options), ["characters"], with_judges=False, **QUICK)
+    alike = assay.similarity_matrix([said["t00"], said["t01"]], "characters")[0, 1]
+    assert 0 < alike < 1
+    assert row(found, "characters")["n"] == 45
+    wrong = pl.when(pl.col("item") == frame["item"][0]).then(pl.lit("else")).otherwise("first")
+    name = frame["first_item"][0]
+    with pytest.raises(DataError, match=f"text '{name}' reads differently in two triplets"):
+        assay.validate_similarity(assay.read(frame.with_columns(first=wrong), **options), ["characters"], **QUICK)
+
+
 def test_a_judge_under_two_prompts_is_two_measures():
     frame = LABELS.labels.join(LABELS.items, on="item")
     told = frame.filter(pl.col("annotator") == "gpt").with_columns(prompt=pl.lit("plain"))

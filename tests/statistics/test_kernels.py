@@ -267,3 +267,17 @@ def test_twice_as_many_choices_by_spearman_and_brown():
     assert float(stepped_up(0.5, 2)) == pytest.approx(2 / 3)
     assert float(stepped_up(2 / 3, 0.5)) == pytest.approx(0.5)
     assert stepped_up(np.array([0.2, 0.8]), 3).tolist() == pytest.approx([0.6 / 1.4, 2.4 / 2.6])
+
+
+def test_groups_without_a_finite_strength():
+    """Each group beats the next and loses to none of it; a tie is a way to and fro."""
+    beats = np.zeros((5, 5))
+    beats[0, 1] = beats[1, 0] = beats[1, 2] = beats[2, 3] = beats[3, 2] = 1.0
+    found = [group.tolist() for group in tournaments.unbounded_groups(beats)]
+    assert sorted(found[:2]) == [[0, 1], [4]]  # 4 was never voted on: nobody beats it either
+    assert found[2] == [2, 3]
+    ties = np.zeros((5, 5))
+    ties[1, 2] = ties[2, 1] = 2.0
+    assert [group.tolist() for group in tournaments.unbounded_groups(beats, ties)] == [[0, 1, 2, 3], [4]]
+    ties[0, 4] = ties[4, 0] = 0.5
+    assert len(tournaments.unbounded_groups(beats, ties)) == 1

@@ -30,14 +30,15 @@ class Score:
     stepwise : bool
         Whether an estimate may be too low by half of what a single item changes: the correction for continuity, which
         matters where one item alone keeps it from the end.
+    name, words : str
+        What it is called in a signature, and in a sentence.
     """
 
     values: Floats
     errors: Floats
     stepwise: bool = False
-
-    name: ClassVar[str] = "score"
-    words: ClassVar[str] = "score interval under common correlation"
+    name: str = "score"
+    words: str = "score interval under common correlation"
 
     def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
         """The lowest and the highest value that is compatible; None where none is.
@@ -46,9 +47,7 @@ class Score:
         ``step`` is the largest change that a single item makes.
         """
         step = step if self.stepwise else 0.0
-        near = self.errors[np.abs(self.values - value).argmin()]
-        wider = float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
-        reach = t * wider * self.errors
+        reach = t * self._wider(value, error) * self.errors
         above, below = self.values - reach <= value + step / 2, value <= self.values + reach
         inside = np.flatnonzero(above & below)
         if not len(inside):
@@ -58,6 +57,19 @@ class Score:
         at_end = last == len(self.values) - 1
         high = 1.0 if at_end else _between(self.values, -reach, value + step / 2, last + 1)
         return max(float(low), -1.0), max(float(high), value)
+
+    def deviation(self, value: float, error: float, step: float, null: float) -> float:
+        """How many standard errors, as they are where ``null`` is true, the estimate lies from it; 0 where within."""
+        away = abs(value - null)
+        if self.stepwise and value < null:
+            away = max(away - step / 2, 0.0)
+        order = np.argsort(self.values)
+        there = float(np.interp(null, self.values[order], self.errors[order]))
+        return away / (self._wider(value, error) * there) if there > 0 else np.nan
+
+    def _wider(self, value: float, error: float) -> float:
+        near = self.errors[np.abs(self.values - value).argmin()]
+        return float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
 
 
 def _between(values: Floats, reach: Floats, value: float, i: int) -> float:

@@ -220,7 +220,7 @@ class AltTest(Result):
         found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
         if found is None or not self.n_annotators:
             return None
-        design = self.tally.clustering_by(found.stem.codes).design
+        design = self.tally.clustering_by(found.stem.codes.astype(np.int64)).design
         return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
 
     @cached_property
@@ -334,7 +334,8 @@ class AltTest(Result):
             return f"How much it keeps of what people agree on is not known: {people.reason}."
         within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
         found = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
-        agree = f"people's chance-corrected agreement{within}, {found}"
+        whom = " with the reference" if self.settings.fixed_reference else ""
+        agree = f"people's chance-corrected agreement{whom}{within}, {found}"
         kept = self.retention
         if g.p_keeps <= g.alpha:
             said = f"Shown to keep more than {least} ({p_value(g.p_keeps)})"

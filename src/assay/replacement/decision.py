@@ -472,9 +472,10 @@ half of such agreement could not be told from none with any number of items that
 
 def grounds(p: Floats, reverse: Floats, looked: Looked, quality: Floats, threshold: float, alpha: float) -> Grounds:
     """What the verdict on one judge rests on."""
-    seen, (as_good, worse, least, least_worse) = looked.kept, (math.nan, math.nan, 0, 0)
+    seen, as_good, worse, least, least_worse = looked.kept, math.nan, math.nan, 0, 0
     if len(p):
-        as_good, worse, least, least_worse = (one.item() for one in conjunctions(p, reverse, quality, threshold))
+        found = conjunctions(p, reverse, quality, threshold)
+        as_good, worse, least, least_worse = float(found[0]), float(found[1]), int(found[2]), int(found[3])
     agree: bool | None = seen.p_people <= alpha
     if not agree and seen.pseudo is not None and seen.agreement(1, 1 - 2 * alpha).high < NO_AGREEMENT:
         agree = None

@@ -217,6 +217,24 @@ def _same(grounds: decision.Grounds) -> decision.Grounds:
     return grounds
 
 
+def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
+    """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
+    if len(found) < 2 or any(result.correction == "within" for result in found.values()):
+        return dict(found)
+    alone = [replace(test, corrected=None) for result in found.values() for test in result.tests.values()]
+    each = iter(decision.correct_grounds([test.grounds for test in alone]))
+    return {
+        judge: replace(
+            result,
+            tests={
+                name: replace(test, corrected=partial(_same, next(each)), n_verdicts=len(alone))
+                for name, test in result.tests.items()
+            },
+        )
+        for judge, result in found.items()
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class PairedAltTest(Result):
     """The alt-test with annotators of disjoint sets paired into combined annotators (FAQ).

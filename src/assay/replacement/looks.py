@@ -160,10 +160,10 @@ class Different(Distance):
         total = np.stack([np.bincount(part, same[:, label]) for label in range(k)], axis=1)
         same = same - (total / size[:, None])[part]
         same -= ((same * often[part]).sum(axis=1) / size[part])[:, None]
-        sums = [np.bincount(part, (same**power * often[part]).sum(axis=1)) for power in (2, 3)]
+        sums = [sums_of(part, (same**power * often[part]).sum(axis=1)) for power in (2, 3)]
         rows = np.arange(n)
         value = float(same[rows, given].sum())
-        return Fit(value, *_cumulants(*sums, size), lambda order: same[rows, given[order]].sum(axis=1))
+        return Fit(value, *_cumulants(sums, size), lambda order: same[rows, given[order]].sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,13 @@ class Squared(Distance):
         size = np.bincount(part).astype(float)
         mean = np.bincount(people.item, people.weight * people.value, len(judge))
         own, mean = (value - (np.bincount(part, value) / size)[part] for value in (judge, mean))
-        sums = [np.bincount(part, mean**power) * np.bincount(part, own**power) for power in (2, 3)]
-        return Fit(float(mean @ own), *_cumulants(*sums, size), lambda order: own[order] @ mean)
+        sums = [sums_of(part, mean**power) * sums_of(part, own**power) for power in (2, 3)]
+        return Fit(float(mean @ own), *_cumulants(sums, size), lambda order: own[order] @ mean)
 
 
-def _cumulants(second: Floats, third: Floats, size: Floats) -> tuple[float, float]:
+def _cumulants(sums: Sequence[Floats], size: Floats) -> tuple[float, float]:
     """Of a sum over a random order, from the sums of squares and cubes of each part's doubly centred matrix."""
+    second, third = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(size > 1, second / (size - 1), 0.0)
         cubed = np.where(size > 2, size * third / ((size - 1) * (size - 2)), 0.0)
@@ -229,11 +230,11 @@ class Called:
         close -= np.where(there, (close.sum(axis=1) / size)[:, None], 0.0)
         mean = np.stack([np.bincount(self.block, close[:, q], n_blocks) for q in range(width)], axis=1)
         close -= np.where(there, mean[self.block] / size[:, None], 0.0)
-        sums = [np.bincount(self.block, (close**power).sum(axis=1)) for power in (2, 3)]
+        sums = [sums_of(self.block, (close**power).sum(axis=1)) for power in (2, 3)]
         rows = np.arange(len(close))
         of_block = np.bincount(self.block).astype(float)
         return Fit(
-            float(self.own(close).sum()), *_cumulants(*sums, of_block),
+            float(self.own(close).sum()), *_cumulants(sums, of_block),
             lambda order: close[rows, self.place[order]].sum(axis=-1),
         )  # fmt: skip
 
@@ -299,6 +300,11 @@ def _distances(score: AlignmentScore, label: Callable[[float], Any], first: Floa
     return np.asarray((a + b) / 2 - score.of_pairs(label, first, second))
 
 
+def sums_of(group: Ints, weight: Floats | None = None, n: int = 0) -> Floats:
+    """How much weight each of n groups has: (groups,)."""
+    return np.bincount(group, weight, n).astype(np.float64)
+
+
 # -- chance-corrected agreement, with and without each unit ---------------------------------------------
 
 
@@ -345,29 +351,29 @@ def chance_of_sums(distance: Distance, a: Side, b: Side, at: Layout) -> Chance:
     """All labels of one side with those of the other, by others on other items; both sides may be the same."""
     same, n_cells, cell = a is b, len(at.cells[0]), at.cells[2]
     far, many = _toward(distance, a, b, at.part, at.n_parts, same)
-    found = [np.bincount(at.part[a.item], a.weight * one, at.n_parts) for one in (far, many)]
-    left = [np.bincount(cell[a.item], a.weight * one, n_cells) * (2 if same else 1) for one in (far, many)]
+    found = [sums_of(at.part[a.item], a.weight * one, at.n_parts) for one in (far, many)]
+    left = [sums_of(cell[a.item], a.weight * one, n_cells) * (2 if same else 1) for one in (far, many)]
     if not same:
         for one, back in zip(left, _toward(distance, b, a, at.part, at.n_parts, same), strict=True):
-            one += np.bincount(cell[b.item], b.weight * back, n_cells)
+            one += sums_of(cell[b.item], b.weight * back, n_cells)
     if not at.by_item:
         # What lies within the cell altogether was counted from both ends.
         for one, inside in zip(left, _toward(distance, a, b, cell, n_cells, same), strict=True):
-            one -= np.bincount(cell[a.item], a.weight * inside, n_cells)
+            one -= sums_of(cell[a.item], a.weight * inside, n_cells)
     return Chance(found[0], found[1], left[0], left[1])
 
 
 def _toward(distance: Distance, a: Side, b: Side, part: Ints, n_parts: int, same: bool) -> tuple[Floats, Floats]:
     """For each label of ``a``: summed distance to ``b``'s on other items of the part, by others; and how many."""
     ga, gb, n_items = part[a.item], part[b.item], len(part)
-    weight = [np.bincount(g, b.weight, n) for g, n in ((gb, n_parts), (b.item, n_items))]
+    weight = [sums_of(g, b.weight, n) for g, n in ((gb, n_parts), (b.item, n_items))]
     far = distance.toward(a.value, ga, b, gb, n_parts) - distance.toward(a.value, a.item, b, b.item, n_items)
     many = weight[0][ga] - weight[1][a.item]
     if same:
         m = int(b.who.max()) + 1
         mine = ga * m + a.who
         far = far - distance.toward(a.value, mine, b, mine, n_parts * m)
-        many = many - np.bincount(mine, b.weight, n_parts * m)[mine] + a.weight
+        many = many - sums_of(mine, b.weight, n_parts * m)[mine] + a.weight
     return far, many
 
 
@@ -381,9 +387,9 @@ def chance_of_calls(called: Called, of: Floats, at: Layout) -> Chance:
     found, left = [], []
     inside = cell[first] == cell[second]
     for one in (far, np.ones_like(far)):
-        found.append(np.bincount(at.part[first], one, at.n_parts))
-        touched = np.bincount(cell[first], one, n_cells) + np.bincount(cell[second], one, n_cells)
-        left.append(touched - np.bincount(cell[first][inside], one[inside], n_cells))
+        found.append(sums_of(at.part[first], one, at.n_parts))
+        touched = sums_of(cell[first], one, n_cells) + sums_of(cell[second], one, n_cells)
+        left.append(touched - sums_of(cell[first][inside], one[inside], n_cells))
     return Chance(found[0], found[1], left[0], left[1])
 
 
@@ -400,7 +406,7 @@ class Met:
     def of(cls, observed: Floats, chance: Chance, at: Layout) -> Met:
         """From the mean distance of each item's labels, (items,), and what falls away with each unit."""
         unit, part, cell = at.cells
-        held, size = np.bincount(cell).astype(float), np.bincount(at.part).astype(float)
+        held, size = sums_of(cell), sums_of(at.part)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(chance.many > TINY, chance.far / chance.many, 0.0)
             left = chance.many[part] - chance.many_without
@@ -408,8 +414,8 @@ class Met:
             without = np.where(left > TINY, (chance.far[part] - chance.far_without) / left, each[part])
         expected, off = float(size @ each), size[part] * each[part] - (size[part] - held) * without
         return cls(
-            float(observed.sum()), expected, float(observed.sum()) - np.bincount(at.unit, observed, at.n_units),
-            expected - np.bincount(unit, off, at.n_units),
+            float(observed.sum()), expected, float(observed.sum()) - sums_of(at.unit, observed, at.n_units),
+            expected - sums_of(unit, off, at.n_units),
         )  # fmt: skip
 
     def agreement(self) -> tuple[float, Floats]:
@@ -498,7 +504,7 @@ class Seen:
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[1]) else FEW_DECIDE)
         pseudo = self.pseudo
-        if not np.ptp(pseudo.values[:, 0]):
+        if np.ptp(pseudo.values[:, 0]) <= TINY:
             return Estimate(0.0, math.nan, math.nan, math.nan, NEVER_VARIES)
         judge, people = pseudo.mean.tolist()
         low, high = pseudo.ratio_interval(level)
@@ -721,9 +727,9 @@ class _Sides:
 def meet(distance: Distance, a: Side, b: Side, at: Layout) -> Met:
     """Labels of two sides, or of one side by different annotators, on the same items and on different ones."""
     n, same = len(at.part), a is b
-    each = np.bincount(a.item, a.weight * distance.toward(a.value, a.item, b, b.item, n), n)
+    each = sums_of(a.item, a.weight * distance.toward(a.value, a.item, b, b.item, n), n)
     if same:
-        each = each / (1 - np.bincount(a.item, a.weight**2, n))
+        each = each / (1 - sums_of(a.item, a.weight**2, n))
     return Met.of(each, chance_of_sums(distance, a, b, at), at)
 
 
@@ -824,12 +830,12 @@ def _repeated(sides: _Sides, units: Ints, names: Sequence[str]) -> Repeated | No
         sides = replace(sides, judge=np.searchsorted(labels, sides.judge).astype(float), people=people, to=people)
     people, n, m = sides.people, len(sides.items), len(names)
     near = distance.toward(people.value, people.item, sides.own, np.arange(n), n)
-    total, often = np.bincount(people.item, near, n), np.bincount(people.item, minlength=n)
+    total, often = sums_of(people.item, near, n), np.bincount(people.item, minlength=n)
     rest = (total[people.item] - near) / np.maximum(often[people.item] - 1, 1)
     count = np.bincount(people.who, minlength=m)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ahead = np.bincount(people.who, rest - near, m) / count
-        spread = np.sqrt(np.maximum(np.bincount(people.who, (rest - near) ** 2, m) / count - ahead**2, 0) / count)
+        ahead = sums_of(people.who, rest - near, m) / count
+        spread = np.sqrt(np.maximum(sums_of(people.who, (rest - near) ** 2, m) / count - ahead**2, 0) / count)
     # Only whom the judge is the most surely closer to than to the others of the same items can be who it repeats; that
     # the others are not asked about costs nothing, as p is corrected for all.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -872,7 +878,7 @@ def _shared(sides: _Sides, distance: Distance, j: int, units: Ints) -> tuple[flo
     if several:
         met.append(meet(distance, others.people, others.people, at))
     values, without = (np.array(one) for one in zip(*(m.covariance() for m in met), strict=True))
-    values, without = values / len(at.part), (without / (len(at.part) - np.bincount(at.unit))).T
+    values, without = values / len(at.part), (without / (len(at.part) - sums_of(at.unit))).T
     better = _better(values, without) if several else 1.0
     tests = [(values[0] - f * values[k], without[:, 0] - f * without[:, k]) for k, f in ((1, better), (2, 1.0))]
     p = max(Pseudo.of(np.array([v]), w[:, None]).p_above(np.ones(1)) for v, w in tests)

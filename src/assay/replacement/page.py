@@ -287,7 +287,8 @@ def card_by(result: AltTestBy) -> Card:
     found = {v: [name for name, test in tests.items() if test.verdict == v] for v in _DOMAIN_VERDICTS}
     evidence = "; ".join(f"{_DOMAIN_VERDICTS[v]}: {', '.join(names)}" for v, names in found.items() if names)
     tones = {TONES[test.verdict] for test in tests.values()}
-    advice = [] if result.correction == "within" else ["P-values are corrected for the number of domains (Holm)."]
+    corrected = "P-values are corrected for the number of domains, and judges where there are several (Holm)."
+    advice = [] if result.correction == "within" else [corrected]
     return Card(
         result.judge, None, tones.pop() if len(tones) == 1 else "open",
         f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
@@ -307,7 +308,8 @@ def _domain_line(name: str, test: AltTest) -> str:
     more = " " + _more_items(test) if test.reason in MORE_ITEMS_TELL else ""
     return (
         f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}; ρ = {number(rho.estimate)} {interval(rho.low, rho.high)}, "
-        f"ω = {number(test.winning_rate)}, {counted(test.n_items, 'item')}, {p_value(p)}.{more}"
+        f"ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, {counted(test.n_items, 'item')}, "
+        f"{p_value(p)}.{more}"
     )
 
 

@@ -792,9 +792,9 @@ def _structures(
         raise DesignError(f"strata={wanted!r}: the names of items share nothing")
     if documents is not None:
         if "suffix" in named or (auto and documents.suffix_size >= LEAST_HELD):
-            plain.append(Structure("suffix", documents.suffix.codes))
+            plain.append(Structure("suffix", documents.suffix.codes.astype(np.int64)))
         if "stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM):
-            stem.append(Structure("stem", documents.stem.codes, by_stem=auto))
+            stem.append(Structure("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
     if len(plain) > 1:
         _, crossed = np.unique(np.column_stack([one.part for one in plain]), axis=0, return_inverse=True)
         if len(crossed) >= LEAST_CROSSED * (int(crossed.max()) + 1):

@@ -46,7 +46,7 @@ from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare
-from assay.replacement.domains import AltTestBy, test_domains
+from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import card, card_by, epsilon_curves, methods, question_words, results, size_curves, works
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
@@ -262,7 +262,7 @@ class ReportBuilder:
         for judge in self.judges:
             self._step(f"testing {judge}")
             found[judge] = test_domains(self.labels, judge, each)
-        found = dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0])))
+        found = correct_judges(dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0]))))
         tests = [test for result in found.values() for test in result.tests.values()]
         cards = tuple(card_by(result) for result in found.values())
         sections = [_domains_section(found), *self._labels_sections([part for _, part in self.labels.split(by)])]

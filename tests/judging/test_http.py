@@ -1,0 +1,220 @@
+"""What is sent and what comes back, without a service: failures by status, bodies, digests, limits, who is to blame."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+
+import pytest
+
+from assay.judging.client import HOPELESS, UNREADABLE_TWICE, Bucket, Gate, Health, duration, probe_request
+from assay.judging.http import (
+    CallFailed,
+    Request,
+    Sent,
+    chat_body,
+    failure,
+    fingerprint,
+    identity,
+    keepable,
+    kept_call,
+    not_sent,
+    retry_after,
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "words"),
+    [
+        (429, '{"error": {"message": "slow\\n down"}}', "retry", "HTTP 429: slow down"),
+        (429, '{"error": {"code": "insufficient_quota"}}', "fatal", "HTTP 429: {'code': 'insufficient_quota'}"),
+        (429, "check your Billing", "fatal", "HTTP 429: check your Billing"),
+        (500, "", "retry", "HTTP 500"), (503, "[1]", "retry", "HTTP 503: [1]"), (408, "{}", "retry", "HTTP 408: {}"),
+        (409, '{"error": "x"}', "retry", "HTTP 409: x"), (499, "", "rejected", "HTTP 499"),
+        (400, '{"message": "bad sk-secret-key-1"}', "rejected", "HTTP 400: bad ***"),
+        (401, "", "fatal", "HTTP 401"), (402, "", "fatal", "HTTP 402"), (403, "", "fatal", "HTTP 403"),
+        (404, "", "fatal", "HTTP 404"), (422, "y" * 400, "rejected", "HTTP 422: " + "y" * 300),
+    ],
+)  # fmt: skip
+def test_what_a_status_means(status, body, kind, words):
+    found = failure(status, body, 2.5, "sk-secret-key-1")
+    assert (found.kind, str(found), found.status) == (kind, words, status)
+    assert found.wait == (2.5 if kind == "retry" else None)
+
+
+def test_a_request_as_a_body():
+    words = [{"role": "user", "content": "?"}]
+    plain = Request("m", words, None, None, None, {})
+    assert chat_body(plain, None) == {"model": "m", "messages": words}
+    full = Request("m", words, 0.0, 7, {"type": "integer"}, {"top_p": 0.5, "model": "n"})
+    body = chat_body(full, full.schema, most="max_completion_tokens")
+    assert body == {
+        "model": "n", "messages": words, "temperature": 0.0, "max_completion_tokens": 7, "top_p": 0.5,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "label", "strict": True, "schema": {"type": "integer"}},
+        },
+    }  # fmt: skip
+    assert identity(full) == identity(Request("m", words, 0.0, None, {"type": "integer"}, full.params))
+    assert identity(full) != identity(Request("m", words, 0.1, 7, {"type": "integer"}, full.params))
+    assert identity(full) != identity(Request("m", words, 0.0, 7, None, full.params))
+    assert fingerprint({"b": 1, "a": "é"}) == fingerprint({"a": "é", "b": 1})
+    assert len(fingerprint({})) == 64
+    probe = probe_request(full)
+    assert (probe.model, probe.temperature, probe.max_tokens, probe.schema) == ("m", 0.0, 7, None)
+    assert (probe.params, probe.about) == (full.params, {"item": "(none)"})
+
+
+def test_images_are_kept_as_digests_and_keys_not_at_all():
+    data = "QUJD" * 20
+    digest = f"(sha256 {hashlib.sha256(data.encode()).hexdigest()}, 80 characters)"
+    body = {
+        "messages": [{"content": [{"url": f"data:image/png;base64,{data}"}, "sk-secret-key-1", 3]}],
+        "source": {"media_type": "image/png", "data": data}, "inline": {"mimeType": "image/png", "data": data},
+        "plain": {"data": data}, "none": None,
+    }  # fmt: skip
+    found = keepable(body, "sk-secret-key-1")
+    assert found == {
+        "messages": [{"content": [{"url": f"data:image/png;base64,{digest}"}, "***", 3]}],
+        "source": {"media_type": "image/png", "data": digest}, "inline": {"mimeType": "image/png", "data": digest},
+        "plain": {"data": data}, "none": None,
+    }  # fmt: skip
+    name, text = kept_call(Sent(body=body, url="http://x", key="sk-secret-key-1"))
+    assert (name, json.loads(text)) == (fingerprint(found), found)
+
+
+@pytest.mark.parametrize(
+    ("params", "temperature", "most", "body", "missing"),
+    [
+        ({}, None, None, {}, []), ({"top_p": 0.5}, 0.0, 7, {"top_p": 0.5, "temperature": 0.0, "max_tokens": 7}, []),
+        ({"topP": 0.5}, 1, 7, {"config": {"top_p": 0.5, "temperature": 1.0, "maxOutputTokens": 7}}, []),
+        ({"top_p": 0.5}, 0.0, 7, {"top_p": 0.6, "temperature": 0.1, "max_tokens": 8},
+         ["top_p", "temperature", "max_tokens"]),
+        ({"top_p": 0.5}, None, None, {"messages": {"top_p": 0.5}}, ["top_p"]),
+        ({"model": "n"}, None, None, {"model": "n"}, ["model"]),
+        ({"stream": True}, None, None, {"stream": True}, ["stream"]),
+        ({"thinking": {"budget_tokens": 5}}, None, None, {"thinking": {"budgetTokens": 5, "more": 1}}, []),
+        ({"thinking": {"budget_tokens": 5}}, None, None, {"thinking": {"budgetTokens": 6}}, ["thinking"]),
+        ({}, 0.5, None, {"temperature": 0.7, "deep": {"temperature": 0.5}}, ["temperature"]),
+    ],
+)  # fmt: skip
+def test_parameters_that_got_lost(params, temperature, most, body, missing):
+    assert not_sent(Request("m", [], temperature, most, None, params), body) == missing
+
+
+def test_waits_in_words():
+    assert [duration(s) for s in (0, 12.04, 59.94, 60, 303.4, 3599.4, 3600, 7265)] == [
+        "0.0 s", "12.0 s", "59.9 s", "1 min 0 s", "5 min 3 s", "59 min 59 s", "1 h 0 min", "2 h 1 min",
+    ]  # fmt: skip
+    assert retry_after(None) is retry_after("") is None
+    assert retry_after("-3") == 0
+
+
+# -- limits -------------------------------------------------------------------------------------------
+
+
+def test_an_amount_a_minute_is_spent_evenly():
+    now = [0.0]
+    bucket = Bucket(120, clock=lambda: now[0])  # 2 a second, 4 at once
+    assert [bucket.take(1) for _ in range(6)] == [0, 0, 0, 0, 0.5, 1.0]
+    now[0] = 2.0
+    assert bucket.take(1) == 0
+    bucket.correct(3)
+    assert bucket.take(1) == 1.5
+    now[0] = 100.0
+    assert [bucket.take(4), bucket.take(1)] == [0, 0.5], "no more than two seconds' worth is kept"
+    assert Bucket(6, clock=lambda: 0.0).take(1) == 0, "one may go whatever the rate"
+    assert Bucket(None).take(1e9) == 0
+
+
+def test_places_are_halved_and_grow_again():
+    async def go():
+        gate = Gate(4)
+        await asyncio.gather(*(gate.enter() for _ in range(4)))
+        waiting = [asyncio.create_task(gate.enter()) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert (gate.busy, [task.done() for task in waiting]) == (4, [False, False])
+        gate.leave()
+        await asyncio.sleep(0)
+        assert (gate.busy, [task.done() for task in waiting]) == (4, [True, False])
+        begun = gate._slowed_at
+        gate.was_busy(begun)
+        assert gate.limit == 2.0
+        gate.was_busy(begun)  # begun before it was halved
+        assert gate.limit == 2.0
+        gate.leave()
+        gate.leave()
+        await asyncio.sleep(0)
+        assert (gate.busy, waiting[1].done()) == (2, False)
+        gate.leave()
+        await asyncio.sleep(0)
+        assert (gate.busy, waiting[1].done()) == (2, True)
+        gate.went_well()
+        assert gate.limit == 2.5
+        for _ in range(20):
+            gate.went_well()
+        assert gate.limit == 4.0
+        for _ in range(5):
+            gate.was_busy(float("inf"))
+        assert gate.limit == 1.0
+
+    asyncio.run(go())
+
+
+# -- whose fault it is --------------------------------------------------------------------------------
+
+
+def blamed(health, error, proof=None):
+    """Whether the item is to blame, and whether the judge was asked about nothing."""
+    asked = []
+
+    async def probe():
+        asked.append(1)
+        if proof is not None:
+            raise proof
+
+    return asyncio.run(health.blames_item(error, probe)), bool(asked)
+
+
+def test_failures_in_a_row_make_the_judge_suspect():
+    health, busy = Health(2, None), CallFailed("retry", "busy", status=503)
+    assert [blamed(health, busy) for _ in range(HOPELESS)] == [(True, False)] * (HOPELESS - 1) + [(True, True)]
+    assert blamed(health, busy) == (True, False), "a reply to the probe counts as one"
+    many = Health(HOPELESS + 2, None)
+    assert [blamed(many, busy, busy)[1] for _ in range(HOPELESS + 2)] == [False] * (HOPELESS + 1) + [True]
+    assert (many.stopped, many.dead) == ("cannot be asked: busy", True)
+    quiet = Health(1, None)
+    lost = CallFailed("rejected", "not recorded")
+    assert [blamed(quiet, lost) for _ in range(HOPELESS + 1)] == [(True, False)] * (HOPELESS + 1)
+
+
+def test_one_fatal_failure_is_enough_to_ask_about_nothing():
+    fatal, gone = CallFailed("fatal", "no such model", status=404), CallFailed("fatal", "wrong key", status=401)
+    health = Health(2, None)
+    assert blamed(health, fatal) == (True, True)
+    assert blamed(health, fatal, CallFailed("retry", "busy", status=503)) == (True, True)
+    assert (health.stopped, health.dead) == (None, False)
+    assert blamed(health, fatal, gone) == (False, True)
+    assert (health.stopped, health.dead) == ("cannot be asked: wrong key", True)
+    assert blamed(health, fatal) == (False, False)
+
+
+def test_replies_that_cannot_be_read_stop_a_judge():
+    health = Health(1, 5)
+    for again in (False, True, True, False, False):
+        health.note_unreadable("no label", again=again)
+    assert health.stopped is None, f"{UNREADABLE_TWICE} of them after the complaint"
+    health.note_unreadable("no label", again=True)
+    assert health.stopped == "gave 6 replies in a row that could not be read (the last: no label)"
+    other = Health(1, 5)
+    for _ in range(3):
+        other.note_unreadable("x", again=True)
+    other.note_readable()
+    for _ in range(4):
+        other.note_unreadable("x", again=True)
+    assert other.stopped is None
+    never = Health(1, None)
+    for _ in range(50):
+        never.note_unreadable("x", again=True)
+    assert never.stopped is None
