@@ -338,6 +338,11 @@ DECISION: dict[str, Sequence[Any]] = {
     "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
     "alpha": [0.2],
+    "least_retention": [0.8],
+    "looks": [3],
+    "look": [{"look": 2, "looks": 3}],
+    "strata": ["none", ["document"]],
+    "copies": ["leave out"],
     "threshold": [0.9],
     "min_items": [2, 60],
     "min_humans": [3],
@@ -437,7 +442,7 @@ QUESTIONS = (
     ),
     Question(
         "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), CompareSettings,
-        {**DECISION, "judges": [("gpt",)]},
+        {**DECISION, "judges": [("gpt",)], "together": ["each"]},
         EPSILON, chunks=True,
     ),
     Question(
@@ -629,6 +634,7 @@ QUESTIONS = (
          "judge": [],
          "expertise": [{"epsilon": None, "expertise": "expert"}], "fdr": [0.3], "threshold": [0.9],
          "test": [{"test": "wilcoxon", "min_items": 2}, "exact"], "balance": [{"balance": True, "min_class": 0}],
+         **{name: [] for name in ("least_retention", "look", "looks")},
          **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
                                   "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},

@@ -199,7 +199,9 @@ def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
         assert "This is look 1 of 2 at the study's labels." in run("report", study, *REPORT)[1]
     (study / "items.csv").write_text("".join(items[:41]))
     run("judge", study)
-    assert "This is look 2 of 2" in run("report", study, *REPORT)[1]
+    out = run("report", study, *REPORT)[1]
+    assert "This is look 2 of 2" in out
+    assert "|looks:2|look:2|" in out
     # One part of the labels is no further look.
     assert "This is look 2 of 2" in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
     (study / "items.csv").write_text("".join(items))
