@@ -24,7 +24,7 @@ import polars as pl
 
 from assay.data.annotations import Answers
 from assay.errors import DesignError
-from assay.estimation.intervals import Estimate, quantile_estimate
+from assay.estimation.intervals import DECIDING, Estimate, hall_statistic, quantile_estimate
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -429,6 +429,8 @@ def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: 
     By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
     cannot be told do not show it.
     """
+    from scipy.special import ndtri, stdtr
+
     found = np.zeros((len(values), len(sizes)))
     for i, (labels, own, weight) in enumerate(zip(values, judge, quality, strict=True)):
         item, who = np.nonzero(~np.isnan(labels))
@@ -437,10 +439,13 @@ def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: 
         if seen is None:
             continue
         each = seen.values @ np.array([1.0, -least])
-        n = np.arange(1, len(each) + 1)
-        mean, square = each.cumsum() / n, (each**2).cumsum() / n
-        error = np.sqrt(np.maximum(square - mean**2, 1e-12) / np.maximum(n - 1, 1))
-        found[i] = (mean / error)[np.minimum(np.asarray(sizes), len(each)) - 1]
+        n = np.minimum(np.asarray(sizes), len(each))
+        mean, square, cube = ((each**power).cumsum()[n - 1] / n for power in (1, 2, 3))
+        variance = np.maximum(square - mean**2, 1e-12) * n / (n - 1)
+        skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
+        df = np.maximum(np.minimum(DECIDING * seen.deciding * n / len(each), n) - 1, 1.0)
+        # As standard errors: what a normal distribution has the same p-value at.
+        found[i] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
     return found
 
 
